@@ -1,0 +1,37 @@
+# The commands people run. Everything is installed into .venv, from pyproject.toml with the
+# versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := train
+.PHONY: train test check bench clean
+
+train: $(VENV)/installed
+	$(BIN)/operant train --monitor
+
+test: $(VENV)/installed-dev
+	$(BIN)/pytest
+
+check: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# mypy wants the package under its own name, whatever the checkout's folder is called.
+	@mkdir -p $(VENV)/typing && ln -sfn "$(CURDIR)" $(VENV)/typing/operant
+	MYPYPATH=$(VENV)/typing $(BIN)/mypy -p operant
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/publish.py
+	$(BIN)/python benchmarks/cart_pole.py
+	$(BIN)/python benchmarks/monitor_cost.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(VENV)/installed:
+$(VENV)/installed-dev: extras := [dev]
+$(VENV)/installed-bench: extras := [dev,bench]
+$(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".$(extras)"
+	touch $@

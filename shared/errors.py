@@ -1,0 +1,48 @@
+"""Errors whose text is one line for the user: what, which value, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class OperantError(Exception):
+    """Something failed; the command line prints the text and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class UsageError(OperantError):
+    """What the user gave is wrong: an argument, a file, a folder."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration does not hold: the text names the key, the value and the rule."""
+
+
+class RunNotFoundError(UsageError):
+    """No run, or more than one, goes by what the user gave."""
+
+
+class RunFolderError(UsageError):
+    """A run folder cannot be made or written."""
+
+
+class CheckpointError(UsageError):
+    """A checkpoint is missing, broken or of another configuration."""
+
+
+class PageError(OperantError):
+    """A page cannot be read: missing, short, foreign, damaged or of a newer major version."""
+
+
+class NoRoomError(PageError):
+    """A page cannot be made; the text says how much room it needs and how much there is."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean ...?` when a known word is near, else nothing: the end of an error's text."""
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean '{matches[0]}'?" if matches else ""

@@ -1,0 +1,65 @@
+"""Messages of a run: a ring in the page, the newest kept."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from typing import Literal
+
+from .header import padded
+from .layout import EVENT_BYTES, EVENT_COUNT_OFFSET, EVENT_HEAD_BYTES, EVENT_RECORD, Section
+
+Level = Literal["debug", "info", "warning", "error"]
+LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
+
+_CRC_START = 12
+_TEXT_BYTES = EVENT_BYTES - EVENT_RECORD.size
+
+
+@dataclass(frozen=True)
+class Event:
+    """One message. `number` counts from 1; `env_steps` is negative where it does not apply."""
+
+    number: int
+    wall_ns: int
+    level: Level
+    text: str
+    env_steps: int = -1
+
+    def encode(self) -> bytes:
+        """The event's record, its text cut to what fits."""
+        text = padded(self.text, _TEXT_BYTES)
+        head = EVENT_RECORD.pack(
+            self.number, 0, len(text), LEVELS.index(self.level), 0, self.wall_ns, self.env_steps
+        )
+        crc = zlib.crc32(head[_CRC_START:] + text)
+        return head[:8] + crc.to_bytes(4, "little") + head[_CRC_START:] + text
+
+    @classmethod
+    def decode(cls, record: bytes) -> Event | None:
+        """Read one record; None when it was never written, or is being written."""
+        number, crc, size, level, _, wall_ns, env_steps = EVENT_RECORD.unpack_from(record)
+        body = record[_CRC_START : EVENT_RECORD.size + size]
+        if number == 0 or crc != zlib.crc32(body) or level >= len(LEVELS):
+            return None
+        text = body[EVENT_RECORD.size - _CRC_START :].decode("utf-8", "replace")
+        return cls(number, wall_ns, LEVELS[level], text, env_steps)
+
+
+class EventWriter:
+    """Appends events to their ring; the count is written after the record."""
+
+    def __init__(self, page: memoryview, section: Section) -> None:
+        self._bytes = page
+        self._words = page.cast("Q")
+        self._section = section
+        self._count_word = (section.offset + EVENT_COUNT_OFFSET) // 8
+
+    def append(self, level: Level, text: str, env_steps: int) -> None:
+        number = self._words[self._count_word] + 1
+        record = Event(number, time.time_ns(), level, text, env_steps).encode()
+        place = (number - 1) % self._section.num_records
+        start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
+        self._bytes[start : start + len(record)] = record
+        self._words[self._count_word] = number

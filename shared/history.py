@@ -1,0 +1,188 @@
+"""The whole of a run as curves, read from the rings of a page."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .layout import HISTORY_FOLD, RECORD_CRC_START, VALUES_OFFSET, Layout, Section
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+HEAD_WORDS = VALUES_OFFSET // 8
+PUBLISH, WALL_NS, MONOTONIC_NS, ITERATION, ENV_STEPS = range(2, 7)  # words of a record's head
+
+
+class Series(NamedTuple):
+    """One metric over the rows of a history, each [R]; NaN where it was not written."""
+
+    low: Floats
+    mean: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class History:
+    """A run from its first publish to its last: single publishes at the newest end, before them
+    rows of 8, 64, ... publishes, each with the lowest, the mean and the highest value.
+    """
+
+    names: list[str] = field(default_factory=list)
+    _heads: Integers = field(default_factory=lambda: np.zeros((0, HEAD_WORDS), np.int64))
+    _values: list[Floats] = field(default_factory=list)  # by level, [R, M] or [R, 3, M]
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    @cached_property
+    def publish(self) -> Integers:
+        """Number of the newest publish in each row [R]; the same holds for what follows."""
+        return self._heads[:, PUBLISH]
+
+    @cached_property
+    def iteration(self) -> Integers:
+        """[R], negative where there is none."""
+        return self._heads[:, ITERATION]
+
+    @cached_property
+    def env_steps(self) -> Integers:
+        """[R], negative where there are none."""
+        return self._heads[:, ENV_STEPS]
+
+    @cached_property
+    def elapsed_s(self) -> Floats:
+        """Seconds since the page was made [R]."""
+        return self._heads[:, MONOTONIC_NS] / 1e9
+
+    @cached_property
+    def wall_s(self) -> Floats:
+        """Seconds since 1970 [R]."""
+        return self._heads[:, WALL_NS] / 1e9
+
+    def series(self, name: str) -> Series:
+        """The values of metric `name`; all NaN when the run has none of that name."""
+        if name not in self.names:
+            nothing = np.full(len(self), np.nan)
+            return Series(nothing, nothing, nothing)
+        place = self.names.index(name)
+        columns = [
+            np.repeat(values[:, place, None], 3, axis=1) if values.ndim == 2 else values[..., place]
+            for values in self._values
+        ]
+        low, mean, high = np.concatenate([*columns, np.zeros((0, 3))]).T
+        return Series(low, mean, high)
+
+
+class HistoryReader:
+    """Reads the rings of one page, each time only what is new since the last."""
+
+    def __init__(self, pread: Callable[[int, int], bytes], layout: Layout) -> None:
+        self._rings = [
+            _Ring(pread, section, level, layout.max_metrics)
+            for level, section in enumerate(layout.history_levels)
+        ]
+
+    def read(self, publish: int, names: list[str]) -> History:
+        """The history up to publish number `publish` of a page whose metrics are `names`."""
+        heads, values = [], []
+        begin = publish + 1  # the first publish that the levels seen so far hold
+        for ring in self._rings:
+            ring.update(publish)
+            rows = ring.rows_before(begin)
+            if len(rows):
+                begin = ring.first_publish(rows)
+                heads.append(rows[:, :HEAD_WORDS].view(np.int64))
+                values.append(ring.values(rows)[..., : len(names)])
+        if not heads:
+            return History(names)
+        return History(names, np.concatenate(heads[::-1]), values[::-1])
+
+
+class _Ring:
+    """The rows of one level that were read so far, oldest first, without gaps."""
+
+    def __init__(
+        self, pread: Callable[[int, int], bytes], section: Section, level: int, max_metrics: int
+    ) -> None:
+        self._pread = pread
+        self._section = section
+        self._columns = 1 if level == 0 else 3
+        self._max_metrics = max_metrics
+        self._span = HISTORY_FOLD**level  # publishes in a row
+        self._rows: Words = np.zeros((0, section.record_bytes // 8), np.uint64)
+
+    def update(self, publish: int) -> None:
+        """Read the rows that came since the last time; drop those the page has dropped."""
+        newest = publish // self._span
+        oldest = max(1, newest - self._section.num_records + 1)
+        known = int(self._rows[-1, 0]) if len(self._rows) else 0
+        if newest > known:
+            rows = self._whole(self._read(max(known + 1, oldest), newest))
+            self._rows = np.concatenate([self._rows, rows])
+        self._rows = self._rows[np.searchsorted(self._rows[:, 0], np.uint64(oldest)) :]
+
+    def rows_before(self, publish: int) -> Words:
+        """The rows that end before `publish`, from where a row of the next level ends as well:
+        the levels then meet without a gap or a publish counted twice.
+        """
+        ends = self._rows[:, 0].astype(np.int64) * self._span
+        rows, ends = self._rows[ends < publish], ends[ends < publish]
+        if not len(rows) or ends[0] == self._span:
+            return rows
+        coarse = self._span * HISTORY_FOLD
+        return rows[ends > -(-(ends[0] - self._span) // coarse) * coarse]
+
+    def first_publish(self, rows: Words) -> int:
+        return (int(rows[0, 0]) - 1) * self._span + 1
+
+    def values(self, rows: Words) -> Floats:
+        """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""
+        values = rows[:, HEAD_WORDS:][:, : self._columns * self._max_metrics].view(np.float64)
+        return values if self._columns == 1 else values.reshape(-1, 3, self._max_metrics)
+
+    def _read(self, first: int, last: int) -> Words:
+        """Rows `first` to `last` as they lie in the ring, whole or not."""
+        section = self._section
+        begin, end = (first - 1) % section.num_records, (last - 1) % section.num_records + 1
+        pieces = [(begin, end)] if begin < end else [(begin, section.num_records), (0, end)]
+        data = b"".join(
+            self._pread((b - a) * section.record_bytes, section.offset + a * section.record_bytes)
+            for a, b in pieces
+        )
+        rows = np.frombuffer(data, np.uint64).reshape(-1, section.record_bytes // 8).copy()
+        rows[rows[:, 0] != np.arange(first, last + 1), 0] = 0
+        return rows
+
+    def _whole(self, rows: Words) -> Words:
+        """The newest rows without a gap whose CRC-32 holds, NaN where they hold no metric.
+
+        The last of them may not be there yet: a row follows its snapshot, a folded row by several
+        publishes.
+        """
+        counts = (rows[:, 1] >> np.uint64(32)).astype(np.int64)
+        end = len(rows)
+        while end and not self._holds(rows[end - 1], int(counts[end - 1])):
+            end -= 1
+        begin = end
+        while begin and self._holds(rows[begin - 1], int(counts[begin - 1])):
+            begin -= 1
+        rows, counts = rows[begin:end], counts[begin:end]
+        beyond = np.arange(self._max_metrics) >= counts[:, None]
+        self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = np.nan
+        return rows
+
+    def _holds(self, row: Words, count: int) -> bool:
+        """Whether `row`, of `count` metrics, is there and whole."""
+        if row[0] == 0 or count > self._max_metrics:
+            return False
+        words = HEAD_WORDS + (self._columns * self._max_metrics if self._columns > 1 else count)
+        crc = int(row[1]) & 0xFFFFFFFF
+        return zlib.crc32(row[:words].data.cast("B")[RECORD_CRC_START:]) == crc

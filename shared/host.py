@@ -1,0 +1,29 @@
+"""What tells one process, one boot and one machine from another."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from pathlib import Path
+
+
+def boot_id() -> bytes:
+    """16 bytes that change with every boot; zeros where the system does not tell."""
+    try:
+        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
+    except (OSError, ValueError):
+        return bytes(16)
+
+
+def process_start(pid: int) -> int:
+    """When process `pid` started, in clock ticks since boot; 0 where unknown or gone."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+        # The command's name, in brackets, may itself hold spaces and brackets.
+        return int(status.rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def host_name() -> str:
+    return socket.gethostname()

@@ -1,0 +1,115 @@
+"""The byte layout of a page. `docs/metrics-page.md` says the same in words; a test compares them.
+
+All numbers are little-endian. A page is a header, then sections that the header's table locates.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .errors import PageError
+
+MAGIC = b"OPERANT\0"
+MAJOR, MINOR = 1, 0
+BYTE_ORDER = 0x01020304
+READY = 0x5944414552  # "READY"
+
+HEADER_BYTES = 1024
+# magic, byte order, major, minor, header bytes, sections, page bytes, pid, process start, boot id,
+# created wall, created monotonic, publish interval, rank, world size, run id, host
+HEADER = struct.Struct("<8sIHHIIQqQ16sqqdII64s64s")
+SECTION_TABLE_OFFSET = 256
+SECTION = struct.Struct("<8sQQII")  # tag, offset, bytes, bytes a record, records
+MAX_SECTIONS = 16
+HEADER_CRC_OFFSET = 1008
+READY_OFFSET = 1016
+
+# A record of the snapshot or the history: this head, then its values.
+# sequence, CRC-32, metrics in use, publish number, wall, monotonic, iteration, env steps, spare
+RECORD_HEAD = struct.Struct("<QIIQqqqqq")
+RECORD_CRC_OFFSET = 8
+RECORD_CRC_START = 12  # the CRC covers all that follows it, as far as metrics are in use
+VALUES_OFFSET = RECORD_HEAD.size
+
+SCHEMA_HEAD_BYTES = 64
+SCHEMA_COUNT_OFFSET, SCHEMA_REJECTED_OFFSET = 0, 8
+# CRC-32, kind, better, level, spare, name, group, unit, description
+SCHEMA_RECORD = struct.Struct("<IBBBB96s32s16s104s")
+
+EVENT_HEAD_BYTES = 64
+EVENT_COUNT_OFFSET = 0
+# number, CRC-32, text bytes, level, spare, wall, env steps
+EVENT_RECORD = struct.Struct("<QIHBBqq")
+EVENT_BYTES = 1024
+
+# CRC-32, state, exit code, text bytes, wall
+OUTCOME = struct.Struct("<IIiIq")
+OUTCOME_BYTES = 1024
+
+HISTORY_ROWS = 1024
+HISTORY_FOLD = 8  # rows of one level that make a row of the next
+HISTORY_LEVELS = 6
+NUM_EVENTS = 256
+
+MAX_METRICS = 4096
+MAX_PAGE_BYTES = 1 << 30
+
+
+class Section(NamedTuple):
+    """Where one section lies: `offset` and `size_bytes` of the whole, and its records."""
+
+    tag: str
+    offset: int
+    size_bytes: int
+    record_bytes: int
+    num_records: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sections of one page, by tag."""
+
+    sections: dict[str, Section]
+    page_bytes: int
+
+    def __getitem__(self, tag: str) -> Section:
+        return self.sections[tag]
+
+    @property
+    def max_metrics(self) -> int:
+        return self["SCHEMA"].num_records
+
+    @property
+    def history_levels(self) -> list[Section]:
+        """Level 0 first."""
+        return [self[f"HISTORY{level}"] for level in range(self.num_history_levels)]
+
+    @property
+    def num_history_levels(self) -> int:
+        return sum(tag.startswith("HISTORY") for tag in self.sections)
+
+
+def make_layout(max_metrics: int, history_levels: int = HISTORY_LEVELS) -> Layout:
+    """The layout of a new page with room for `max_metrics` names."""
+    if not 1 <= max_metrics <= MAX_METRICS:
+        raise PageError(f"max_metrics = {max_metrics} is not between 1 and {MAX_METRICS}")
+    row_bytes = VALUES_OFFSET + 8 * max_metrics
+    folded_row_bytes = VALUES_OFFSET + 3 * 8 * max_metrics
+    parts = [
+        ("SCHEMA", SCHEMA_HEAD_BYTES, SCHEMA_RECORD.size, max_metrics),
+        ("SNAPSHOT", 0, row_bytes, 2),
+        ("EVENTS", EVENT_HEAD_BYTES, EVENT_BYTES, NUM_EVENTS),
+        ("OUTCOME", 0, OUTCOME_BYTES, 1),
+        ("HISTORY0", 0, row_bytes, HISTORY_ROWS),
+    ]
+    parts += [
+        (f"HISTORY{level}", 0, folded_row_bytes, HISTORY_ROWS) for level in range(1, history_levels)
+    ]
+    sections, offset = {}, HEADER_BYTES
+    for tag, head_bytes, record_bytes, num_records in parts:
+        size = head_bytes + record_bytes * num_records
+        sections[tag] = Section(tag, offset, size, record_bytes, num_records)
+        offset += size
+    return Layout(sections, offset)

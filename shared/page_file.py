@@ -1,0 +1,117 @@
+"""Where pages lie and how one comes to be: on memory, whole at once, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import NoRoomError, PageError
+
+SHM = Path("/dev/shm")
+
+
+class PageFile(NamedTuple):
+    """An open page: its descriptor, its mapping, and its path (None: only /proc leads to it)."""
+
+    fd: int
+    mapping: mmap.mmap
+    path: Path | None
+
+
+def page_folder() -> Path:
+    """The folder of this user's pages: $OPERANT_PAGES, else on /dev/shm, else temporary."""
+    chosen = os.environ.get("OPERANT_PAGES")
+    if chosen:
+        return Path(chosen)
+    root = SHM if os.access(SHM, os.W_OK) else Path(tempfile.gettempdir())
+    return root / f"operant-{os.getuid()}"
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make `folder` for this user alone. Raises PageError where it is someone else's."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+            raise PageError(f"{folder} belongs to another user")
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise PageError(f"cannot use {folder}: {error.strerror}") from None
+
+
+def create_page_file(path: Path, size_bytes: int) -> PageFile:
+    """Make an empty page beside its final name; `publish_page_file` gives it that name.
+
+    All of it is reserved here: a sparse file that meets a full tmpfs would kill the writer with
+    SIGBUS at some later store. Raises NoRoomError or PageError.
+    """
+    building = building_name(path)
+    make_private_folder(path.parent)
+    with contextlib.suppress(OSError):
+        building.unlink()
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(building, flags, 0o600)
+    except OSError as error:
+        raise _page_error(error, path.parent, size_bytes) from None
+    try:
+        return PageFile(fd, _reserve(fd, size_bytes), building)
+    except OSError as error:
+        os.close(fd)
+        building.unlink(missing_ok=True)
+        raise _page_error(error, path.parent, size_bytes) from None
+
+
+def create_unnamed_page_file(size_bytes: int) -> PageFile:
+    """A page without a name, for where tmpfs has no room: readers of the same user find it under
+    /proc/<pid>/fd. Where the system has no such files, nobody reads it before its copy on disk.
+    """
+    try:
+        fd = os.memfd_create("operant-page", os.MFD_CLOEXEC)
+    except (AttributeError, OSError):
+        return PageFile(-1, mmap.mmap(-1, size_bytes), None)
+    return PageFile(fd, _reserve(fd, size_bytes), None)
+
+
+def publish_page_file(page: PageFile, path: Path) -> PageFile:
+    """Give a finished page its name; from here on readers find it."""
+    assert page.path is not None
+    page.path.rename(path)
+    return page._replace(path=path)
+
+
+def building_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.building")
+
+
+def _reserve(fd: int, size_bytes: int) -> mmap.mmap:
+    if sys.platform == "linux":
+        os.posix_fallocate(fd, 0, size_bytes)
+    else:
+        for _ in range(0, size_bytes, 1 << 20):
+            os.write(fd, bytes(1 << 20))
+        os.ftruncate(fd, size_bytes)
+    mapping = mmap.mmap(fd, size_bytes)
+    for offset in range(0, size_bytes, mmap.PAGESIZE):
+        mapping[offset] = 0  # the first store into a page costs a fault: pay it now
+    return mapping
+
+
+def _page_error(error: OSError, folder: Path, size_bytes: int) -> PageError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM):
+        room = os.statvfs(folder)
+        free = mebibytes(room.f_bavail * room.f_frsize)
+        return NoRoomError(f"a page needs {mebibytes(size_bytes)} in {folder}, {free} are free")
+    return PageError(f"cannot make a page in {folder}: {error.strerror}")
+
+
+def mebibytes(size_bytes: int) -> str:
+    return f"{size_bytes / 2**20:.1f} MiB"

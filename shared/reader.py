@@ -1,0 +1,172 @@
+"""The reading end of a page."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import layout as at
+from .errors import PageError
+from .events import Event
+from .header import Header
+from .history import History, HistoryReader
+from .host import boot_id
+from .outcome import Outcome
+from .schema import Metric
+
+ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All numbers of one publish. NaN was never written; a negative count does not apply."""
+
+    publish: int
+    wall_ns: int
+    monotonic_ns: int
+    iteration: int
+    env_steps: int
+    metrics: dict[str, float] = field(default_factory=dict)
+
+
+class MetricsReader:
+    """Reads one page, whoever writes it and whatever becomes of the file.
+
+    It reads with `pread`: a page cut short under a mapping would kill the reader. Every method
+    raises PageError, and nothing else, when the page does not hold what it should.
+    """
+
+    def __init__(self, fd: int) -> None:
+        """Read the page behind the descriptor `fd`, which the reader closes in `detach`."""
+        self.fd = fd
+        self.header = Header.decode(
+            self._pread(at.HEADER_BYTES, 0, whole=False), os.fstat(fd).st_size
+        )
+        layout = self.header.layout
+        self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
+        self._history = HistoryReader(self._pread, layout)
+        self._newest: Snapshot | None = None
+        self._metrics: list[Metric] = []
+
+    @classmethod
+    def attach(cls, path: Path) -> MetricsReader:
+        """Open the page at `path`."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise PageError(f"{path}: {error.strerror}") from None
+        try:
+            return cls(fd)
+        except PageError as error:
+            os.close(fd)
+            raise PageError(f"{path}: {error}") from None
+
+    def detach(self) -> None:
+        """Let go of the page."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def read(self) -> Snapshot | None:
+        """The newest snapshot, or None before the first publish.
+
+        The writer never waits, so a read may meet a half-written slot: it tries again, and at last
+        gives the newest snapshot it had.
+        """
+        section = self._slots
+        for _ in range(ATTEMPTS):
+            data = self._pread(2 * section.record_bytes, section.offset)
+            slots = [data[: section.record_bytes], data[section.record_bytes :]]
+            sequences = [int.from_bytes(slot[:8], "little") for slot in slots]
+            if sequences == [0, 0]:
+                return None
+            slot = slots[sequences.index(max(sequences))]
+            snapshot = self._decode(slot)
+            if snapshot and (not self._newest or snapshot.publish >= self._newest.publish):
+                self._newest = snapshot
+                break
+        return self._newest
+
+    def _decode(self, slot: bytes) -> Snapshot | None:
+        """The snapshot in `slot`, or None when its CRC-32 does not hold."""
+        sequence, crc, count, publish, wall_ns, monotonic_ns, iteration, env_steps, _ = (
+            at.RECORD_HEAD.unpack_from(slot)
+        )
+        if count > self.header.layout.max_metrics or sequence != publish:
+            return None
+        end = at.VALUES_OFFSET + 8 * count
+        if crc != zlib.crc32(slot[at.RECORD_CRC_START : end]):
+            return None
+        values = struct.unpack_from(f"<{count}d", slot, at.VALUES_OFFSET)
+        names = [metric.name for metric in self.schema(count)]
+        metrics = dict(zip(names, values, strict=True))
+        return Snapshot(publish, wall_ns, monotonic_ns, iteration, env_steps, metrics)
+
+    def schema(self, count: int | None = None) -> list[Metric]:
+        """The metrics in the order of their values, the first `count` or all there are."""
+        section = self._schema
+        if count is None:
+            (count,) = struct.unpack("<Q", self._pread(8, section.offset))
+            count = min(count, section.num_records)
+        if count > len(self._metrics):
+            data = self._pread(count * section.record_bytes, section.offset + at.SCHEMA_HEAD_BYTES)
+            self._metrics = [
+                Metric.decode(data[i * section.record_bytes :][: section.record_bytes])
+                for i in range(count)
+            ]
+        return self._metrics[:count]
+
+    def num_rejected_metrics(self) -> int:
+        """How many names found no room in the page."""
+        offset = self._schema.offset + at.SCHEMA_REJECTED_OFFSET
+        return int.from_bytes(self._pread(8, offset), "little")
+
+    def history(self) -> History:
+        """The whole run as far as the page holds it, finest rows first kept for the newest part."""
+        snapshot = self.read()
+        if snapshot is None:
+            return History()
+        names = [metric.name for metric in self.schema()]
+        return self._history.read(snapshot.publish, names)
+
+    def events(self, after: int = 0) -> list[Event]:
+        """The events still in the ring whose number is above `after`, oldest first."""
+        section = self.header.layout["EVENTS"]
+        count = int.from_bytes(self._pread(8, section.offset + at.EVENT_COUNT_OFFSET), "little")
+        if count <= after:
+            return []
+        data = self._pread(
+            section.num_records * section.record_bytes, section.offset + at.EVENT_HEAD_BYTES
+        )
+        records = (
+            Event.decode(data[i * section.record_bytes :][: section.record_bytes])
+            for i in range(section.num_records)
+        )
+        found = [event for event in records if event and after < event.number <= count]
+        return sorted(found, key=lambda event: event.number)
+
+    def outcome(self) -> Outcome | None:
+        """How the run ended, or None while it has not said."""
+        section = self.header.layout["OUTCOME"]
+        return Outcome.decode(self._pread(section.record_bytes, section.offset))
+
+    def age_s(self, snapshot: Snapshot) -> float:
+        """Seconds since `snapshot` was published; by the wall clock after a reboot."""
+        if self.header.boot_id == boot_id():
+            now_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+            return max(0.0, (now_ns - snapshot.monotonic_ns) / 1e9)
+        return max(0.0, (time.time_ns() - snapshot.wall_ns) / 1e9)
+
+    def _pread(self, size_bytes: int, offset: int, whole: bool = True) -> bytes:
+        """Raises PageError when fewer bytes are there."""
+        try:
+            data = os.pread(self.fd, size_bytes, offset)
+        except OSError as error:
+            raise PageError(f"the page cannot be read: {error.strerror}") from None
+        if whole and len(data) < size_bytes:
+            raise PageError(f"cut short: {offset + len(data)} bytes are left")
+        return data

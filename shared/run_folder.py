@@ -1,0 +1,181 @@
+"""Runs on disk: one folder each, named so that people can read and sort them."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import tomli_w
+
+from .errors import RunFolderError, RunNotFoundError
+from .lock import RunLock
+
+_TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
+
+
+def home_folder() -> Path:
+    """$OPERANT_HOME, or the platform's folder for a user's state."""
+    chosen = os.environ.get("OPERANT_HOME")
+    return Path(chosen) if chosen else platformdirs.user_state_path("operant")
+
+
+def runs_folder() -> Path:
+    return home_folder() / "runs"
+
+
+class Run:
+    """A run by its folder. What lies in it: see `docs/runs.md`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Run({self.id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and other.folder == self.folder
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.folder / "run.toml"
+
+    @property
+    def lock_path(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def log_path(self) -> Path:
+        """Standard output and error of a detached trainer."""
+        return self.folder / "train.log"
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        return self.folder / "checkpoints"
+
+    def page_copy_path(self, rank: int = 0) -> Path:
+        """Where the last copy of a page lies once its process is gone."""
+        return self.folder / ("page" if rank == 0 else f"page.{rank}")
+
+    def rank_path(self, rank: int) -> Path:
+        """Where a rank says which process it is and where its page lies."""
+        return self.folder / "ranks" / f"{rank}.json"
+
+    def manifest(self) -> dict[str, Any]:
+        """The contents of run.toml; empty when it is missing or broken."""
+        try:
+            return tomllib.loads(self.manifest_path.read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        write_whole(self.manifest_path, tomli_w.dumps(_without_none(manifest)).encode())
+
+
+def create_run(name: str, manifest: Mapping[str, Any], *, rank: int) -> tuple[Run, RunLock]:
+    """Make a run folder and take the lock of `rank` in it.
+
+    The folder gets its name last, so that no run is ever seen without its manifest and its lock.
+    Raises RunFolderError when the folder cannot be written.
+    """
+    parent = runs_folder()
+    run_id = make_run_id(name)
+    building = Run(parent / f".{run_id}.building")
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        building.folder.mkdir(mode=0o700)
+        (building.folder / "ranks").mkdir(mode=0o700)
+        building.write_manifest({"id": run_id, "name": name, **manifest})
+        lock = RunLock(building.lock_path, rank)
+        run = Run(building.folder.rename(parent / run_id))
+    except OSError as error:
+        raise RunFolderError(f"cannot write runs to {parent}: {error.strerror}") from None
+    return run, lock
+
+
+def make_run_id(name: str) -> str:
+    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), what, and four letters against chance."""
+    words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:40] or "run"
+    tail = "".join(secrets.choice(_TAIL_LETTERS) for _ in range(4))
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
+
+
+def list_runs() -> list[Run]:
+    """All runs, newest first."""
+    try:
+        folders = [Path(e) for e in os.scandir(runs_folder()) if _is_run(e)]
+    except OSError:
+        return []
+    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
+
+
+def find_run(wanted: str) -> Run:
+    """The run that `wanted` names: an id, or a part of one that no other run has.
+
+    Raises RunNotFoundError, which names those that come near.
+    """
+    runs = list_runs()
+    if not runs:
+        raise RunNotFoundError(no_runs_text())
+    matches = [run for run in runs if run.id == wanted] or [
+        run for run in runs if wanted and wanted in run.id
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        raise RunNotFoundError(f"no run is called '{wanted}'; the newest is {runs[0].id}")
+    few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
+    raise RunNotFoundError(f"'{wanted}' fits {len(matches)} runs: {few}")
+
+
+def latest_run() -> Run:
+    """The run that was started last. Raises RunNotFoundError when there is none."""
+    runs = list_runs()
+    if not runs:
+        raise RunNotFoundError(no_runs_text())
+    return runs[0]
+
+
+def no_runs_text() -> str:
+    return f"no runs in {runs_folder()} yet; `operant train` starts one"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that readers see the old or the new one, never half of it."""
+    building = path.with_name(f".{path.name}.building")
+    building.write_bytes(data)
+    building.chmod(0o600)
+    building.rename(path)
+
+
+def _is_run(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.is_dir()
+
+
+def _made(folder: Path) -> tuple[str, int]:
+    """Sort key: the second in the id, then the moment the lock was made."""
+    try:
+        made_ns = (folder / "lock").stat().st_mtime_ns
+    except OSError:
+        made_ns = 0
+    return folder.name[:15], made_ns
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: leave such keys out."""
+    if isinstance(value, Mapping):
+        return {key: _without_none(v) for key, v in value.items() if v is not None}
+    return value

@@ -1,0 +1,111 @@
+"""A process's part in a run while it lives: its lock, its page, its last word."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .beginning import Beginning
+from .errors import PageError
+from .host import boot_id, process_start
+from .lock import RunLock
+from .outcome import State
+from .page_file import page_folder
+from .run_folder import Run, write_whole
+from .schema import Metric
+from .writer import DEFAULT_MAX_METRICS, MetricsWriter
+
+
+def warn_on_stderr(text: str) -> None:
+    print(f"operant: warning: {text}", file=sys.stderr, flush=True)
+
+
+class RunSession:
+    """Publishes one rank of a run, from its first moment to its outcome."""
+
+    def __init__(
+        self,
+        run: Run,
+        lock: RunLock,
+        metrics: Iterable[Metric] = (),
+        *,
+        publish_interval_s: float,
+        max_metrics: int = DEFAULT_MAX_METRICS,
+        rank: int = 0,
+        world_size: int = 1,
+        continue_from: int | None = None,
+        warn: Callable[[str], None] = warn_on_stderr,
+    ) -> None:
+        """Make the page. Where memory for it cannot be had, warn once and train on: the page then
+        lives in the process, and readers of the same user still find it through /proc.
+
+        `continue_from` is the publish number up to which the run's last page, if it can be read,
+        becomes the beginning of this one; None starts anew.
+        """
+        self.run, self.rank = run, rank
+        self._lock, self._warn = lock, warn
+        self._is_open = True
+
+        def create(path: Path | None) -> MetricsWriter:
+            return MetricsWriter.create(
+                path,
+                run.id,
+                metrics,
+                publish_interval_s=publish_interval_s,
+                max_metrics=max_metrics,
+                rank=rank,
+                world_size=world_size,
+                beginning=beginning,
+            )
+
+        metrics = list(metrics)
+        beginning = None if continue_from is None else _beginning(run, rank, continue_from)
+        try:
+            self.metrics = create(page_folder() / f"{run.id}.{rank}.page")
+        except PageError as error:
+            warn(f"{error}; training goes on, watched through /proc")
+            self.metrics = create(None)
+            self.metrics.event("warning", str(error))
+        self._write_rank()
+        run.page_copy_path(rank).unlink(missing_ok=True)
+
+    def close(self, state: State, exit_code: int, message: str = "") -> None:
+        """Write the outcome, leave a copy of the page in the run folder, and let go of the run."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self.metrics.finish(state, exit_code, message)
+        try:
+            self.metrics.save_copy(self.run.page_copy_path(self.rank))
+        except OSError as error:
+            self._warn(f"cannot keep the page in {self.run.folder}: {error.strerror}")
+        else:
+            self.metrics.remove()
+        self._lock.release()
+
+    def _write_rank(self) -> None:
+        """Say where the page is, for readers who cannot find it under its name."""
+        pid = os.getpid()
+        place = {
+            "pid": pid,
+            "process_start": process_start(pid),
+            "boot_id": boot_id().hex(),
+            "page": str(self.metrics.path) if self.metrics.path else None,
+            "fd": self.metrics.fd,
+        }
+        try:
+            write_whole(self.run.rank_path(self.rank), json.dumps(place).encode())
+        except OSError as error:
+            self._warn(f"cannot write {self.run.rank_path(self.rank)}: {error.strerror}")
+
+
+def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:
+    """What the run's last page holds up to `publish`: of the copy, or of what a crash left."""
+    for path in (run.page_copy_path(rank), page_folder() / f"{run.id}.{rank}.page"):
+        beginning = Beginning.read(path, publish)
+        if beginning:
+            return beginning
+    return None

@@ -1,0 +1,161 @@
+"""How a run is doing, put together from its lock, its page and its folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .errors import PageError
+from .host import boot_id, process_start
+from .lock import lock_holder
+from .outcome import Outcome
+from .page_file import page_folder
+from .reader import MetricsReader
+from .run_folder import Run
+
+RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
+
+STALLED_AFTER_INTERVALS = 8
+
+ENV_STEPS_PER_S = "speed/env_steps_per_s"
+PROGRESS_FRACTION = "progress/fraction"
+ETA_S = "progress/eta_s"
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """One look at a run. None stands for what is not known; `age_s` is since the last publish."""
+
+    run: str
+    state: RunState
+    age_s: float | None = None
+    iteration: int | None = None
+    env_steps: int | None = None
+    env_steps_per_s: float | None = None
+    progress_fraction: float | None = None
+    eta_s: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    message: str = ""
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state in ("running", "stalled")
+
+    def as_json(self, metrics: bool = True) -> dict[str, Any]:
+        """For `json.dumps`: NaN and infinity become null."""
+        fields = {name: json_value(value) for name, value in vars(self).items()}
+        if not metrics:
+            del fields["metrics"]
+        return fields
+
+
+def json_value(value: Any) -> Any:
+    """`value` with what JSON has no number for as None."""
+    if isinstance(value, dict):
+        return {name: json_value(v) for name, v in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def open_page(run: Run, rank: int = 0) -> MetricsReader:
+    """Attach to a run's page: in memory, through its process, or the copy in the run folder.
+
+    Raises PageError when none of them can be read; the text tells of the best of them.
+    """
+    place = _rank_place(run, rank)
+    candidates = [page_folder() / f"{run.id}.{rank}.page"]
+    if place.get("page"):
+        candidates.insert(0, Path(place["page"]))
+    pid, fd = place.get("pid"), place.get("fd")
+    same_boot = place.get("boot_id") == boot_id().hex()
+    if pid and same_boot and process_start(pid) == place.get("process_start"):
+        candidates.append(Path(f"/proc/{pid}/fd/{fd}"))
+    candidates.append(run.page_copy_path(rank))
+
+    first_error = None
+    for path in dict.fromkeys(candidates):
+        try:
+            reader = MetricsReader.attach(path)
+        except PageError as error:
+            if first_error is None and os.path.lexists(path):
+                first_error = error
+            continue
+        if reader.header.run_id == run.id[:64]:
+            return reader
+        reader.detach()
+        first_error = first_error or PageError(f"{path} is the page of another run")
+    raise first_error or PageError(f"{run.id} has no page yet")
+
+
+def read_status(run: Run) -> RunStatus:
+    """Open the run's page, look once, and let go of it."""
+    try:
+        reader = open_page(run)
+    except PageError as error:
+        return status_of(run, None, str(error))
+    try:
+        return status_of(run, reader)
+    finally:
+        reader.detach()
+
+
+def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> RunStatus:
+    """The status of a run whose page `reader` has open; None, with why, when it has no page."""
+    # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
+    # is a crash, whatever happened between the two looks.
+    holder = lock_holder(run.lock_path)
+    alive = holder is not None
+    if reader is None:
+        return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
+    try:
+        outcome, snapshot = reader.outcome(), reader.read()
+    except PageError as error:
+        return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
+    if outcome and holder and holder.pid not in (0, reader.header.pid):
+        return RunStatus(run.id, "running", message="resuming")
+    age_s = reader.age_s(snapshot) if snapshot else None
+    state, message = _state(outcome, alive, age_s, reader.header.publish_interval_s)
+    if snapshot is None:
+        return RunStatus(run.id, state, message=message)
+    metrics = snapshot.metrics
+    return RunStatus(
+        run=run.id,
+        state=state,
+        age_s=age_s,
+        iteration=None if snapshot.iteration < 0 else snapshot.iteration,
+        env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
+        env_steps_per_s=metrics.get(ENV_STEPS_PER_S),
+        progress_fraction=metrics.get(PROGRESS_FRACTION),
+        eta_s=metrics.get(ETA_S) if alive and not outcome else None,
+        metrics=metrics,
+        message=message,
+    )
+
+
+def _state(
+    outcome: Outcome | None, alive: bool, age_s: float | None, publish_interval_s: float
+) -> tuple[RunState, str]:
+    """The state, and a word on why where there is one."""
+    if outcome:
+        return outcome.state, outcome.message
+    if not alive:
+        return "crashed", "the process is gone without a last word"
+    if age_s is None:
+        return "running", "starting"
+    if age_s > STALLED_AFTER_INTERVALS * publish_interval_s:
+        return "stalled", "alive, but nothing published"
+    return "running", ""
+
+
+def _rank_place(run: Run, rank: int) -> dict[str, Any]:
+    """What the rank's process wrote about itself; empty when it wrote nothing readable."""
+    try:
+        place = json.loads(run.rank_path(rank).read_text())
+    except (OSError, ValueError):
+        return {}
+    return place if isinstance(place, dict) else {}

@@ -1,0 +1,266 @@
+"""The writing end of a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import struct
+import time
+import weakref
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import SupportsFloat
+
+from . import layout as at
+from .beginning import Beginning
+from .events import EventWriter, Level
+from .header import Header
+from .history_writer import HistoryWriter
+from .host import boot_id, host_name, process_start
+from .outcome import Outcome, State
+from .page_file import (
+    PageFile,
+    create_page_file,
+    create_unnamed_page_file,
+    publish_page_file,
+)
+from .schema import Metric
+
+DEFAULT_MAX_METRICS = 64
+NEVER = struct.pack("<d", float("nan"))
+
+
+class MetricsWriter:
+    """Publishes numbers into one page; after its creation nothing it does can block the caller.
+
+    For one thread at a time. In a forked child its methods do nothing: the page is the parent's.
+    """
+
+    def __init__(
+        self,
+        page: PageFile,
+        header: Header,
+        metrics: Iterable[Metric],
+        beginning: Beginning | None,
+    ) -> None:
+        """Fill the new page `page`. `create` is the way in."""
+        layout = header.layout
+        self.path, self.fd, self.header = page.path, page.fd, header
+        self.num_publishes = 0
+        self._bytes = memoryview(page.mapping)
+        self._words = self._bytes.cast("Q")
+        self._schema, self._slots = layout["SCHEMA"], layout["SNAPSHOT"]
+        self._history = HistoryWriter(page.mapping, layout)
+        self._events = EventWriter(self._bytes, layout["EVENTS"])
+        self._outcome = layout["OUTCOME"]
+        self._places: dict[str, int] = {}
+        self._num_metrics = self._num_rejected = 0
+        self._max_metrics = layout.max_metrics
+
+        # Records are made in memory of our own and reach the page whole. The last place takes the
+        # values of rejected names and is never copied.
+        never = NEVER * (self._max_metrics + 1)
+        self._never = memoryview(never)
+        self._latest = memoryview(bytearray(at.VALUES_OFFSET) + never)
+        self._row = memoryview(bytearray(at.VALUES_OFFSET) + never)
+        self._latest_values = self._latest.cast("d")[at.VALUES_OFFSET // 8 :]
+        self._row_values = self._row.cast("d")[at.VALUES_OFFSET // 8 :]
+
+        if beginning and beginning.header.layout == layout:
+            self._begin_with(beginning)
+        for metric in metrics:
+            self.register(metric)
+        self._bytes[: at.HEADER_BYTES] = self.header.encode()
+        self._words[at.READY_OFFSET // 8] = at.READY
+        self._is_open = True
+        _open_writers.add(self)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | None,
+        run_id: str,
+        metrics: Iterable[Metric] = (),
+        *,
+        publish_interval_s: float,
+        max_metrics: int = DEFAULT_MAX_METRICS,
+        rank: int = 0,
+        world_size: int = 1,
+        beginning: Beginning | None = None,
+    ) -> MetricsWriter:
+        """Make a page at `path`, or one without a name when it is None.
+
+        Readers call the writer stalled when several `publish_interval_s` pass without a publish.
+        A `beginning` of the same layout is taken over, so that a resumed run keeps its curves.
+        Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
+        """
+        header = Header(
+            run_id=run_id,
+            rank=rank,
+            world_size=world_size,
+            pid=os.getpid(),
+            process_start=process_start(os.getpid()),
+            boot_id=boot_id(),
+            host=host_name(),
+            created_wall_ns=time.time_ns(),
+            created_monotonic_ns=time.monotonic_ns(),
+            publish_interval_s=publish_interval_s,
+            layout=at.make_layout(max_metrics),
+        )
+        size_bytes = header.layout.page_bytes
+        if path is None:
+            return cls(create_unnamed_page_file(size_bytes), header, metrics, beginning)
+        building = create_page_file(path, size_bytes)
+        writer = cls(building, header, metrics, beginning)
+        writer.path = publish_page_file(building, path).path
+        return writer
+
+    def register(self, metric: Metric) -> bool:
+        """Announce a metric; False when all room is taken, which readers are told."""
+        if metric.name in self._places:
+            return self._places[metric.name] < self._max_metrics
+        schema = self._schema
+        if self._num_metrics == self._max_metrics:
+            self._places[metric.name] = self._max_metrics
+            self._num_rejected += 1
+            self._words[(schema.offset + at.SCHEMA_REJECTED_OFFSET) // 8] = self._num_rejected
+            return False
+        place = self._num_metrics
+        record = metric.encode()
+        start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
+        self._bytes[start : start + len(record)] = record
+        self._places[metric.name] = place
+        self._num_metrics += 1
+        self._history.forget(place)
+        self._words[(schema.offset + at.SCHEMA_COUNT_OFFSET) // 8] = self._num_metrics
+        return True
+
+    def _begin_with(self, beginning: Beginning) -> None:
+        """Take over a former page: its names, events, history and last values, and its clock."""
+        for metric in beginning.metrics:
+            self.register(metric)
+        events = self.header.layout["EVENTS"]
+        where = slice(events.offset, events.offset + events.size_bytes)
+        self._bytes[where] = beginning.page[where]
+        self._history.begin_with(beginning.page, beginning.publish)
+        for name, value in beginning.latest.items():
+            self._latest_values[self._places[name]] = value
+        self.num_publishes = beginning.publish
+        self.header = dataclasses.replace(
+            self.header,
+            created_wall_ns=beginning.header.created_wall_ns,
+            created_monotonic_ns=time.monotonic_ns() - beginning.monotonic_ns,
+        )
+
+    def publish(
+        self, values: Mapping[str, SupportsFloat], iteration: int = -1, env_steps: int = -1
+    ) -> None:
+        """Make `values` the newest snapshot and a row of the history, all of them at once.
+
+        Names that are not given keep their value in the snapshot and are NaN in the row; new names
+        take the room that is left; what is no number is passed over. A negative `iteration` or
+        `env_steps` means there is none.
+        """
+        if not self._is_open:
+            return
+        places, latest = self._places, self._latest_values
+        try:
+            for name, value in values.items():
+                latest[places[name]] = value  # type: ignore[call-overload]
+        except (KeyError, TypeError, ValueError):
+            values = self._only_numbers(values)
+            for name, number in values.items():
+                latest[places[name]] = number
+        self._commit(values, iteration, env_steps)
+
+    def _only_numbers(self, values: Mapping[str, SupportsFloat]) -> dict[str, float]:
+        """What of `values` a page can hold, its names registered."""
+        numbers = {}
+        for name, value in values.items():
+            try:
+                numbers[name] = float(value)
+            except (TypeError, ValueError):
+                continue
+            self.register(Metric(name))
+        return numbers
+
+    def _commit(self, values: Mapping[str, SupportsFloat], iteration: int, env_steps: int) -> None:
+        number = self.num_publishes + 1
+        count = self._num_metrics
+        head = (
+            number, 0, count, number, time.time_ns(),
+            time.monotonic_ns() - self.header.created_monotonic_ns, iteration, env_steps, 0,
+        )  # fmt: skip
+        latest = self._sealed(self._latest, head)
+        slot = self._slots.offset + (number % 2) * self._slots.record_bytes
+        self._bytes[slot + 8 : slot + len(latest)] = latest[8:]
+        self._words[slot // 8] = number
+
+        if len(values) == count:
+            row = latest
+        else:
+            row_values, places = self._row_values, self._places
+            self._row[at.VALUES_OFFSET :] = self._never
+            for name, value in values.items():
+                row_values[places[name]] = value  # type: ignore[call-overload]
+            row = self._sealed(self._row, head)
+        self._history.append(row, number, count)
+        self.num_publishes = number
+
+    def _sealed(self, record: memoryview, head: tuple[int, ...]) -> memoryview:
+        """`record` with its head and CRC, as far as metrics are in use."""
+        at.RECORD_HEAD.pack_into(record, 0, *head)
+        end = at.VALUES_OFFSET + 8 * self._num_metrics
+        crc = zlib.crc32(record[at.RECORD_CRC_START : end])
+        record[at.RECORD_CRC_OFFSET : at.RECORD_CRC_START] = crc.to_bytes(4, "little")
+        return record[:end]
+
+    def event(self, level: Level, text: str, env_steps: int = -1) -> None:
+        """Add a message to the page's ring of events."""
+        if self._is_open:
+            self._events.append(level, text, env_steps)
+
+    def finish(self, state: State, exit_code: int, message: str = "") -> None:
+        """Write how the run ended; it is no longer running, whatever its lock says."""
+        if not self._is_open:
+            return
+        outcome = Outcome(state, exit_code, message, time.time_ns())
+        start = self._outcome.offset
+        self._bytes[start : start + at.OUTCOME_BYTES] = outcome.encode()
+
+    def save_copy(self, path: Path) -> None:
+        """Write the page to `path` on disk, in one step, zeros left out as holes."""
+        building = path.with_name(f".{path.name}.building")
+        with building.open("wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            zeros = bytes(at.HEADER_BYTES * 64)
+            for start in range(0, len(self._bytes), len(zeros)):
+                chunk = self._bytes[start : start + len(zeros)]
+                if chunk != zeros[: len(chunk)]:
+                    file.seek(start)
+                    file.write(chunk)
+            file.truncate(len(self._bytes))
+            file.flush()
+            os.fsync(file.fileno())
+        building.rename(path)
+
+    def remove(self) -> None:
+        """Take the page off memory; those who read it keep what they have open."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        os.close(self.fd)
+
+
+_open_writers: weakref.WeakSet[MetricsWriter] = weakref.WeakSet()
+
+
+def _forget_the_parents_pages() -> None:
+    for writer in _open_writers:
+        writer._is_open = False
+
+
+os.register_at_fork(after_in_child=_forget_the_parents_pages)

@@ -1,0 +1,29 @@
+"""Every test has runs and pages of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty $OPERANT_HOME."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("OPERANT_HOME", str(home))
+    return home
+
+
+@pytest.fixture(autouse=True)
+def operant_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty $OPERANT_PAGES, on memory where there is any, as pages usually are."""
+    root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="operant-test-", dir=root))
+    monkeypatch.setenv("OPERANT_PAGES", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

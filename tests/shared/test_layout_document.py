@@ -1,0 +1,155 @@
+"""docs/metrics-page.md is enough to read a page: here its tables are all that is used."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from operant.shared import Metric, MetricsWriter
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics-page.md"
+TYPES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d"}
+
+
+def tables() -> dict[str, list[dict[str, tuple[int, str]]]]:
+    """Heading to its tables, each field name to (offset, type)."""
+    found: dict[str, list[dict[str, tuple[int, str]]]] = {}
+    heading, in_table = "", False
+    for line in DOCUMENT.read_text().splitlines():
+        if line.startswith("## "):
+            heading = re.split(r"[:,]", line[3:])[0]
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) == 4 and cells[0].isdigit():
+            if not in_table:
+                found.setdefault(heading, []).append({})
+            found[heading][-1][cells[2]] = (int(cells[0]), cells[1])
+            in_table = True
+        elif not line.startswith("|---"):
+            in_table = False
+    return found
+
+
+class Record:
+    """A part of a page, read by one of the document's tables."""
+
+    def __init__(self, page: bytes, start: int, table: dict[str, tuple[int, str]]) -> None:
+        self.page, self.start, self.table = page, start, table
+
+    def __getitem__(self, name: str):
+        offset, kind = self.table[name]
+        if kind in TYPES:
+            return struct.unpack_from("<" + TYPES[kind], self.page, self.start + offset)[0]
+        size = re.match(r"(\d+) bytes", kind)
+        raw = self.page[self.start + offset :][: int(size[1]) if size else None]
+        return raw.split(b"\0")[0].decode() if size else raw
+
+    def at(self, name: str) -> int:
+        """Where a field of several records begins."""
+        return self.start + self.table[name][0]
+
+
+@pytest.fixture
+def page(tmp_path, operant_pages) -> bytes:
+    metrics = [Metric("loss/policy", description="how wrong"), Metric("time/learn_s", "s", "timer")]
+    writer = MetricsWriter.create(
+        operant_pages / "p", "the-run", metrics, publish_interval_s=0.5, rank=3, max_metrics=5
+    )
+    for number in range(1, 101):
+        writer.publish({"loss/policy": number, "time/learn_s": 0.5}, number, number * 64)
+    writer.event("warning", "look here", 12)
+    writer.finish("failed", 1, "it broke")
+    writer.save_copy(tmp_path / "page")
+    return (tmp_path / "page").read_bytes()
+
+
+@pytest.fixture
+def sections(page) -> dict[str, Record]:
+    header, entry = tables()["Header"]
+    header = Record(page, 0, header)
+    return {
+        (section := Record(page, header.at("sections") + 32 * i, entry))["tag"]: section
+        for i in range(header["num_sections"])
+    }
+
+
+def test_the_header_is_where_the_document_says(page):
+    header = Record(page, 0, tables()["Header"][0])
+    assert header["magic"] == "OPERANT"
+    assert header["byte_order"] == 0x01020304
+    assert (header["major"], header["minor"]) == (1, 0)
+    assert header["page_bytes"] == len(page)
+    assert (header["run_id"], header["rank"]) == ("the-run", 3)
+    assert header["publish_interval_s"] == 0.5
+    assert header["ready"] == 0x5944414552
+    assert header["header_crc"] == zlib.crc32(page[:1008])
+
+
+def test_the_schema_is_where_the_document_says(page, sections):
+    head, metric = tables()["SCHEMA"]
+    schema = Record(page, sections["SCHEMA"]["offset"], head)
+    assert schema["count"] == 2
+    first, second = (
+        Record(page, schema.at("metrics") + i * sections["SCHEMA"]["record_bytes"], metric)
+        for i in range(2)
+    )
+    assert (first["name"], first["group"], first["description"]) == (
+        "loss/policy",
+        "loss",
+        "how wrong",
+    )
+    assert (second["kind"], second["unit"]) == (2, "s")
+    assert first["crc"] == zlib.crc32(page[first.start + 4 : first.start + 256])
+
+
+def values(record: Record) -> tuple[float, ...]:
+    return struct.unpack_from(f"<{record['count']}d", record.page, record.at("values"))
+
+
+def test_the_snapshot_is_where_the_document_says(page, sections):
+    (table,) = tables()["SNAPSHOT"]
+    section = sections["SNAPSHOT"]
+    slots = [Record(page, section["offset"] + i * section["record_bytes"], table) for i in range(2)]
+    newest = max(slots, key=lambda slot: slot["sequence"])
+    assert newest is slots[100 % 2]
+    assert newest["sequence"] == newest["publish"] == newest["iteration"] == 100
+    assert newest["env_steps"] == 6400
+    assert values(newest) == (100.0, 0.5)
+    covered = page[newest.start + 12 : newest.start + 64 + 8 * newest["count"]]
+    assert newest["crc"] == zlib.crc32(covered)
+
+
+def test_the_history_is_where_the_document_says(page, sections):
+    (table,) = tables()["SNAPSHOT"]
+    section = sections["HISTORY0"]
+    for number in (1, 50, 100):
+        place = (number - 1) % section["num_records"]
+        row = Record(page, section["offset"] + place * section["record_bytes"], table)
+        assert row["sequence"] == number
+        assert values(row) == (float(number), 0.5)
+    section = sections["HISTORY1"]
+    row = Record(page, section["offset"] + 1 * section["record_bytes"], table)
+    assert (row["sequence"], row["publish"]) == (2, 16)
+    room = sections["SCHEMA"]["num_records"]
+    folded = struct.unpack_from(f"<{3 * room}d", page, row.at("values"))
+    assert (folded[0], folded[room], folded[2 * room]) == (9.0, 12.5, 16.0)
+    assert row["crc"] == zlib.crc32(page[row.start + 12 : row.start + 64 + 24 * room])
+
+
+def test_events_and_outcome_are_where_the_document_says(page, sections):
+    head, record = tables()["EVENTS"]
+    events = Record(page, sections["EVENTS"]["offset"], head)
+    assert events["count"] == 1
+    event = Record(page, events.at("events"), record)
+    assert (event["number"], event["level"], event["env_steps"]) == (1, 2, 12)
+    assert event["text"][: event["text_bytes"]] == b"look here"
+    assert event["crc"] == zlib.crc32(page[event.start + 12 : event.start + 32 + 9])
+
+    (table,) = tables()["OUTCOME"]
+    outcome = Record(page, sections["OUTCOME"]["offset"], table)
+    assert (outcome["state"], outcome["exit_code"]) == (3, 1)
+    assert outcome["message"][: outcome["text_bytes"]] == b"it broke"
+    assert outcome["crc"] == zlib.crc32(page[outcome.start + 4 : outcome.start + 1024])

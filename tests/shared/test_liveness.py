@@ -1,0 +1,199 @@
+"""Running, stalled, crashed and finished are told apart, with real processes and real signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from operant.shared import RunFolderError
+from operant.shared.lock import RunLock, lock_holder
+from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.session import RunSession
+from operant.shared.status import RunStatus, read_status
+
+PATIENCE_S = 20
+
+# A process that publishes for ever, 20 times a second; it says when it has begun.
+PUBLISHER = """
+import os, sys, time
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+run, lock = create_run("test", {}, rank=0)
+session = RunSession(run, lock, publish_interval_s=0.05)
+def work():
+    while True:
+        session.metrics.publish({"a": 1.0}, 1, 1)
+        time.sleep(0.02)
+"""
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def start():
+    """Start a publisher that then runs `code`; returns (process, run) once it has published."""
+    processes = []
+
+    def start(code: str = "work()") -> tuple[subprocess.Popen[bytes], Run]:
+        known = set(list_runs())
+        process = subprocess.Popen([sys.executable, "-c", PUBLISHER + code], start_new_session=True)
+        processes.append(process)
+        wait_for(lambda: set(list_runs()) - known)
+        (run,) = set(list_runs()) - known
+        wait_for(lambda: read_status(run).iteration == 1)
+        return process, run
+
+    yield start
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def state(run: Run) -> str:
+    return read_status(run).state
+
+
+def test_a_killed_process_is_crashed_at_once_and_others_run_on(start):
+    process, run = start()
+    _, other = start()
+    assert state(run) == "running"
+    process.kill()
+    process.wait()
+    assert state(run) == "crashed"
+    assert read_status(run).iteration == 1  # what it published is still there
+    assert state(other) == "running"
+
+
+def test_a_process_that_stands_still_is_stalled_until_it_goes_on(start):
+    process, run = start()
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: state(run) == "stalled")
+    assert read_status(run).age_s > 0.05
+    process.send_signal(signal.SIGCONT)
+    wait_for(lambda: state(run) == "running")
+
+
+def test_forked_workers_left_alive_do_not_make_a_dead_process_look_alive(start):
+    process, run = start(
+        "children = [os.fork() for _ in range(8)] if os.fork() else [time.sleep(600)]\n"
+        "time.sleep(600) if 0 in children else work()"
+    )
+    wait_for(lambda: state(run) == "running")
+    process.kill()
+    process.wait()
+    assert state(run) == "crashed"
+
+
+def test_an_orderly_end_leaves_state_message_and_a_copy_of_the_page(start):
+    process, run = start(
+        'session.metrics.publish({"a": 5.0}, 1, 1)\nsession.close("stopped", 130, "enough")'
+    )
+    process.wait()
+    status = read_status(run)
+    assert (status.state, status.message) == ("stopped", "enough")
+    assert status.metrics == {"a": 5.0}
+    assert run.page_copy_path().exists()
+    assert not list(os.scandir(os.environ["OPERANT_PAGES"]))
+
+
+def test_a_deleted_page_is_still_found_through_its_process(start, operant_pages):
+    _, run = start()
+    for page in operant_pages.iterdir():
+        page.unlink()
+    assert state(run) == "running"
+    assert read_status(run).metrics == {"a": 1.0}
+
+
+def test_a_run_whose_page_is_not_there_yet_is_starting():
+    run, lock = create_run("test", {}, rank=0)
+    assert read_status(run) == RunStatus(run.id, "running", message=f"{run.id} has no page yet")
+    lock.release()
+    assert state(run) == "crashed"
+
+
+def test_a_foreign_page_spoils_its_own_run_only(start, operant_pages):
+    _, good = start()
+    bad, lock = create_run("bad", {}, rank=0)
+    (operant_pages / f"{bad.id}.0.page").write_text("not a page at all")
+    status = read_status(bad)
+    assert status.state == "running"
+    assert "too short" in status.message
+    lock.release()
+    assert state(bad) == "crashed"
+    assert state(good) == "running"
+
+
+def test_a_lock_is_held_by_one_process_only(start):
+    _, run = start()
+    assert lock_holder(run.lock_path)
+    with pytest.raises(RunFolderError, match="in use by another process"):
+        RunLock(run.lock_path, 0)
+
+
+def test_asking_for_a_lock_of_ones_own_does_not_lose_it():
+    run, lock = create_run("test", {}, rank=0)
+    for _ in range(3):
+        assert lock_holder(run.lock_path).pid == os.getpid()
+    question = f"""
+from pathlib import Path
+from operant.shared.lock import lock_holder
+print(lock_holder(Path({str(run.lock_path)!r})))
+"""
+    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
+    assert f"pid={os.getpid()}" in asked.stdout
+    lock.release()
+
+
+@pytest.fixture
+def small_memory(tmp_path, monkeypatch):
+    """A real tmpfs of 1 MiB for pages."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    monkeypatch.setenv("OPERANT_PAGES", str(folder))
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_without_room_for_a_page_the_run_warns_once_and_is_watched_all_the_same(small_memory):
+    run, lock = create_run("test", {}, rank=0)
+    warnings = []
+    session = RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append)
+    (warning,) = warnings
+    assert "a page needs" in warning
+    assert "1.0 MiB are free" in warning
+    session.metrics.publish({"a": 1.0}, 1, 1)
+    assert read_status(run).metrics == {"a": 1.0}
+    assert read_status(run).state == "running"
+    session.close("finished", 0)
+    assert read_status(run).state == "finished"
+    assert not list(small_memory.iterdir())
+
+
+def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+    if os.getuid() != 0:
+        pytest.skip("needs the right to give a folder away")
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    os.chown(folder, 12345, 12345)
+    monkeypatch.setenv("OPERANT_PAGES", str(folder))
+    run, lock = create_run("test", {}, rank=0)
+    warnings = []
+    RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append).close("finished", 0)
+    assert "belongs to another user" in warnings[0]
+    assert not list(folder.iterdir())

@@ -1,0 +1,74 @@
+"""Runs on disk: their names, their order, and how one is asked for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from operant.shared import RunFolderError, RunNotFoundError
+from operant.shared.run_folder import create_run, find_run, latest_run, list_runs, make_run_id
+
+
+def make_run(name="cart_pole-ppo"):
+    run, lock = create_run(name, {"seed": 1}, rank=0)
+    lock.release()
+    return run
+
+
+def test_an_id_tells_when_and_what():
+    assert re.fullmatch(r"\d{8}-\d{6}-cart_pole-ppo-[a-z2-9]{4}", make_run_id("cart_pole-ppo"))
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a b/c", "", "...", "-rf", "\x1b[31m", "ß" * 100])
+def test_an_id_is_a_plain_file_name_whatever_the_run_is_called(name):
+    assert re.fullmatch(r"\d{8}-\d{6}-[A-Za-z0-9_][A-Za-z0-9_.-]*-[a-z2-9]{4}", make_run_id(name))
+
+
+def test_runs_come_newest_first_even_within_a_second():
+    runs = [make_run() for _ in range(5)]
+    assert list_runs() == runs[::-1]
+    assert latest_run() == runs[-1]
+
+
+def test_a_run_folder_is_for_its_user_alone_and_holds_its_manifest():
+    run = make_run()
+    assert run.folder.stat().st_mode & 0o777 == 0o700
+    assert run.manifest() == {"id": run.id, "name": "cart_pole-ppo", "seed": 1}
+
+
+def test_a_part_of_an_id_is_enough_when_no_other_run_has_it():
+    first, second = make_run("apple"), make_run("banana")
+    assert find_run(first.id) == first
+    assert find_run("appl") == first
+    assert find_run(second.id[-4:]) == second
+
+
+def test_an_ambiguous_part_names_the_runs_it_fits():
+    runs = [make_run(), make_run()]
+    with pytest.raises(RunNotFoundError) as caught:
+        find_run("cart_pole")
+    assert all(run.id in str(caught.value) for run in runs)
+
+
+def test_an_unknown_run_is_answered_with_the_newest():
+    run = make_run()
+    with pytest.raises(RunNotFoundError, match=f"no run is called 'nonsense'.*{run.id}"):
+        find_run("nonsense")
+
+
+def test_without_any_run_the_error_says_how_to_start_one():
+    for ask in (latest_run, lambda: find_run("x")):
+        with pytest.raises(RunNotFoundError, match="operant train"):
+            ask()
+
+
+def test_a_half_made_run_is_not_listed(operant_home):
+    (operant_home / "runs" / ".20260101-000000-x-aaaa.building").mkdir(parents=True)
+    assert list_runs() == []
+
+
+def test_a_home_that_cannot_be_written_is_one_clear_error(operant_home):
+    operant_home.write_text("a file, not a folder")
+    with pytest.raises(RunFolderError, match="cannot write runs to"):
+        make_run()
