@@ -1,0 +1,5 @@
+"""`python -m operant` is `operant`."""
+
+from .cli import main
+
+main()

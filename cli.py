@@ -1,0 +1,63 @@
+"""The command line: which command, and nothing imported that it does not need."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from .shared.errors import OperantError
+
+COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval")
+
+
+class LazyGroup(click.Group):
+    """Commands live in `commands/`, each in a module of its name with an underscore for a dash."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".commands.{cmd_name.replace('-', '_')}", __package__)
+        command: click.Command = module.command
+        return command
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="operant-rl", prog_name="operant")
+def cli() -> None:
+    """Train reinforcement-learning policies, and watch them from any terminal.
+
+    `operant train --monitor` starts a run and shows it; `operant monitor --latest` comes back.
+    """
+
+
+def main() -> None:
+    """Run a command; errors are one line on standard error and an exit code."""
+    try:
+        exit_code = cli(standalone_mode=False, prog_name="operant")
+    except OperantError as error:
+        sys.exit(_fail(str(error), error.exit_code))
+    except click.ClickException as error:
+        sys.exit(_fail(error.format_message(), 2))
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone: nothing more to say
+        sys.exit(0)
+    sys.exit(exit_code or 0)
+
+
+def _fail(text: str, exit_code: int) -> int:
+    print(f"operant: {' '.join(text.split())}", file=sys.stderr)
+    return exit_code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""`operant eval`: how good a trained policy is."""
+
+from __future__ import annotations
+
+import click
+
+from ..shared.run_folder import find_run
+
+
+@click.command("eval")
+@click.argument("run")
+@click.option("--episodes", default=100, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(run: str, episodes: int, as_json: bool) -> None:
+    """Play greedy episodes with the newest checkpoint of RUN.
+
+    RUN is a run's id or any part of it that no other run has.
+    """
+    chosen = find_run(run)
+
+    from ..trainer.checkpoints import latest_checkpoint
+    from ..trainer.config_file import make_config
+    from ..trainer.envs import load_spec
+    from ..trainer.evaluation import evaluate
+    from ..trainer.experiment import make_policy
+    from .output import print_json, print_line
+
+    checkpoint = latest_checkpoint(chosen.checkpoint_folder)
+    config = make_config(checkpoint.config)
+    policy = make_policy(config)
+    policy.load_state_dict(checkpoint.state["policy"])
+    returns = evaluate(policy, load_spec(config.env), episodes, config.seed).returns
+    if as_json:
+        print_json(
+            {
+                "run": chosen.id,
+                "episodes": episodes,
+                "mean_return": float(returns.mean()),
+                "std_return": float(returns.std()),
+                "min_return": float(returns.min()),
+                "max_return": float(returns.max()),
+            }
+        )
+        return
+    print_line(
+        f"{chosen.id}, iteration {checkpoint.iteration}: return {returns.mean():.1f} "
+        f"± {returns.std():.1f} ({returns.min():.1f} to {returns.max():.1f}) "
+        f"over {episodes} greedy episodes"
+    )

@@ -1,0 +1,166 @@
+"""How a training process begins: its run folder, its process, and who waits for it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..shared.errors import CheckpointError, OperantError, UsageError
+from ..shared.lock import LAUNCHER, RunLock, lock_holder
+from ..shared.run_folder import Run, create_run, find_run
+from ..shared.status import read_status
+from ..trainer.config import TrainConfig
+from ..trainer.config_file import load_config, make_config
+from .output import headline, print_json, print_line
+
+LOOK_AGAIN_S = 0.02
+LOG_LINES = 20
+VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
+
+
+class Prepared(NamedTuple):
+    """A run whose trainer may start. `resume_publish` is None for a new run."""
+
+    run: Run
+    lock: RunLock
+    config: TrainConfig
+    resume_publish: int | None
+
+
+def prepared_run(
+    source: str | None, overrides: tuple[str, ...], name: str | None, resume: str | None, rank: int
+) -> Prepared:
+    """Check everything that can be checked, then make or reopen the run and lock it as `rank`.
+
+    Raises the UsageErrors that the user's input deserves; nothing is left behind then.
+    """
+    if resume:
+        return _resumed_run(find_run(resume), source, overrides, rank)
+    config = load_config(source, overrides)
+    name = name or f"{config.env}-{config.algorithm}"
+    manifest = {**_provenance(), "seed": config.seed, "device": "cpu"}
+    manifest["config"] = config.model_dump(mode="json")
+    run, lock = create_run(name, manifest, rank=rank)
+    return Prepared(run, lock, config, None)
+
+
+def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank: int) -> Prepared:
+    """The run as its newest checkpoint has it, with what may change changed."""
+    from ..trainer.checkpoints import check_same_config, latest_checkpoint
+
+    if lock_holder(run.lock_path):
+        raise UsageError(f"{run.id} is still running; stop it before resuming it")
+    checkpoint = latest_checkpoint(run.checkpoint_folder)
+    config = load_config(source, overrides) if source else make_config(checkpoint.config, overrides)
+    check_same_config(checkpoint, config)
+    if checkpoint.iteration >= config.num_iterations:
+        raise CheckpointError(
+            f"{run.id} is complete at {checkpoint.env_steps} env steps; "
+            f"--set total_env_steps={2 * config.total_env_steps} would go on"
+        )
+    lock = RunLock(run.lock_path, rank)
+    manifest = run.manifest()
+    manifest["config"] = config.model_dump(mode="json")
+    manifest.setdefault("resumed", []).append({**_provenance(), "iteration": checkpoint.iteration})
+    run.write_manifest(manifest)
+    return Prepared(run, lock, config, checkpoint.publish)
+
+
+def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> int:
+    """Train in this process; returns its exit code."""
+    from ..trainer.process import run_training
+    from ..trainer.signals import stop_requests
+    from .progress import progress_report
+
+    with stop_requests() as received:
+        prepared = prepare(0)
+        run = prepared.run
+        with progress_report(run.id, to_stderr=as_json) as report:
+            exit_code = run_training(
+                run,
+                prepared.lock,
+                prepared.config,
+                received,
+                resume_publish=prepared.resume_publish,
+                report=report,
+            )
+    status = read_status(run)
+    if as_json:
+        print_json({**status.as_json(), "run_dir": str(run.folder)})
+    else:
+        print_line(f"{run.id}: {headline(status)}")
+    return exit_code
+
+
+def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as_json: bool) -> int:
+    """Train in a process of its own; returns 0 once it has published, 1 when it dies before."""
+    prepared = prepare(LAUNCHER)
+    run = prepared.run
+    arguments = [str(run.folder)]
+    if prepared.resume_publish is not None:
+        arguments.append(str(prepared.resume_publish))
+    with run.log_path.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "operant.commands.trainer_process", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    wait_for_first_publish(run, process)
+    prepared.lock.release()
+
+    if as_json:
+        print_json({**read_status(run).as_json(), "run_dir": str(run.folder)})
+        return 0
+    if then_monitor:
+        from ..monitor.app import watch
+
+        watch(run)
+    print_line(f"{run.id}: {headline(read_status(run))}")
+    print_line(f"  operant monitor {run.id}    watches it")
+    print_line(f"  operant stop {run.id}       stops it")
+    return 0
+
+
+def wait_for_first_publish(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Return once the run has published. Raises OperantError with the end of its log when the
+    process dies before.
+    """
+    while read_status(run).env_steps is None:
+        if process.poll() is not None and read_status(run).env_steps is None:
+            log = run.log_path.read_text(errors="replace").splitlines()[-LOG_LINES:]
+            for line in log:
+                print_line(line)
+            raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _provenance() -> dict[str, Any]:
+    """What tells later how a run came to be."""
+    return {
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command_line": shlex.join(sys.argv),
+        "git_commit": _git_commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: importlib.metadata.version(name) for name in VERSIONS_OF},
+        },
+    }
+
+
+def _git_commit() -> str | None:
+    """The commit checked out in the working folder; None outside a repository."""
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()

@@ -1,0 +1,55 @@
+"""What commands print: one JSON object for programs, lines for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from ..monitor.formatting import (
+    format_age,
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+    format_written,
+)
+from ..monitor.lines import harmless
+from ..shared.status import RunStatus
+
+
+def print_json(value: Any) -> None:
+    """The one object on standard output."""
+    click.echo(json.dumps(value, allow_nan=False))
+
+
+def print_line(text: str) -> None:
+    click.echo(harmless(text))
+
+
+def headline(status: RunStatus) -> str:
+    """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
+    parts = [status.state + (f" ({status.message})" if status.message else "")]
+    if status.iteration is not None:
+        parts.append(f"iteration {status.iteration}")
+    if status.env_steps is not None:
+        parts.append(f"{format_count(status.env_steps)} env steps")
+    if status.progress_fraction is not None:
+        parts[-1] += f" ({format_percent(status.progress_fraction)})"
+    if status.env_steps_per_s is not None:
+        parts.append(format_rate(status.env_steps_per_s))
+    if status.eta_s is not None:
+        parts.append(f"{format_duration(status.eta_s)} left")
+    return ", ".join(parts)
+
+
+def print_status(status: RunStatus) -> None:
+    """All that is known of a run, as plain lines."""
+    print_line(status.run)
+    print_line(f"  {headline(status)}")
+    if status.age_s is not None:
+        print_line(f"  last publish {format_age(status.age_s)} ago")
+    width = max(map(len, status.metrics), default=0)
+    for name, value in status.metrics.items():
+        print_line(f"  {name:<{width}}  {format_written(value)}")

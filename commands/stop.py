@@ -1,0 +1,44 @@
+"""`operant stop`: end a run in good order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import click
+
+from ..shared.errors import OperantError
+from .choosing_a_run import chosen_run, run_argument
+
+PATIENCE_S = 30.0
+LOOK_AGAIN_S = 0.05
+
+
+@click.command("stop")
+@run_argument
+def command(run: str | None, latest: bool) -> None:
+    """Stop a run, the latest by default: it finishes its iteration and saves a checkpoint.
+
+    `operant train --resume RUN` goes on from there.
+    """
+    from ..shared.lock import lock_holder
+    from ..shared.status import read_status
+    from .output import headline, print_line
+
+    chosen = chosen_run(run, latest)
+    holder = lock_holder(chosen.lock_path)
+    if holder is None:
+        print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
+        return
+    if not holder.pid:
+        raise OperantError(f"{chosen.id} runs where it cannot be signalled, as in a container")
+    os.kill(holder.pid, signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE_S
+    while lock_holder(chosen.lock_path):
+        if time.monotonic() > deadline:
+            raise OperantError(
+                f"{chosen.id} (process {holder.pid}) has not stopped within {PATIENCE_S:.0f} s"
+            )
+        time.sleep(LOOK_AGAIN_S)
+    print_line(f"{chosen.id}: {headline(read_status(chosen))}")

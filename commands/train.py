@@ -1,0 +1,77 @@
+"""`operant train`: start a run, here or in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ..shared.errors import UsageError
+
+
+@click.command("train")
+@click.argument("config", required=False, metavar="[CONFIG]")
+@click.option("--config", "config_option", metavar="CONFIG", help="The same as the argument.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated.",
+)
+@click.option("--device", type=click.Choice(["auto", "cpu"]), help="Where to train.")
+@click.option("--seed", type=int, help="The seed of everything random.")
+@click.option("--name", help="The middle of the run's id; by default environment and algorithm.")
+@click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
+@click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
+@click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
+@click.option("--help-config", is_flag=True, help="Print all configuration keys and exit.")
+def command(
+    config: str | None,
+    config_option: str | None,
+    overrides: tuple[str, ...],
+    device: str | None,
+    seed: int | None,
+    name: str | None,
+    detach: bool,
+    monitor: bool,
+    resume: str | None,
+    as_json: bool,
+    help_config: bool,
+) -> int:
+    """Train a policy and leave a run that everyone can watch.
+
+    CONFIG is a preset's name or a TOML file; without it, cart_pole_ppo. Ctrl-C finishes the
+    iteration and saves a checkpoint that --resume goes on from.
+    """
+    if help_config:
+        return print_config_help()
+    if config and config_option:
+        raise UsageError(f"two configurations are given: '{config}' and '{config_option}'")
+    if as_json and monitor:
+        raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
+
+    from .launching import Prepared, detached_training, foreground_training, prepared_run
+
+    named = {"device": device, "seed": seed}
+    overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
+    source = config or config_option
+
+    def prepare(rank: int) -> Prepared:
+        return prepared_run(source, overrides, name, resume, rank)
+
+    has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if detach or (monitor and has_terminal):
+        return detached_training(prepare, monitor, as_json)
+    return foreground_training(prepare, as_json)
+
+
+def print_config_help() -> int:
+    """Every key with its default and description."""
+    from ..trainer.config_file import fields_with_defaults, preset_names
+
+    click.echo(f"# Presets: {', '.join(preset_names())}\n")
+    for key, default, description in fields_with_defaults():
+        click.echo(f"{key} = {default}\n    {description}")
+    return 0

@@ -1,0 +1,47 @@
+"""Small experiments, the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from operant.trainer.config import TrainConfig
+from operant.trainer.config_file import make_config
+from operant.trainer.experiment import Experiment
+from operant.trainer.workers import Workers
+
+SMALL = {
+    "num_envs": 8,
+    "rollout_steps": 16,
+    "total_env_steps": 8 * 16 * 6,
+    "num_threads": 1,
+    "policy": {"hidden_sizes": [16, 16]},
+    "evaluation": {"num_episodes": 5},
+}
+
+
+def small_config(*overrides: str) -> TrainConfig:
+    """Six iterations of 128 env steps of CartPole, with `overrides`."""
+    return make_config(SMALL, overrides)
+
+
+@pytest.fixture(name="small_config")
+def small_config_fixture() -> Callable[..., TrainConfig]:
+    return small_config
+
+
+@pytest.fixture
+def make_experiment() -> Iterator[Callable[..., Experiment]]:
+    """Experiments on as many threads as their configuration says."""
+    all_workers = []
+
+    def make(*overrides: str) -> Experiment:
+        config = small_config(*overrides)
+        workers = Workers(config.num_threads)
+        all_workers.append(workers)
+        return Experiment(config, workers)
+
+    yield make
+    for workers in all_workers:
+        workers.close()

@@ -1,0 +1,156 @@
+"""Time limits, resets and random streams, the same for every environment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from operant.trainer.envs import ENV_NAMES, load_spec
+from operant.trainer.envs.spec import Discrete, EnvSpec
+from operant.trainer.envs.streams import EVALUATION
+from operant.trainer.envs.vector import Transitions, VectorEnv
+
+
+def count_reset(state, env, random):
+    state[0, env] = 0
+
+
+def count_step(state, env, action):
+    """Counts up by the action; the task ends at 5. The reward is the count."""
+    state[0, env] += action
+    return state[0, env], state[0, env] >= 5
+
+
+def count_observe(state, env, obs):
+    obs[env, 0] = state[0, env]
+
+
+COUNTER = EnvSpec("counter", 1, 1, Discrete(3), 4, count_reset, count_step, count_observe)
+
+
+class Stepped:
+    """A vector environment with memory for its transitions."""
+
+    def __init__(self, spec, num_envs, seed=1, **options):
+        self.envs = VectorEnv(spec, num_envs, seed, **options)
+        self.obs = np.zeros((num_envs, spec.obs_size), np.float32)
+        self.out = Transitions(
+            self.obs,
+            np.zeros(num_envs, np.float32),
+            np.zeros(num_envs, bool),
+            np.zeros(num_envs, bool),
+            np.full((num_envs, spec.obs_size), np.nan, np.float32),
+        )
+        self.envs.reset(self.obs)
+
+    def step(self, actions, *shard):
+        self.envs.step(np.asarray(actions), self.out, *shard)
+        return self.out
+
+
+def test_the_end_of_the_task_is_terminated_and_starts_anew_at_once():
+    counter = Stepped(COUNTER, 2)
+    counter.step([2, 0])
+    counter.step([2, 0])
+    out = counter.step([2, 0])
+    assert out.terminated.tolist() == [True, False]
+    assert not out.truncated.any()
+    assert out.reward.tolist() == [6.0, 0.0]
+    assert out.obs[:, 0].tolist() == [0.0, 0.0]  # already the next episode
+    assert out.final_obs[0, 0] == 6.0  # where the episode ended
+    assert np.isnan(out.final_obs[1, 0])  # untouched where none did
+
+
+def test_the_time_limit_is_truncated_and_keeps_where_the_episode_was():
+    counter = Stepped(COUNTER, 1)
+    flags = []
+    for _ in range(9):
+        out = counter.step([1])
+        flags.append((bool(out.terminated[0]), bool(out.truncated[0])))
+        if out.truncated[0]:
+            assert out.final_obs[0, 0] == 4.0
+            assert out.obs[0, 0] == 0.0
+    nothing, limit = (False, False), (False, True)
+    assert flags == [nothing] * 3 + [limit] + [nothing] * 3 + [limit] + [nothing]
+
+
+def test_when_both_happen_in_one_step_terminated_wins():
+    counter = Stepped(COUNTER, 1)
+    for action in (1, 1, 1):
+        counter.step([action])
+    out = counter.step([2])  # the fourth step, and the count reaches 5
+    assert (out.terminated[0], out.truncated[0]) == (True, False)
+
+
+def test_returns_and_lengths_of_ended_episodes_are_counted_once():
+    counter = Stepped(COUNTER, 2)
+    for _ in range(4):
+        counter.step([2, 1])
+    # env 0: rewards 2, 4, 6 and terminated, then one more step; env 1: 1, 2, 3, 4 and truncated
+    assert counter.envs.take_episode_totals() == (2, 12.0 + 10.0, 3.0 + 4.0)
+    assert counter.envs.take_episode_totals() == (0, 0.0, 0.0)
+
+
+def random_actions(spec, shape, seed=0):
+    return np.random.default_rng(seed).integers(spec.actions.n, size=shape)
+
+
+def trajectory(spec, num_envs, steps, actions, shards=(None,)):
+    """All observations [T, N, D] and rewards, terminated and truncated [T, 3, N]."""
+    stepped = Stepped(spec, num_envs)
+    seen = []
+    for t in range(steps):
+        for shard in shards:
+            out = stepped.step(actions[t, :num_envs], *(shard or ()))
+        seen.append((out.obs.copy(), np.array([out.reward, out.terminated, out.truncated])))
+    obs, rest = zip(*seen, strict=True)
+    return np.array(obs), np.array(rest)
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_an_environment_does_not_depend_on_how_many_others_there_are(name):
+    spec = load_spec(name)
+    actions = random_actions(spec, (300, 32))
+    many, many_rest = trajectory(spec, 32, 300, actions)
+    few, few_rest = trajectory(spec, 5, 300, actions)
+    assert (many[:, :5] == few).all()
+    assert (many_rest[..., :5] == few_rest).all()
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_an_environment_does_not_depend_on_who_steps_which_range(name):
+    spec = load_spec(name)
+    actions = random_actions(spec, (300, 32))
+    whole = trajectory(spec, 32, 300, actions)
+    parts = trajectory(spec, 32, 300, actions, shards=((20, 32), (0, 7), (7, 20)))
+    for a, b in zip(whole, parts, strict=True):
+        assert (a == b).all()
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_seeds_streams_environments_and_episodes_all_begin_differently(name):
+    spec = load_spec(name)
+    begins = [
+        Stepped(spec, 2, seed=1).obs,
+        Stepped(spec, 2, seed=2).obs,
+        Stepped(spec, 2, seed=1, stream=EVALUATION).obs,
+    ]
+    stepped = Stepped(spec, 2)
+    stepped.envs.state.elapsed[:] = spec.max_episode_steps - 1
+    begins.append(stepped.step([0, 0]).obs)
+    rows = np.concatenate(begins)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_a_saved_state_goes_on_exactly(name):
+    spec = load_spec(name)
+    actions = random_actions(spec, (200, 8))
+    first, second = Stepped(spec, 8), Stepped(spec, 8, seed=1)
+    for t in range(100):
+        first.step(actions[t])
+    second.envs.load_state_dict(first.envs.state_dict())
+    for t in range(100, 200):
+        expected, found = first.step(actions[t]), second.step(actions[t])
+        for a, b in zip(expected[:4], found[:4], strict=True):
+            assert (a == b).all()

@@ -1,0 +1,100 @@
+"""The main loop publishes, evaluates, saves and stops when it should."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.loop import train
+from operant.trainer.telemetry import METRICS
+
+
+@pytest.fixture
+def page(operant_pages):
+    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    return writer, MetricsReader.attach(operant_pages / "p")
+
+
+def test_every_iteration_is_published_with_its_numbers(small_config, page, tmp_path):
+    writer, reader = page
+    assert train(small_config(), writer, tmp_path / "checkpoints") is True
+
+    history = reader.history()
+    iterations = history.iteration[~_is_nan(history, "loss/policy")]
+    assert iterations.tolist() == [1, 2, 3, 4, 5, 6]
+    snapshot = reader.read()
+    assert (snapshot.iteration, snapshot.env_steps) == (6, 768)
+    assert snapshot.metrics["progress/fraction"] == 1.0
+    assert [name for name, value in snapshot.metrics.items() if math.isnan(value)] == []
+
+
+def _is_nan(history, name):
+    mean = history.series(name).mean
+    return mean != mean
+
+
+def test_it_ends_with_an_evaluation_and_a_checkpoint(small_config, page, tmp_path):
+    writer, reader = page
+    train(small_config(), writer, tmp_path / "checkpoints")
+    assert latest_checkpoint(tmp_path / "checkpoints").iteration == 6
+    texts = [event.text for event in reader.events()]
+    assert texts[-1] == "checkpoint: iteration-000000006.pt"
+    assert texts[0].startswith("evaluation: mean return")
+
+
+def test_checkpoints_and_evaluations_come_as_often_as_asked(small_config, page, tmp_path):
+    writer, reader = page
+    config = small_config(
+        "checkpoint.every_iterations=2", "checkpoint.keep=9", "evaluation.every_iterations=3"
+    )
+    train(config, writer, tmp_path)
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 4, 6]
+    history = reader.history()
+    assert history.iteration[~_is_nan(history, "evaluation/return")].tolist() == [3, 6]
+
+
+def test_a_request_to_stop_finishes_the_iteration_and_saves(small_config, page, tmp_path):
+    writer, _ = page
+    iterations = []
+
+    def report(values, iteration, env_steps):
+        iterations.append(iteration)
+
+    complete = train(
+        small_config(), writer, tmp_path, should_stop=lambda: 3 in iterations, report=report
+    )
+    assert complete is False
+    assert latest_checkpoint(tmp_path).iteration == 3
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(small_config, page, tmp_path):
+    writer, reader = page
+    config = small_config()
+    train(config, writer, tmp_path / "straight")
+    seen = []
+    train(
+        config,
+        writer,
+        tmp_path / "parts",
+        should_stop=lambda: 2 in seen,
+        report=lambda _, iteration, __: seen.append(iteration),
+    )
+    checkpoint = latest_checkpoint(tmp_path / "parts")
+    assert checkpoint.publish == reader.read().publish
+    train(config, writer, tmp_path / "parts", resume_from=checkpoint)
+    straight = latest_checkpoint(tmp_path / "straight").state["policy"]
+    parts = latest_checkpoint(tmp_path / "parts").state["policy"]
+    assert all((straight[name] == parts[name]).all() for name in straight)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config, page, tmp_path):
+    writer, reader = page
+    folder = tmp_path / "checkpoints"
+    folder.write_text("a file in the way")
+    with pytest.raises(OSError, match="File exists"):  # the last one, for which it cannot go on
+        train(small_config("checkpoint.every_iterations=2"), writer, folder)
+    assert reader.read().iteration == 6
+    assert "error" in {event.level for event in reader.events()}

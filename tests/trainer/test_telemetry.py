@@ -1,0 +1,83 @@
+"""What is published between iterations, and when nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from operant.trainer.telemetry import PUBLISH_INTERVAL_S, Stopwatch, Telemetry
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Work:
+    iteration = 0
+    env_steps = 0
+    env_steps_so_far = 0
+    mark: object = 0
+
+
+class Page:
+    """Remembers what was published."""
+
+    def __init__(self):
+        self.rows = []
+
+    def publish(self, values, iteration, env_steps):
+        self.rows.append((dict(values), iteration, env_steps))
+
+
+@pytest.fixture
+def parts():
+    page, work, clock = Page(), Work(), Clock()
+    return page, work, clock, Telemetry(page, 1000, work, clock)
+
+
+def test_an_iteration_has_its_speed_progress_and_time_left(parts):
+    page, work, clock, telemetry = parts
+    clock.now = 2.0
+    work.iteration, work.env_steps, work.env_steps_so_far = 1, 100, 100
+    telemetry.iteration({"loss/policy": 0.5})
+    ((values, iteration, env_steps),) = page.rows
+    assert (iteration, env_steps) == (1, 100)
+    assert values["loss/policy"] == 0.5
+    assert values["speed/env_steps_per_s"] == 50.0
+    assert values["progress/fraction"] == 0.1
+    assert values["progress/eta_s"] == 900 / 50
+
+
+def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
+    page, work, clock, telemetry = parts
+    work.mark, work.env_steps_so_far = 1, 30
+    telemetry.tick()
+    assert page.rows == []  # too early
+    clock.now += PUBLISH_INTERVAL_S
+    telemetry.tick()
+    telemetry.tick()
+    assert page.rows == [({"progress/fraction": 0.03}, 0, 30)]
+
+
+def test_a_run_that_hangs_publishes_nothing(parts):
+    page, work, clock, telemetry = parts
+    work.mark = 1
+    for _ in range(100):
+        clock.now += PUBLISH_INTERVAL_S
+        telemetry.tick()
+    assert len(page.rows) == 1
+
+
+def test_phases_add_up_until_they_are_taken():
+    clock = Clock()
+    stopwatch = Stopwatch(clock)
+    for _ in range(2):
+        with stopwatch.phase("collect"):
+            clock.now += 1.5
+    with stopwatch.phase("learn"):
+        clock.now += 0.25
+    taken = stopwatch.take()
+    assert (taken["time/collect_s"], taken["time/learn_s"]) == (3.0, 0.25)
+    assert set(stopwatch.take().values()) == {0.0}

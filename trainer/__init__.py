@@ -1,0 +1,1 @@
+"""The trainer: environments, policies, algorithms and the loop. Never textual."""

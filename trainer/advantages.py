@@ -1,0 +1,39 @@
+"""How much better than expected an action was."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def gae(
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[Tensor, Tensor]:
+    """Generalised advantage estimates of one rollout, and the returns they imply.
+
+        delta_t = r_t + gamma * V(s_t+1) * (1 - terminated_t) - V(s_t)
+        A_t     = delta_t + gamma * lambda * A_t+1 * (1 - done_t)
+
+    Every tensor is [T, N]. `next_values` holds V of the state each step led to, even where the
+    environment then reset itself: a time limit keeps that value, the end of the task drops it.
+
+    Returns (advantages, returns), each [T, N], in reward units.
+    Raises ValueError when the shapes differ.
+    Source: Schulman et al. 2016, arXiv:1506.02438, eq. 16; Pardo et al. 2018, arXiv:1712.00378.
+    """
+    shapes = {tuple(x.shape) for x in (rewards, values, next_values, terminated, truncated)}
+    if len(shapes) > 1:
+        raise ValueError(f"gae: shapes differ: {sorted(shapes)}")
+    deltas = rewards + gamma * next_values.masked_fill(terminated, 0.0) - values
+    decays = gamma * gae_lambda * (~(terminated | truncated)).to(rewards.dtype)
+    advantages = torch.empty_like(deltas)
+    following = torch.zeros_like(deltas[0])
+    for t in reversed(range(len(deltas))):
+        following = torch.addcmul(deltas[t], decays[t], following, out=advantages[t])
+    return advantages, advantages + values

@@ -1,0 +1,146 @@
+"""What a run can be told, with units, ranges and defaults. Reading it from files and the command
+line is in `config_file.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ..shared.errors import nearest
+from .envs import ENV_NAMES
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Schedule = Literal["constant", "linear", "cosine"]
+
+
+class Section(BaseModel):
+    """A table of the configuration: unknown keys are refused, and nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class PolicyConfig(Section):
+    """The networks: an actor and a critic of the same shape, with no layers in common."""
+
+    hidden_sizes: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
+        (64, 64), max_length=8, description="units of each hidden layer; 1 to 4096"
+    )
+    activation: Literal["tanh", "relu", "elu", "silu"] = Field(
+        "tanh", description="after each hidden layer"
+    )
+
+
+class PPOConfig(Section):
+    """Proximal policy optimisation, Schulman et al. 2017, arXiv:1707.06347."""
+
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="Adam's step size at the start")
+    learning_rate_schedule: Schedule = Field(
+        "constant", description="how it changes over the run; linear and cosine end at 0"
+    )
+    gamma: Fraction = Field(0.99, description="discount per env step; 0 to 1")
+    gae_lambda: Fraction = Field(0.95, description="lambda of the advantage estimates; 0 to 1")
+    num_epochs: int = Field(4, ge=1, le=1000, description="passes over each rollout")
+    num_minibatches: int = Field(
+        4, ge=1, description="parts of each pass; must divide num_envs x rollout_steps"
+    )
+    clip_coef: float = Field(0.2, gt=0, le=10, description="how far a ratio may leave 1")
+    clip_schedule: Schedule = Field("constant", description="how clip_coef changes over the run")
+    entropy_coef: float = Field(0.0, ge=0, le=10, description="weight of the entropy bonus")
+    entropy_schedule: Schedule = Field(
+        "constant", description="how entropy_coef changes over the run"
+    )
+    value_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
+    max_grad_norm: float = Field(
+        0.5, gt=0, description="gradients of a larger norm are scaled down to it"
+    )
+    normalize_advantages: Literal["minibatch", "rollout", "off"] = Field(
+        "minibatch", description="over what advantages get mean 0 and deviation 1"
+    )
+    target_kl: float | None = Field(
+        None, gt=0, description="ends an update once approx_kl exceeds it; none by default"
+    )
+
+
+class NormalizationConfig(Section):
+    """Running statistics of what the policy sees, kept in checkpoints and frozen in evaluation."""
+
+    obs: bool = Field(False, description="observations to mean 0 and deviation 1, clipped at 10")
+    reward: bool = Field(
+        False,
+        description="rewards divided by the deviation of the discounted return, clipped at 10",
+    )
+
+
+class EvaluationConfig(Section):
+    """Greedy episodes in environments of their own, one episode each."""
+
+    every_iterations: int = Field(
+        0, ge=0, description="iterations between evaluations; 0: only at the end"
+    )
+    num_episodes: int = Field(100, ge=0, le=100_000, description="0: never evaluate")
+
+
+class CheckpointConfig(Section):
+    """When to save. The end of a run and its interruption always save."""
+
+    every_iterations: int = Field(
+        50, ge=0, description="iterations between checkpoints; 0: only at the end"
+    )
+    keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
+
+
+class TrainConfig(Section):
+    """One experiment."""
+
+    env: str = Field("cart_pole", description="the environment")
+    algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
+    seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
+    device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
+    num_threads: int = Field(
+        0, ge=0, le=1024, description="of the processor; 0: the fastest, measured at the start"
+    )
+    num_envs: int = Field(
+        256, ge=1, le=2**24, description="environments stepped at once; 1 to 16,777,216"
+    )
+    rollout_steps: int = Field(
+        32, ge=1, le=65_536, description="env steps of each environment in an iteration"
+    )
+    total_env_steps: int = Field(
+        500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
+    )
+    policy: PolicyConfig = PolicyConfig()
+    ppo: PPOConfig = PPOConfig()
+    normalization: NormalizationConfig = NormalizationConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+
+    @property
+    def rollout_size(self) -> int:
+        """Env steps of one iteration."""
+        return self.num_envs * self.rollout_steps
+
+    @property
+    def num_iterations(self) -> int:
+        return -(-self.total_env_steps // self.rollout_size)
+
+    @field_validator("env")
+    @classmethod
+    def _env_exists(cls, env: str) -> str:
+        if env not in ENV_NAMES:
+            hint = nearest(env, ENV_NAMES)
+            raise ValueError(
+                f"env = '{env}' is no environment{hint}; there are {', '.join(ENV_NAMES)}"
+            )
+        return env
+
+    @model_validator(mode="after")
+    def _minibatches_divide_the_rollout(self) -> TrainConfig:
+        num_minibatches = self.ppo.num_minibatches
+        if self.rollout_size % num_minibatches:
+            raise ValueError(
+                f"ppo.num_minibatches = {num_minibatches} does not divide the rollout of "
+                f"{self.num_envs} environments x {self.rollout_steps} steps = {self.rollout_size}"
+            )
+        return self

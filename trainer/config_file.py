@@ -1,0 +1,126 @@
+"""Configurations from presets, TOML files and `--set`, and the errors people see."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from .. import configs
+from ..shared.errors import ConfigError, nearest
+from .config import Section, TrainConfig
+
+DEFAULT_PRESET = "cart_pole_ppo"
+PRESET_FOLDER = Path(configs.__file__).parent
+
+
+def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration of the preset or TOML file `source`, with `key=value` overrides on top.
+
+    Raises ConfigError: one line that names the key or file, the value and what is allowed.
+    """
+    return make_config(_read(_config_path(source or DEFAULT_PRESET)), overrides)
+
+
+def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration with these values, `key=value` overrides on top, defaults for the rest.
+
+    Raises ConfigError.
+    """
+    changed = copy.deepcopy(dict(values))
+    for override in overrides:
+        key, value = parse_override(override)
+        _set(changed, key, value)
+    try:
+        return TrainConfig.model_validate(changed)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors()[0])) from None
+
+
+def preset_names() -> list[str]:
+    return sorted(path.stem for path in PRESET_FOLDER.glob("*.toml"))
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else taken as text."""
+    key, equals, value = override.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not key:
+        raise ConfigError(f"--set {override}: write key=value, as in --set ppo.gamma=0.9")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
+    """Every key with its default as TOML and its description, in the order of the models."""
+    yield from _fields(TrainConfig, "")
+
+
+def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.default, Section):
+            yield from _fields(type(info.default), f"{prefix}{name}.")
+        else:
+            yield prefix + name, _toml(info.default), info.description or ""
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _config_path(source: str) -> Path:
+    if source.endswith(".toml") or "/" in source:
+        return Path(source)
+    if source not in preset_names():
+        hint = nearest(source, preset_names())
+        known = ", ".join(preset_names())
+        raise ConfigError(f"no preset is called '{source}'{hint}; there are {known}")
+    return PRESET_FOLDER / f"{source}.toml"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    text = ""
+    try:
+        text = path.read_text()
+        return tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not a text file") from None
+    except tomllib.TOMLDecodeError as error:
+        where = f"at line {len(text.splitlines())}, the last"
+        raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *tables, name = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"unknown key '{key}': '{table}' is not a table")
+    values[name] = value
+
+
+def _one_line(error: ErrorDetails) -> str:
+    """What pydantic found, in one line: the key, the value and the rule."""
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        known = [name for name, _, _ in fields_with_defaults()]
+        return f"unknown key '{key}'{nearest(key, known)}"
+    rule = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        return rule
+    return f"{key} = {error['input']!r}: {rule[0].lower()}{rule[1:]}"

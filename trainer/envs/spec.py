@@ -1,0 +1,36 @@
+"""What an environment says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """Actions 0 to `n` - 1."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """An environment as three scalar functions over `state` [state_size, N], a column each.
+
+    - `reset(state, env, random)` begins an episode in column `env`;
+    - `step(state, env, action)` moves it on and returns (reward, terminated);
+    - `observe(state, env, obs)` writes the observation to `obs[env]`, a row of obs_size.
+
+    They are compiled by Numba, so they are plain arithmetic on float32: constants are written
+    `float32(9.8)`, since a bare 9.8 would make everything it touches float64.
+    """
+
+    name: str
+    state_size: int
+    obs_size: int
+    actions: Discrete
+    max_episode_steps: int
+    reset: Callable[..., Any]
+    step: Callable[..., Any]
+    observe: Callable[..., Any]

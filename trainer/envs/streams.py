@@ -1,0 +1,51 @@
+"""Random streams that depend on nothing but the seed, the environment and its episode.
+
+Philox4x32-10: a keyed bijection of a counter, so any draw is computed from its place alone and no
+state is shared. Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+TRAINING, EVALUATION = range(2)  # streams of one seed that have nothing in common
+
+_ROUNDS = 10
+_MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_KEY_STEP_0, _KEY_STEP_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_DROP = np.uint64(8)  # 24 bits are what float32 holds
+_UNIT = np.float32(2**-24)
+
+
+@njit(inline="always")
+def philox(counter_0, counter_1, counter_2, counter_3, key_0, key_1):
+    """The first of the four 32-bit words that belong to this counter and key, as uint64."""
+    for _ in range(_ROUNDS):
+        product_0 = counter_0 * _MULTIPLY_0
+        product_1 = counter_2 * _MULTIPLY_1
+        counter_0 = (product_1 >> _HALF) ^ counter_1 ^ key_0
+        counter_1 = product_1 & _LOW
+        counter_2 = (product_0 >> _HALF) ^ counter_3 ^ key_1
+        counter_3 = product_0 & _LOW
+        key_0 = (key_0 + _KEY_STEP_0) & _LOW
+        key_1 = (key_1 + _KEY_STEP_1) & _LOW
+    return counter_0
+
+
+@njit(inline="always")
+def uniform(random, low, high):
+    """The next float32 of the stream, in [low, high).
+
+    `random` is (draws [N], env, episode, seed, stream): `draws[env]` counts this episode's draws.
+    """
+    draws, env, episode, seed, stream = random
+    draw = draws[env]
+    draws[env] = draw + 1
+    word = philox(
+        np.uint64(draw), np.uint64(episode), np.uint64(env), np.uint64(stream),
+        np.uint64(seed) & _LOW, np.uint64(seed) >> _HALF,
+    )  # fmt: skip
+    return low + (high - low) * (np.float32(word >> _DROP) * _UNIT)

@@ -1,0 +1,119 @@
+"""The parts of a run that change by learning, and their state as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .config import TrainConfig
+from .envs import load_spec
+from .envs.vector import VectorEnv
+from .evaluation import Evaluation, evaluate
+from .normalizers import RewardNormalizer
+from .policy import ActorCritic
+from .ppo import PPO
+from .rollout import Collector, Rollout
+from .workers import Workers, fastest_num_threads
+
+PARTS = ("policy", "collector", "learner")
+
+
+class Experiment:
+    """Environments, policy and learner of one configuration, from their first state on."""
+
+    def __init__(self, config: TrainConfig, workers: Workers) -> None:
+        self.config, self.workers = config, workers
+        self.spec = load_spec(config.env)
+        self.policy = make_policy(config)
+        self.envs = VectorEnv(self.spec, config.num_envs, config.seed)
+        self.collector = Collector(
+            self.envs, self.policy, config.rollout_steps, workers, part_seed(config, "collector")
+        )
+        self.learner = PPO(self.policy, config.ppo, workers, part_seed(config, "learner"))
+        self.reward_normalizer = (
+            RewardNormalizer(config.num_envs, config.ppo.gamma)
+            if config.normalization.reward
+            else None
+        )
+        self.iteration = 0
+
+    @property
+    def env_steps(self) -> int:
+        """Env steps of all finished iterations."""
+        return self.iteration * self.config.rollout_size
+
+    @property
+    def env_steps_so_far(self) -> int:
+        """Env steps with those of the collection under way."""
+        return self.env_steps + self.collector.env_steps_under_way
+
+    @property
+    def mark(self) -> object:
+        """Something that changes whenever work is done."""
+        return self.env_steps_so_far, self.learner.num_steps
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:
+        """One iteration's update; returns its metrics."""
+        rewards = rollout.rewards
+        if self.reward_normalizer:
+            rewards = self.reward_normalizer.normalized(rewards, rollout.dones)
+        progress_fraction = self.iteration / self.config.num_iterations
+        metrics = self.learner.update(rollout, rewards, progress_fraction)
+        # After the update: all of an iteration sees observations through the same statistics.
+        self.policy.observe(rollout.obs[:-1])
+        self.iteration += 1
+        count, return_, length = self.envs.take_episode_totals()
+        metrics["episode/count"] = count
+        if count:
+            metrics |= {"episode/return": return_ / count, "episode/length": length / count}
+        return metrics
+
+    def evaluate(self, num_episodes: int) -> Evaluation:
+        return evaluate(self.policy, self.spec, num_episodes, self.config.seed)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors and plain values only."""
+        state = {
+            "policy": self.policy.state_dict(),
+            "collector": self.collector.state_dict(),
+            "learner": self.learner.state_dict(),
+        }
+        if self.reward_normalizer:
+            state["reward_normalizer"] = self.reward_normalizer.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any], iteration: int) -> None:
+        self.policy.load_state_dict(state["policy"])
+        self.collector.load_state_dict(state["collector"])
+        self.learner.load_state_dict(state["learner"])
+        if self.reward_normalizer:
+            self.reward_normalizer.load_state_dict(state["reward_normalizer"])
+        self.iteration = iteration
+
+
+def make_policy(config: TrainConfig) -> ActorCritic:
+    """The policy of a configuration, its weights drawn from the seed."""
+    return ActorCritic(
+        load_spec(config.env),
+        config.policy,
+        config.normalization.obs,
+        part_seed(config, "policy"),
+    )
+
+
+def part_seed(config: TrainConfig, part: str) -> int:
+    """A seed for each part that draws random numbers, so that none repeats another's."""
+    return len(PARTS) * config.seed + PARTS.index(part)
+
+
+def choose_num_threads(config: TrainConfig) -> int:
+    """As configured, or the count with which an iteration runs fastest here and now."""
+    if config.num_threads:
+        return config.num_threads
+
+    def iterate(workers: Workers) -> None:
+        experiment = experiments.setdefault(workers, Experiment(config, workers))
+        experiment.learn(experiment.collector.collect())
+
+    experiments: dict[Workers, Experiment] = {}
+    return fastest_num_threads(iterate)

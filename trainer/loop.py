@@ -1,0 +1,95 @@
+"""The main loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..shared import MetricsWriter
+from .checkpoints import Checkpoint, save_checkpoint
+from .config import TrainConfig
+from .evaluation import Evaluation
+from .experiment import Experiment, choose_num_threads
+from .telemetry import Report, Telemetry
+from .workers import Workers
+
+
+def train(
+    config: TrainConfig,
+    metrics: MetricsWriter,
+    checkpoint_folder: Path,
+    *,
+    resume_from: Checkpoint | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    report: Report = lambda *_: None,
+) -> bool:
+    """Train to `config.total_env_steps`, or until `should_stop`, asked between iterations.
+
+    Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
+    whether the run is complete.
+    """
+    workers = Workers(choose_num_threads(config))
+    experiment = Experiment(config, workers)
+    if resume_from:
+        experiment.load_state_dict(resume_from.state, resume_from.iteration)
+    telemetry = Telemetry(
+        metrics, config.num_iterations * config.rollout_size, experiment, report=report
+    )
+    workers.tick = telemetry.tick
+    phase = telemetry.stopwatch.phase
+    saved_at = experiment.iteration if resume_from else None
+
+    while experiment.iteration < config.num_iterations and not should_stop():
+        with phase("collect"):
+            rollout = experiment.collector.collect()
+        with phase("learn"):
+            values = experiment.learn(rollout)
+        if evaluation_due(config, experiment.iteration):
+            with phase("evaluate"):
+                evaluation = experiment.evaluate(config.evaluation.num_episodes)
+            values |= evaluation_values(evaluation)
+            telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+        telemetry.iteration(values)
+        if checkpoint_due(config, experiment.iteration):
+            with phase("checkpoint"), telemetry.errors_as_events(OSError):
+                save(experiment, metrics, checkpoint_folder, telemetry)
+                saved_at = experiment.iteration
+
+    if saved_at != experiment.iteration:
+        save(experiment, metrics, checkpoint_folder, telemetry)
+    workers.close()
+    return experiment.iteration >= config.num_iterations
+
+
+def save(
+    experiment: Experiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
+) -> None:
+    """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
+    checkpoint = Checkpoint(
+        iteration=experiment.iteration,
+        env_steps=experiment.env_steps,
+        publish=metrics.num_publishes,
+        config=experiment.config.model_dump(mode="json"),
+        state=experiment.state_dict(),
+    )
+    path = save_checkpoint(folder, checkpoint, experiment.config.checkpoint.keep)
+    telemetry.event("info", f"checkpoint: {path.name}")
+
+
+def evaluation_due(config: TrainConfig, iteration: int) -> bool:
+    """Every so many iterations, and at the end."""
+    every = config.evaluation.every_iterations
+    is_due = iteration == config.num_iterations or (every > 0 and iteration % every == 0)
+    return is_due and config.evaluation.num_episodes > 0
+
+
+def checkpoint_due(config: TrainConfig, iteration: int) -> bool:
+    every = config.checkpoint.every_iterations
+    return every > 0 and iteration % every == 0
+
+
+def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
+    return {
+        "evaluation/return": float(evaluation.returns.mean()),
+        "evaluation/length": float(evaluation.lengths.mean()),
+    }

@@ -1,0 +1,72 @@
+"""The networks: an actor and a critic with no layers in common."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .config import PolicyConfig
+from .distributions import make_distribution
+from .envs.spec import EnvSpec
+from .normalizers import ObsNormalizer
+
+ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "silu": nn.SiLU}
+
+
+class ActorCritic(nn.Module):
+    """Observations to the outputs of a distribution over actions, and to values."""
+
+    def __init__(self, spec: EnvSpec, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
+        """Weights are drawn from `seed` alone."""
+        super().__init__()
+        self.distribution = make_distribution(spec.actions)
+        self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
+        sizes, activation = (spec.obs_size, *config.hidden_sizes), ACTIVATIONS[config.activation]
+        self.actor = make_mlp((*sizes, self.distribution.num_outputs), activation)
+        self.critic = make_mlp((*sizes, 1), activation)
+        generator = torch.Generator().manual_seed(seed)
+        # Near-equal probabilities at first, values of the size of the inputs.
+        init_orthogonal(self.actor, 0.01, generator)
+        init_orthogonal(self.critic, 1.0, generator)
+
+    def outputs(self, obs: Tensor) -> Tensor:
+        """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
+        outputs: Tensor = self.actor(self.normalizer(obs))
+        return outputs
+
+    def values(self, obs: Tensor) -> Tensor:
+        """Expected discounted returns [B], from obs [B, obs_size]."""
+        values: Tensor = self.critic(self.normalizer(obs))
+        return values.squeeze(-1)
+
+    def observe(self, obs: Tensor) -> None:
+        """Take obs [..., obs_size] into the running statistics, where there are any."""
+        if isinstance(self.normalizer, ObsNormalizer):
+            self.normalizer.moments.update(obs.flatten(0, -2))
+
+    def parameters_to_learn(self) -> list[nn.Parameter]:
+        return [*self.actor.parameters(), *self.critic.parameters()]
+
+
+def make_mlp(sizes: Sequence[int], activation: type[nn.Module]) -> nn.Sequential:
+    """Linear layers of these sizes with `activation` between them."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(sizes):
+        layers += [nn.Linear(inputs, outputs), activation()]
+    return nn.Sequential(*layers[:-1])
+
+
+def init_orthogonal(network: nn.Sequential, last_gain: float, generator: torch.Generator) -> None:
+    """Orthogonal weights of gain sqrt(2), `last_gain` for the last layer, and no biases.
+
+    Source: Huang et al. 2022, "The 37 implementation details of PPO", detail 2.
+    """
+    linears = [layer for layer in network if isinstance(layer, nn.Linear)]
+    for layer in linears:
+        gain = last_gain if layer is linears[-1] else math.sqrt(2)
+        nn.init.orthogonal_(layer.weight, gain, generator=generator)
+        nn.init.zeros_(layer.bias)

@@ -1,0 +1,63 @@
+"""One trainer process: from a run folder to the run's last word."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Sequence
+
+from ..shared.lock import RunLock
+from ..shared.outcome import State
+from ..shared.run_folder import Run
+from ..shared.session import RunSession
+from .config import TrainConfig
+from .telemetry import METRICS, PUBLISH_INTERVAL_S, Report
+
+EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
+
+
+def run_training(
+    run: Run,
+    lock: RunLock,
+    config: TrainConfig,
+    stop_signals: Sequence[int] = (),
+    *,
+    resume_publish: int | None = None,
+    report: Report = lambda *_: None,
+) -> int:
+    """Train in this process and leave the run finished, stopped or failed.
+
+    Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
+    checkpoint, to go on from it. Returns the exit code: 0, 1 when training failed, 128 + signal.
+    """
+    # The page comes first: whatever goes wrong from here on, monitors see it.
+    session = RunSession(
+        run, lock, METRICS, publish_interval_s=PUBLISH_INTERVAL_S, continue_from=resume_publish
+    )
+    try:
+        from .checkpoints import latest_checkpoint  # torch takes a second to import
+        from .loop import train
+
+        resumes = resume_publish is not None
+        train(
+            config,
+            session.metrics,
+            run.checkpoint_folder,
+            resume_from=latest_checkpoint(run.checkpoint_folder) if resumes else None,
+            should_stop=lambda: bool(stop_signals),
+            report=report,
+        )
+    except Exception as error:
+        traceback.print_exc()
+        session.metrics.event("error", traceback.format_exc()[-EVENT_CHARACTERS:])
+        session.close("failed", 1, f"{type(error).__name__}: {error}")
+        return 1
+    state, exit_code, message = _ending(stop_signals)
+    session.close(state, exit_code, message)
+    return exit_code
+
+
+def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:
+    if stop_signals:
+        return "stopped", 128 + stop_signals[0], f"by {signal.Signals(stop_signals[0]).name}"
+    return "finished", 0, ""

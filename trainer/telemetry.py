@@ -1,0 +1,148 @@
+"""What the trainer tells the page: its metrics, where the time goes, and how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from ..shared import Metric, MetricsWriter
+from ..shared.events import Level
+
+Report = Callable[[Mapping[str, float], int, int], None]
+
+PUBLISH_INTERVAL_S = 0.25
+RATE_WEIGHT = 0.9  # of the past, in the steps per second that the time left is taken from
+
+PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish")
+
+METRICS = (
+    Metric("episode/return", "reward", better="up",
+           description="mean of the episodes that ended in the iteration"),
+    Metric("episode/length", "env steps", description="mean of the episodes that ended"),
+    Metric("episode/count", "episodes", level=1, description="how many ended in the iteration"),
+    Metric("evaluation/return", "reward", better="up",
+           description="mean of greedy episodes, a fixed number"),
+    Metric("evaluation/length", "env steps", level=1, description="mean of greedy episodes"),
+    Metric("loss/policy", description="clipped objective, negated"),
+    Metric("loss/value", better="down", description="half the squared error of the values"),
+    Metric("policy/entropy", "nats", description="mean entropy of the action distributions"),
+    Metric("policy/approx_kl", "nats", description="how far the update moved the policy"),
+    Metric("policy/clip_fraction", level=1, description="ratios outside the clip range"),
+    Metric("value/explained_variance", better="up",
+           description="part of the returns' variance that the values predict"),
+    Metric("optimizer/learning_rate", level=1, description="as scheduled"),
+    Metric("optimizer/grad_norm", level=1, description="before clipping, mean of the networks"),
+    Metric("speed/env_steps_per_s", "env steps/s", better="up",
+           description="over the whole iteration, everything included"),
+    Metric("progress/fraction", description="env steps done, of those asked for"),
+    Metric("progress/eta_s", "s", "timer", description="time left at the recent speed"),
+    *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
+      for phase in PHASES),
+)  # fmt: skip
+
+
+class Stopwatch:
+    """Seconds by phase since the last `take`."""
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self._seconds = dict.fromkeys(PHASES, 0.0)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        start = self._now()
+        try:
+            yield
+        finally:
+            self._seconds[name] += self._now() - start
+
+    def take(self) -> dict[str, float]:
+        """The seconds so far as metrics, and begin anew."""
+        taken = {f"time/{name}_s": seconds for name, seconds in self._seconds.items()}
+        self._seconds = dict.fromkeys(PHASES, 0.0)
+        return taken
+
+
+class Work(Protocol):
+    """What telemetry asks of the thing that is being done."""
+
+    iteration: int
+
+    @property
+    def env_steps(self) -> int:
+        """Of all finished iterations."""
+
+    @property
+    def env_steps_so_far(self) -> int:
+        """With those of the iteration under way."""
+
+    @property
+    def mark(self) -> object:
+        """Something that changes whenever work is done."""
+
+
+class Telemetry:
+    """Publishes every iteration, and between iterations progress a few times a second.
+
+    Progress is published only when there is some, so that a run that hangs is seen to stall.
+    """
+
+    def __init__(
+        self,
+        metrics: MetricsWriter,
+        total_env_steps: int,
+        work: Work,
+        now: Callable[[], float] = time.perf_counter,
+        report: Report = lambda *_: None,
+    ) -> None:
+        """`work` is asked how far it is; `report` is told of every publish."""
+        self.stopwatch = Stopwatch(now)
+        self._metrics, self._total, self._work = metrics, total_env_steps, work
+        self._now, self._report = now, report
+        self._env_steps = work.env_steps
+        self._iteration_at = self._publish_at = now()
+        self._env_steps_per_s = 0.0
+        self._last_mark: object = None
+
+    def iteration(self, values: Mapping[str, float]) -> None:
+        """Publish what an iteration gave, together with its speed, its phases and the progress."""
+        now, env_steps = self._now(), self._work.env_steps
+        rate = (env_steps - self._env_steps) / max(now - self._iteration_at, 1e-9)
+        past = RATE_WEIGHT if self._env_steps_per_s else 0.0
+        self._env_steps_per_s = past * self._env_steps_per_s + (1 - past) * rate
+        self._env_steps, self._iteration_at = env_steps, now
+        # The publish phase shown is the one before: this one is not over yet.
+        row = {**values, **self.stopwatch.take(), "speed/env_steps_per_s": rate}
+        with self.stopwatch.phase("publish"):
+            self._publish(row)
+
+    def tick(self) -> None:
+        """Publish the progress if it is time to and there is any."""
+        if self._now() - self._publish_at < PUBLISH_INTERVAL_S:
+            return
+        mark = self._work.mark
+        if mark != self._last_mark:
+            self._last_mark = mark
+            self._publish({})
+
+    def event(self, level: Level, text: str) -> None:
+        self._metrics.event(level, text, self._work.env_steps)
+
+    @contextmanager
+    def errors_as_events(self, *kinds: type[Exception]) -> Iterator[None]:
+        """Errors of these kinds inside become events: training goes on."""
+        try:
+            yield
+        except kinds as error:
+            self.event("error", f"{type(error).__name__}: {error}")
+
+    def _publish(self, row: dict[str, float]) -> None:
+        iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
+        row["progress/fraction"] = min(1.0, env_steps / self._total)
+        if self._env_steps_per_s:
+            row["progress/eta_s"] = max(0, self._total - env_steps) / self._env_steps_per_s
+        self._metrics.publish(row, iteration, env_steps)
+        self._publish_at = self._now()
+        self._report(row, iteration, env_steps)
