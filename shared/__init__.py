@@ -1,21 +1,47 @@
 """The memory between trainer and monitor: pages, runs and liveness. Never torch or textual."""
 
-from .errors import (
-    CheckpointError,
-    ConfigError,
-    NoRoomError,
-    OperantError,
-    PageError,
-    RunFolderError,
-    RunNotFoundError,
-    UsageError,
-)
-from .events import Event
-from .history import History, Series
-from .outcome import Outcome
-from .reader import MetricsReader, Snapshot
-from .schema import Metric
-from .writer import MetricsWriter
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import (
+        CheckpointError,
+        ConfigError,
+        NoRoomError,
+        OperantError,
+        PageError,
+        RunFolderError,
+        RunNotFoundError,
+        UsageError,
+    )
+    from .events import Event
+    from .history import History, Series
+    from .outcome import Outcome
+    from .reader import MetricsReader, Snapshot
+    from .schema import Metric
+    from .writer import MetricsWriter
+
+# Where each public name lives. They are imported at their first use: `operant --help` needs none.
+_HOMES = {
+    "CheckpointError": "errors",
+    "ConfigError": "errors",
+    "Event": "events",
+    "History": "history",
+    "Metric": "schema",
+    "MetricsReader": "reader",
+    "MetricsWriter": "writer",
+    "NoRoomError": "errors",
+    "OperantError": "errors",
+    "Outcome": "outcome",
+    "PageError": "errors",
+    "RunFolderError": "errors",
+    "RunNotFoundError": "errors",
+    "Series": "history",
+    "Snapshot": "reader",
+    "UsageError": "errors",
+}
 
 __all__ = [
     "CheckpointError",
@@ -35,3 +61,9 @@ __all__ = [
     "Snapshot",
     "UsageError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

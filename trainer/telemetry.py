@@ -104,7 +104,7 @@ class Telemetry:
         self._env_steps = work.env_steps
         self._iteration_at = self._publish_at = now()
         self._env_steps_per_s = 0.0
-        self._last_mark: object = None
+        self._last_mark = work.mark
 
     def iteration(self, values: Mapping[str, float]) -> None:
         """Publish what an iteration gave, together with its speed, its phases and the progress."""

@@ -7,18 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
+from waiting import wait_for
 
 from operant.shared import RunFolderError
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.session import RunSession
 from operant.shared.status import RunStatus, read_status
-
-PATIENCE_S = 20
 
 # A process that publishes for ever, 20 times a second; it says when it has begun.
 PUBLISHER = """
@@ -32,13 +29,6 @@ def work():
         session.metrics.publish({"a": 1.0}, 1, 1)
         time.sleep(0.02)
 """
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -1,0 +1,130 @@
+"""runs, status, stop, eval and monitor without a screen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import SHORT, error_line, operant, operant_json
+
+from operant.shared.run_folder import create_run, list_runs
+from operant.shared.session import RunSession
+
+STATUS_FIELDS = {
+    "run", "state", "age_s", "iteration", "env_steps", "env_steps_per_s", "progress_fraction",
+    "eta_s", "metrics", "message",
+}  # fmt: skip
+
+
+@pytest.fixture
+def finished_run():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"loss": 0.5, "bad": float("inf")}, 3, 30)
+    session.metrics.publish({"never": float("nan")}, 4, 40)
+    session.close("finished", 0, "done")
+    return run
+
+
+def test_status_is_one_object_of_valid_json(finished_run):
+    done = operant("status", "--latest", "--json")
+    status = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert set(status) == STATUS_FIELDS
+    assert (status["run"], status["state"], status["message"]) == (
+        finished_run.id,
+        "finished",
+        "done",
+    )
+    assert (status["iteration"], status["env_steps"]) == (4, 40)
+    assert status["metrics"] == {"loss": 0.5, "bad": None, "never": None}
+
+
+def test_runs_is_a_list_of_the_same_without_metrics(finished_run):
+    (status,) = operant_json("runs")
+    assert set(status) == STATUS_FIELDS - {"metrics"}
+    assert finished_run.id in operant("runs").stdout
+
+
+def test_monitor_once_and_json_print_what_status_prints(finished_run):
+    assert operant("monitor", "--latest", "--once").stdout == operant("status").stdout
+    assert operant_json("monitor", "--latest")["run"] == finished_run.id
+
+
+def test_without_runs_each_command_says_how_to_start_one():
+    assert operant_json("runs") == []
+    assert "operant train" in operant("runs").stdout
+    for command in (["status"], ["stop"], ["eval", "x"], ["monitor", "--latest", "--once"]):
+        assert "`operant train` starts one" in error_line(*command)
+
+
+def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
+    create_run("test", {}, rank=0)[1].release()
+    assert "no run is called 'nonsense'" in error_line("status", "nonsense")
+    assert "fits 2 runs" in error_line("status", "test")
+    assert "--latest" in error_line("status", finished_run.id, "--latest")
+
+
+def test_an_unreadable_page_is_told_and_the_others_are_listed(finished_run, operant_pages):
+    bad, lock = create_run("bad", {}, rank=0)
+    (operant_pages / f"{bad.id}.0.page").write_text("foreign")
+    lock.release()
+    by_id = {status["run"]: status for status in operant_json("runs")}
+    assert by_id[bad.id]["state"] == "crashed"
+    assert "too short to be a page" in by_id[bad.id]["message"]
+    assert by_id[finished_run.id]["state"] == "finished"
+
+
+def test_the_monitor_without_a_terminal_says_what_to_do(finished_run):
+    assert "--once" in error_line("monitor", "--latest")
+
+
+def test_eval_plays_greedy_episodes_of_the_newest_checkpoint():
+    assert operant("train", "cart_pole_ppo_smoke", *SHORT).returncode == 0
+    (run,) = list_runs()
+    answer = operant_json("eval", run.id, "--episodes", "7")
+    assert set(answer) == {
+        "run", "episodes", "mean_return", "std_return", "min_return", "max_return",
+    }  # fmt: skip
+    assert (answer["run"], answer["episodes"]) == (run.id, 7)
+    assert answer["min_return"] <= answer["mean_return"] <= answer["max_return"]
+    assert "over 7 greedy episodes" in operant("eval", run.id, "--episodes", "7").stdout
+    assert "--episodes" in error_line("eval", run.id, "--episodes", "0")
+
+
+def test_eval_of_a_run_without_checkpoints_is_one_line(finished_run):
+    assert "has no checkpoint" in error_line("eval", finished_run.id)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--version"], ["runs"], ["status"], ["monitor", "--latest", "--once"]],
+)
+def test_what_does_not_train_never_imports_torch(finished_run, arguments):
+    code = (
+        "import sys\nfrom operant.cli import main\n"
+        f"sys.argv = ['operant', *{arguments!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "heavy = {'torch', 'numba', 'pandas', 'gymnasium'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_neither_numpy_nor_textual():
+    code = (
+        "import sys\nfrom operant.cli import main\nsys.argv = ['operant', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "assert not {'numpy', 'textual', 'pydantic'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_help_names_every_command_and_none_that_is_not_there():
+    text = operant("--help").stdout
+    for command in ("train", "monitor", "runs", "status", "stop", "eval"):
+        assert f"\n  {command} " in text
+        assert operant(command, "--help").returncode == 0
+    assert "unknown" in error_line("unknown")

@@ -1,0 +1,194 @@
+"""`operant train`, from its first line to its last word."""
+
+from __future__ import annotations
+
+import signal
+import tomllib
+
+import pytest
+from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from waiting import wait_for
+
+from operant.shared.run_folder import list_runs
+from operant.shared.status import read_status
+
+
+def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
+    done = operant("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    (run,) = list_runs()
+    assert lines[0] == run.id
+    assert "finished" in lines[-1]
+    assert "\x1b" not in done.stdout + done.stderr
+    assert read_status(run).state == "finished"
+
+
+def test_json_is_the_final_status_and_the_run_folder_and_nothing_else():
+    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT)
+    (run,) = list_runs()
+    assert status["run"] == run.id
+    assert status["run_dir"] == str(run.folder)
+    assert (status["state"], status["env_steps"], status["iteration"]) == ("finished", 4096, 2)
+    assert status["progress_fraction"] == 1.0
+    assert status["eta_s"] is None
+    assert status["metrics"]["evaluation/return"] > 5
+
+
+def test_the_run_folder_tells_how_the_run_came_to_be():
+    operant("train", "cart_pole_ppo_smoke", "--seed", "7", "--name", "my run", *SHORT)
+    (run,) = list_runs()
+    assert "-my-run-" in run.id
+    manifest = tomllib.loads(run.manifest_path.read_text())
+    assert manifest["seed"] == manifest["config"]["seed"] == 7
+    assert manifest["config"]["total_env_steps"] == 4096
+    assert "train cart_pole_ppo_smoke --seed 7" in manifest["command_line"]
+    assert {"torch", "numba", "numpy", "python", "operant-rl"} == set(manifest["versions"])
+    assert run.page_copy_path().exists()
+    assert list(run.checkpoint_folder.iterdir())
+
+
+def test_the_same_seed_gives_the_same_run():
+    returns = [
+        operant_json("train", "cart_pole_ppo_smoke", "--seed", seed, *SHORT)["metrics"]
+        for seed in ("3", "3", "4")
+    ]
+    first, same, other = (metrics["loss/value"] for metrics in returns)
+    assert first == same
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["cart_pol_ppo"], "did you mean 'cart_pole_ppo'"),
+        (["no/such/file.toml"], "No such file"),
+        (["--set", "ppo.learing_rate=1"], "did you mean 'ppo.learning_rate'"),
+        (["--set", "ppo.gamma=2"], "ppo.gamma = 2"),
+        (["--set", "ppo.num_minibatches=7"], "does not divide"),
+        (["--seed", "-1"], "seed = -1"),
+        (["--device", "tpu"], "tpu"),
+        (["--resume", "x"], "no runs in"),
+        (["cart_pole_ppo", "--config", "cart_pole_ppo_smoke"], "two configurations"),
+        (["--monitor", "--json"], "exclude each other"),
+        (["--sed", "1"], "--sed"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_no_run(arguments, words):
+    assert words in error_line("train", *arguments)
+    assert list_runs() == []
+
+
+def test_a_home_that_cannot_be_written_is_one_line(operant_home):
+    operant_home.write_text("in the way")
+    assert "cannot write runs to" in error_line("train", *SHORT)
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "term"]
+)
+def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, exit_code):
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    process.send_signal(number)
+    process.communicate()
+    assert process.returncode == exit_code
+    stopped = read_status(run)
+    assert (stopped.state, stopped.message) == ("stopped", f"by {number.name}")
+    assert stopped.metrics["loss/value"] > 0
+
+    goal = stopped.env_steps + 4096
+    status = operant_json("train", "--resume", run.id[-4:], "--set", f"total_env_steps={goal}")
+    assert (status["run"], status["state"], status["env_steps"]) == (run.id, "finished", goal)
+    assert status["iteration"] == stopped.iteration + 2
+    assert list_runs() == [run]
+
+
+def test_resuming_is_refused_where_it_makes_no_sense(start_training):
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    assert "still running" in error_line("train", "--resume", run.id)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    text = error_line("train", "--resume", run.id, "--set", "policy.hidden_sizes=[8]")
+    assert "policy.hidden_sizes = [64, 64], not [8]" in text
+
+    (checkpoint,) = run.checkpoint_folder.iterdir()
+    whole = checkpoint.read_bytes()
+    checkpoint.write_bytes(whole[: len(whole) // 2])
+    assert "cannot be read" in error_line("train", "--resume", run.id)
+    assert read_status(run).state == "stopped"
+    checkpoint.write_bytes(whole)
+    goal = f"total_env_steps={read_status(run).env_steps + 1}"
+    done = operant_json("train", "--resume", run.id, "--set", goal)
+    assert done["state"] == "finished"
+    assert "is complete" in error_line("train", "--resume", run.id)
+
+
+@pytest.mark.usefixtures("kill_runs")
+def test_detach_returns_once_the_run_has_published(operant_home):
+    status = operant_json("train", "cart_pole_ppo_smoke", "--detach", *ENDLESS)
+    (run,) = list_runs()
+    assert (status["run"], status["state"]) == (run.id, "running")
+    assert status["env_steps"] > 0
+    assert run.log_path.exists()
+
+    stopped = operant("stop", "--latest")
+    assert stopped.returncode == 0
+    assert "stopped" in stopped.stdout
+    assert read_status(run).state == "stopped"
+    assert "is not running" in operant("stop", run.id).stdout
+
+    again = operant("train", "--resume", run.id, "--detach")
+    assert again.returncode == 0, again.stderr
+    assert f"operant monitor {run.id}" in again.stdout
+    assert read_status(run).iteration >= status["iteration"]
+
+
+def test_a_trainer_that_dies_at_once_shows_its_log(monkeypatch, tmp_path):
+    tmp_path.joinpath("torch.py").write_text("raise RuntimeError('no torch today')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = operant("train", "cart_pole_ppo_smoke", "--detach", *SHORT)
+    assert done.returncode == 1
+    assert "no torch today" in done.stdout
+    assert operant_json("status")["state"] == "failed"
+    assert "died before its first publish" in done.stderr
+
+
+def test_a_run_that_fails_says_why(monkeypatch):
+    done = operant(
+        "train", "cart_pole_ppo_smoke", "--json", *SHORT, "--set", "num_envs=16777216",
+        "--set", "rollout_steps=65536",
+    )  # fmt: skip
+    assert done.returncode == 1
+    (run,) = list_runs()
+    status = read_status(run)
+    assert status.state == "failed"
+    assert status.message
+
+
+@pytest.mark.usefixtures("kill_runs")
+def test_a_killed_trainer_is_crashed_and_its_numbers_stay(start_training):
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    process.kill()
+    process.wait()
+    status = operant_json("status", run.id)
+    assert status["state"] == "crashed"
+    assert status["env_steps"] > 0
+    assert operant_json("runs")[0]["state"] == "crashed"
+
+
+def test_a_crashed_run_resumes_from_its_last_checkpoint(start_training):
+    process, run = start_training(
+        "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=3"
+    )
+    wait_for(lambda: run.checkpoint_folder.exists() and list(run.checkpoint_folder.glob("i*")))
+    process.kill()
+    process.wait()
+    goal = read_status(run).env_steps + 4096
+    status = operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
+    assert (status["state"], status["env_steps"]) == ("finished", goal)
+
+
+def test_help_config_lists_every_key():
+    text = operant("train", "--help-config").stdout
+    for key in ("num_envs", "ppo.learning_rate", "evaluation.num_episodes", "cart_pole_ppo_smoke"):
+        assert key in text

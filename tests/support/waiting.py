@@ -1,0 +1,21 @@
+"""Waiting for a condition, never for a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+PATIENCE_S = 60
+LOOK_AGAIN_S = 0.01
+
+
+def wait_for(condition: Callable[[], Answer]) -> Answer:
+    """What `condition` gives once it is true; fails when that takes far too long."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(LOOK_AGAIN_S)
+    return answer

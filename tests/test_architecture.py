@@ -1,0 +1,96 @@
+"""The map holds: who may import whom, and what is installed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SIDES = ("shared", "trainer", "monitor", "commands", "configs")
+MAY_IMPORT = {
+    "shared": {"shared"},
+    "trainer": {"trainer", "shared", "configs"},
+    "monitor": {"monitor", "shared"},
+    "commands": {"commands", "trainer", "monitor", "shared"},
+    "configs": set(),
+}
+LIBRARIES_OF_SHARED = {"numpy", "platformdirs", "tomli_w"}
+FORBIDDEN = {
+    "shared": {"torch", "textual", "numba", "pydantic"},
+    "trainer": {"textual"},
+    "monitor": {"torch", "numba", "pydantic"},
+}
+
+
+def source_files(side: str) -> list[Path]:
+    return sorted((ROOT / side).rglob("*.py"))
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Absolute names of all modules that `path` imports, ours as `operant.<side>...`."""
+    package = ["operant", *path.relative_to(ROOT).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                yield node.module or ""
+                continue
+            base = package[: len(package) - node.level + 1]
+            if node.module:
+                yield ".".join([*base, node.module])
+            else:
+                yield from (".".join([*base, alias.name]) for alias in node.names)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_no_arrow_is_crossed(side):
+    for path in source_files(side):
+        for module in imported_modules(path):
+            if module.startswith("operant."):
+                other = module.split(".")[1]
+                assert other in MAY_IMPORT[side], f"{path.relative_to(ROOT)} imports {module}"
+
+
+@pytest.mark.parametrize("side", FORBIDDEN)
+def test_each_side_leaves_the_others_libraries_alone(side):
+    for path in source_files(side):
+        names = {module.split(".")[0] for module in imported_modules(path)}
+        assert not names & FORBIDDEN[side], path.relative_to(ROOT)
+
+
+def test_shared_needs_little():
+    for path in source_files("shared"):
+        names = {module.split(".")[0] for module in imported_modules(path)} - {"operant"}
+        assert names <= set(sys.stdlib_module_names) | LIBRARIES_OF_SHARED, path.relative_to(ROOT)
+
+
+def test_every_package_is_named_in_pyproject():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = set(settings["tool"]["setuptools"]["packages"])
+    found = {"operant"} | {
+        ".".join(["operant", *init.parent.relative_to(ROOT).parts])
+        for side in SIDES
+        for init in (ROOT / side).rglob("__init__.py")
+    }
+    assert named == found
+    for side in SIDES:
+        for path in source_files(side):
+            assert (path.parent / "__init__.py").exists(), path
+
+
+def test_every_pin_of_torch_is_exact():
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    assert "torch==2.13.0" in pins
+    assert all("==" in pin for pin in pins if pin and not pin.startswith("#"))
+
+
+def test_the_tests_mirror_the_folders():
+    for folder in (ROOT / "tests").iterdir():
+        if folder.is_dir() and folder.name not in ("__pycache__", "gpu", "support"):
+            assert folder.name in SIDES
