@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
 .PHONY: train test check bench clean
@@ -18,7 +19,7 @@ check: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	@# mypy wants the package under its own name, whatever the checkout's folder is called.
 	@mkdir -p $(VENV)/typing && ln -sfn "$(CURDIR)" $(VENV)/typing/operant
-	MYPYPATH=$(VENV)/typing $(BIN)/mypy -p operant
+	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli $(SIDES:%=-p operant.%)
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/publish.py

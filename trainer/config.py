@@ -27,7 +27,7 @@ class PolicyConfig(Section):
     hidden_sizes: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
         (64, 64), max_length=8, description="units of each hidden layer; 1 to 4096"
     )
-    activation: Literal["tanh", "relu", "elu", "silu"] = Field(
+    activation: Literal["tanh", "relu", "elu"] = Field(
         "tanh", description="after each hidden layer"
     )
 
@@ -99,7 +99,7 @@ class TrainConfig(Section):
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
     device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
     num_threads: int = Field(
-        0, ge=0, le=1024, description="of the processor; 0: the fastest, measured at the start"
+        0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
     )
     num_envs: int = Field(
         256, ge=1, le=2**24, description="environments stepped at once; 1 to 16,777,216"

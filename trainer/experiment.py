@@ -9,27 +9,26 @@ from .config import TrainConfig
 from .envs import load_spec
 from .envs.vector import VectorEnv
 from .evaluation import Evaluation, evaluate
+from .kernels.collecting import CompiledCollector
+from .kernels.learning import CompiledPPO
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
-from .ppo import PPO
-from .rollout import Collector, Rollout
-from .workers import Workers, fastest_num_threads
+from .rollout import Rollout
+from .threads import Threads, fastest_num_threads
 
-PARTS = ("policy", "collector", "learner")
+PARTS = ("policy", "learner")
 
 
 class Experiment:
     """Environments, policy and learner of one configuration, from their first state on."""
 
-    def __init__(self, config: TrainConfig, workers: Workers) -> None:
-        self.config, self.workers = config, workers
+    def __init__(self, config: TrainConfig, threads: Threads) -> None:
+        self.config = config
         self.spec = load_spec(config.env)
         self.policy = make_policy(config)
         self.envs = VectorEnv(self.spec, config.num_envs, config.seed)
-        self.collector = Collector(
-            self.envs, self.policy, config.rollout_steps, workers, part_seed(config, "collector")
-        )
-        self.learner = PPO(self.policy, config.ppo, workers, part_seed(config, "learner"))
+        self.collector = CompiledCollector(self.envs, self.policy, config.rollout_steps, threads)
+        self.learner = CompiledPPO(self.policy, config.ppo, threads, part_seed(config, "learner"))
         self.reward_normalizer = (
             RewardNormalizer(config.num_envs, config.ppo.gamma)
             if config.normalization.reward
@@ -111,9 +110,9 @@ def choose_num_threads(config: TrainConfig) -> int:
     if config.num_threads:
         return config.num_threads
 
-    def iterate(workers: Workers) -> None:
-        experiment = experiments.setdefault(workers, Experiment(config, workers))
+    def iterate(threads: Threads) -> None:
+        experiment = experiments.setdefault(threads, Experiment(config, threads))
         experiment.learn(experiment.collector.collect())
 
-    experiments: dict[Workers, Experiment] = {}
+    experiments: dict[Threads, Experiment] = {}
     return fastest_num_threads(iterate)

@@ -11,7 +11,7 @@ from .config import TrainConfig
 from .evaluation import Evaluation
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
-from .workers import Workers
+from .threads import Threads
 
 
 def train(
@@ -28,14 +28,14 @@ def train(
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
     """
-    workers = Workers(choose_num_threads(config))
-    experiment = Experiment(config, workers)
+    threads = Threads(choose_num_threads(config))
+    experiment = Experiment(config, threads)
     if resume_from:
         experiment.load_state_dict(resume_from.state, resume_from.iteration)
     telemetry = Telemetry(
         metrics, config.num_iterations * config.rollout_size, experiment, report=report
     )
-    workers.tick = telemetry.tick
+    threads.tick = telemetry.tick
     phase = telemetry.stopwatch.phase
     saved_at = experiment.iteration if resume_from else None
 
@@ -57,7 +57,7 @@ def train(
 
     if saved_at != experiment.iteration:
         save(experiment, metrics, checkpoint_folder, telemetry)
-    workers.close()
+    threads.close()
     return experiment.iteration >= config.num_iterations
 
 

@@ -14,24 +14,32 @@ from .distributions import make_distribution
 from .envs.spec import EnvSpec
 from .normalizers import ObsNormalizer
 
-ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU, "silu": nn.SiLU}
+ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU}
 
 
 class ActorCritic(nn.Module):
-    """Observations to the outputs of a distribution over actions, and to values."""
+    """Observations to the outputs of a distribution over actions, and to values.
+
+    All weights and biases are views of `flat_parameters` [P], the actor's first: compiled loops
+    and the optimizer work on that one tensor.
+    """
 
     def __init__(self, spec: EnvSpec, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
         """Weights are drawn from `seed` alone."""
         super().__init__()
         self.distribution = make_distribution(spec.actions)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
-        sizes, activation = (spec.obs_size, *config.hidden_sizes), ACTIVATIONS[config.activation]
-        self.actor = make_mlp((*sizes, self.distribution.num_outputs), activation)
-        self.critic = make_mlp((*sizes, 1), activation)
+        self.activation = config.activation
+        self.actor_sizes = (spec.obs_size, *config.hidden_sizes, self.distribution.num_outputs)
+        self.critic_sizes = (spec.obs_size, *config.hidden_sizes, 1)
+        self.actor = make_mlp(self.actor_sizes, ACTIVATIONS[config.activation])
+        self.critic = make_mlp(self.critic_sizes, ACTIVATIONS[config.activation])
         generator = torch.Generator().manual_seed(seed)
         # Near-equal probabilities at first, values of the size of the inputs.
         init_orthogonal(self.actor, 0.01, generator)
         init_orthogonal(self.critic, 1.0, generator)
+        self.flat_parameters = flattened([*self.actor.parameters(), *self.critic.parameters()])
+        self.num_actor_parameters = sum(p.numel() for p in self.actor.parameters())
 
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
@@ -49,7 +57,20 @@ class ActorCritic(nn.Module):
             self.normalizer.moments.update(obs.flatten(0, -2))
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
+        """In the order of `flat_parameters`."""
         return [*self.actor.parameters(), *self.critic.parameters()]
+
+
+@torch.no_grad()
+def flattened(parameters: Sequence[nn.Parameter]) -> Tensor:
+    """Move parameters side by side into one tensor [P], and return it."""
+    flat = torch.cat([parameter.flatten() for parameter in parameters])
+    place = 0
+    for parameter in parameters:
+        size = parameter.numel()
+        parameter.data = flat[place : place + size].view_as(parameter)
+        place += size
+    return flat
 
 
 def make_mlp(sizes: Sequence[int], activation: type[nn.Module]) -> nn.Sequential:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from .adam import Adam
 from .advantages import gae
 from .config import PPOConfig
 from .policy import ActorCritic
 from .rollout import Rollout
 from .schedules import scheduled
-from .workers import Shard, Workers, shards
 
-SHARD_SAMPLES = 2048
 EPSILON = 1e-8
 
-LOSS_METRICS = {
-    "policy": "loss/policy",
-    "value": "loss/value",
-    "entropy": "policy/entropy",
-    "kl": "policy/approx_kl",
-    "clipped": "policy/clip_fraction",
-}
+# What becomes of the fields of `LossSums`, in their order.
+LOSS_METRICS = (
+    "loss/policy",
+    "loss/value",
+    "policy/entropy",
+    "policy/approx_kl",
+    "policy/clip_fraction",
+)
 
 
 class Batch(NamedTuple):
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
     advantages: Tensor
     returns: Tensor
 
-    def at(self, index: Tensor | Shard) -> Batch:
+    def at(self, index: Tensor) -> Batch:
         return Batch(*(x[index] for x in self))
 
 
@@ -50,6 +50,9 @@ class LossSums(NamedTuple):
     entropy: Tensor
     kl: Tensor
     clipped: Tensor
+
+
+KL = LossSums._fields.index("kl")
 
 
 def ppo_loss_sums(policy: ActorCritic, batch: Batch, clip_coef: float) -> LossSums:
@@ -99,17 +102,18 @@ class Coefficients:
 
 
 class PPO:
-    """Learns from rollouts: epochs of minibatches, each minibatch shared out to the workers.
+    """Learns from rollouts with PyTorch: epochs of minibatches, and an optimizer step for each."""
 
-    `num_steps` counts the steps of the optimizer since the start.
-    """
-
-    def __init__(self, policy: ActorCritic, config: PPOConfig, workers: Workers, seed: int) -> None:
-        self._policy, self._config, self._workers = policy, config, workers
+    def __init__(self, policy: ActorCritic, config: PPOConfig, seed: int) -> None:
+        self._policy, self._config = policy, config
         self._parameters = policy.parameters_to_learn()
-        self.optimizer = torch.optim.Adam(self._parameters, config.learning_rate, fused=True)
+        self.optimizer = Adam(policy.flat_parameters)
         self._generator = torch.Generator().manual_seed(seed)
-        self.num_steps = 0
+
+    @property
+    def num_steps(self) -> int:
+        """Steps of the optimizer since the start."""
+        return self.optimizer.num_steps
 
     def update(
         self, rollout: Rollout, rewards: Tensor, progress_fraction: float
@@ -117,8 +121,6 @@ class PPO:
         """Learn from `rollout` with `rewards` [T, N], normalised or not; returns the metrics."""
         config = self._config
         coefficients = Coefficients.at(config, progress_fraction)
-        for group in self.optimizer.param_groups:
-            group["lr"] = coefficients.learning_rate
         advantages, returns = gae(
             rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
             config.gamma, config.gae_lambda,
@@ -127,69 +129,47 @@ class PPO:
             advantages = normalized(advantages)
         tensors = (rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns)
         batch = Batch(*(x.flatten(0, 1) for x in tensors))
-        means, grad_norm = self._epochs(batch, coefficients)
-        return {
-            **means,
-            "value/explained_variance": explained_variance(batch.returns, rollout.values),
-            "optimizer/grad_norm": grad_norm,
-            "optimizer/learning_rate": coefficients.learning_rate,
-        }
+        sums, norms = self._epochs(batch, coefficients)
+        num_samples = len(sums) * len(batch.obs) / config.num_minibatches
+        return update_metrics(
+            sums.sum(0) / num_samples, norms.mean(), rollout.values, returns, coefficients
+        )
 
-    def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[dict[str, float], float]:
-        """Returns the mean of the loss terms over all samples seen, and of the gradient norms."""
+    def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
+        """Returns loss sums [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""
         config = self._config
-        size = len(batch.obs)
         sums, norms = [], []
-        for _ in range(config.num_epochs):
-            order = torch.randperm(size, generator=self._generator)
+        for order in minibatch_orders(len(batch.obs), config.num_epochs, self._generator):
             for index in order.chunk(config.num_minibatches):
-                minibatch_sums, norm = self._learn(batch, index, coefficients)
+                minibatch_sums, norm = self._learn(batch.at(index), coefficients)
                 sums.append(minibatch_sums)
                 norms.append(norm)
-            if config.target_kl and _mean_kl(sums, config, size) > config.target_kl:
+            epoch_kl = torch.stack(sums[-config.num_minibatches :])[:, KL].sum() / len(batch.obs)
+            if config.target_kl and epoch_kl > config.target_kl:
                 break
-        num_samples = len(sums) * size / config.num_minibatches
-        means = (torch.stack(sums).sum(0) / num_samples).tolist()
-        names = [LOSS_METRICS[field] for field in LossSums._fields]
-        return dict(zip(names, means, strict=True)), float(torch.stack(norms).mean())
+        return torch.stack(sums), torch.stack(norms)
 
-    def _learn(
-        self, batch: Batch, index: Tensor, coefficients: Coefficients
-    ) -> tuple[Tensor, Tensor]:
-        """One optimizer step on the samples `index`; returns loss sums [5] and gradient norm."""
-        advantages = batch.advantages
+    def _learn(self, minibatch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
+        """One optimizer step; returns loss sums [5] and gradient norms of actor and critic."""
         if self._config.normalize_advantages == "minibatch":
-            advantages = advantages.clone()
-            advantages[index] = normalized(advantages[index])
-        batch = batch._replace(advantages=advantages)
-        results = self._workers.map(
-            lambda shard: self._gradients(batch.at(index[shard]), len(index), coefficients),
-            shards(len(index), SHARD_SAMPLES),
-        )
-        # Summed in the order of the shards: the same numbers whichever thread was first.
-        for i, parameter in enumerate(self._parameters):
-            parameter.grad = torch.stack([gradients[i] for gradients, _ in results]).sum(0)
-        # Each network by itself: they share no layers, and a large value loss would otherwise
-        # shrink the actor's steps.
-        norms = [
-            torch.nn.utils.clip_grad_norm_(network.parameters(), self._config.max_grad_norm)
-            for network in (self._policy.actor, self._policy.critic)
-        ]
-        self.optimizer.step()
-        self.num_steps += 1
-        return torch.stack([sums for _, sums in results]).sum(0), torch.stack(norms)
-
-    def _gradients(
-        self, batch: Batch, minibatch_size: int, coefficients: Coefficients
-    ) -> tuple[tuple[Tensor, ...], Tensor]:
-        """A shard's part of the gradients of the mean loss, and its loss sums [5]."""
-        sums = ppo_loss_sums(self._policy, batch, coefficients.clip_coef)
+            minibatch = minibatch._replace(advantages=normalized(minibatch.advantages))
+        sums = ppo_loss_sums(self._policy, minibatch, coefficients.clip_coef)
         loss = (
             sums.policy
             + self._config.value_coef * sums.value
             - coefficients.entropy_coef * sums.entropy
-        ) / minibatch_size
-        return torch.autograd.grad(loss, self._parameters), torch.stack(sums).detach()
+        ) / len(minibatch.obs)
+        gradients = torch.autograd.grad(loss, self._parameters)
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        # Each network by itself: they share no layers, and a large value loss would otherwise
+        # shrink the actor's steps.
+        num_actor = self._policy.num_actor_parameters
+        norms = [
+            scaled_down(part, self._config.max_grad_norm)
+            for part in (flat[:num_actor], flat[num_actor:])
+        ]
+        self.optimizer.step(flat, coefficients.learning_rate)
+        return torch.stack(sums).detach(), torch.stack(norms)
 
     def state_dict(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer.state_dict(), "generator": self._generator.get_state()}
@@ -199,13 +179,36 @@ class PPO:
         self._generator.set_state(state["generator"])
 
 
+def minibatch_orders(size: int, num_epochs: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """A random order of the samples 0 to `size` - 1 for every epoch."""
+    for _ in range(num_epochs):
+        yield torch.randperm(size, generator=generator)
+
+
+def scaled_down(gradients: Tensor, max_norm: float) -> Tensor:
+    """Scale `gradients` in place to norm `max_norm` where theirs is larger; returns what it was."""
+    norm: Tensor = gradients.norm()
+    gradients.mul_((max_norm / (norm + EPSILON)).clamp(max=1.0))
+    return norm
+
+
+def update_metrics(
+    mean_losses: Tensor,
+    grad_norm: Tensor,
+    values: Tensor,
+    returns: Tensor,
+    coefficients: Coefficients,
+) -> dict[str, float]:
+    """What is published of an update, from the mean loss terms [5]."""
+    return {
+        **dict(zip(LOSS_METRICS, mean_losses.tolist(), strict=True)),
+        "value/explained_variance": explained_variance(returns, values),
+        "optimizer/grad_norm": float(grad_norm),
+        "optimizer/learning_rate": coefficients.learning_rate,
+    }
+
+
 def explained_variance(returns: Tensor, values: Tensor) -> float:
     """The fraction of the returns' variance that the values predict; NaN when they never vary."""
     variance = returns.var()
-    return float(1 - (returns - values.flatten()).var() / variance) if variance > 0 else math.nan
-
-
-def _mean_kl(sums: list[Tensor], config: PPOConfig, rollout_size: int) -> float:
-    """approx_kl over the latest epoch."""
-    latest = torch.stack(sums[-config.num_minibatches :]).sum(0)
-    return float(latest[LossSums._fields.index("kl")]) / rollout_size
+    return float(1 - (returns - values).var() / variance) if variance > 0 else math.nan

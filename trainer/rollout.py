@@ -1,4 +1,4 @@
-"""What one collection gathers, and the collector that gathers it."""
+"""What one collection gathers, and the collector that gathers it with PyTorch."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from torch import Tensor
 from .envs.spec import EnvSpec
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
-from .workers import Shard, Workers, shards
-
-SHARD_ENVS = 256
 
 
 @dataclass
@@ -61,68 +58,33 @@ class Rollout:
 
 
 class Collector:
-    """Steps environments with a policy, each shard of them on one thread from start to end."""
+    """Steps environments with a policy."""
 
-    def __init__(
-        self, envs: VectorEnv, policy: ActorCritic, steps: int, workers: Workers, seed: int
-    ) -> None:
-        self._envs, self._policy, self._workers = envs, policy, workers
+    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, seed: int) -> None:
+        self._envs, self._policy = envs, policy
         self._generator = torch.Generator().manual_seed(seed)
-        self._shards = shards(envs.num_envs, SHARD_ENVS)
-        self._progress = [0] * len(self._shards)
+        self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
         )
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
-    @property
-    def env_steps_under_way(self) -> int:
-        """Env steps of the collection that is going on."""
-        return sum(self._progress)
-
+    @torch.inference_mode()
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
-        rollout = self.rollout
+        rollout, policy = self.rollout, self._policy
         rollout.obs[0] = rollout.obs[-1]
         shape = tuple(rollout.rewards.shape)
-        noise = self._policy.distribution.noise(shape, self._generator)
-        self._progress = [0] * len(self._shards)
-        self._workers.map(lambda i: self._collect_shard(i, noise), range(len(self._shards)))
-        self._progress = [0] * len(self._shards)
-        return rollout
-
-    @torch.inference_mode()
-    def _collect_shard(self, index: int, noise: Tensor) -> None:
-        shard, rollout, policy = self._shards[index], self.rollout, self._policy
-        num_envs = shard.stop - shard.start
+        noise = policy.distribution.noise(shape, self._generator)
         for t, transitions in enumerate(self._transitions):
-            outputs = policy.outputs(rollout.obs[t, shard])
-            actions = policy.distribution.sample(outputs, noise[t, shard])
-            rollout.actions[t, shard] = actions
-            self._envs.step(rollout.actions[t].numpy(), transitions, shard.start, shard.stop)
-            self._progress[index] += num_envs
-        self._judge(shard)
-
-    def _judge(self, shard: Shard) -> None:
-        """Values and log-probabilities of a shard, all steps at once."""
-        rollout, policy = self.rollout, self._policy
-        obs = rollout.obs[:, shard]
-        steps, num_envs = obs.shape[0] - 1, obs.shape[1]
-        flat = obs.reshape(-1, obs.shape[-1])
-        values = policy.values(flat).view(steps + 1, num_envs)
-        rollout.values[:, shard] = values[:-1]
-        next_values = values[1:].clone()
-        # A time limit cut these short: what counts is where they were, not where they restarted.
-        truncated = rollout.truncated[:, shard]
-        if truncated.any():
-            next_values[truncated] = policy.values(rollout.final_obs[:, shard][truncated])
-        rollout.next_values[:, shard] = next_values
-
-        outputs = policy.outputs(flat[: steps * num_envs])
-        actions = rollout.actions[:, shard].flatten(0, 1)
-        log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, actions)
-        rollout.log_probs[:, shard] = log_probs.view(steps, num_envs)
+            outputs = policy.outputs(rollout.obs[t])
+            rollout.actions[t] = policy.distribution.sample(outputs, noise[t])
+            self._envs.step(rollout.actions[t].numpy(), transitions)
+            self.env_steps_under_way += self._envs.num_envs
+        judge(rollout, policy)
+        self.env_steps_under_way = 0
+        return rollout
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on."""
@@ -136,3 +98,17 @@ class Collector:
         self._envs.load_state_dict(state["envs"])
         self.rollout.obs[-1] = state["obs"]
         self._generator.set_state(state["generator"])
+
+
+def judge(rollout: Rollout, policy: ActorCritic) -> None:
+    """Fill in values and log-probabilities, all steps at once."""
+    values = policy.values(rollout.obs.flatten(0, 1)).view(rollout.obs.shape[:2])
+    rollout.values.copy_(values[:-1])
+    rollout.next_values.copy_(values[1:])
+    # A time limit cut these short: what counts is where they were, not where they restarted.
+    cut = rollout.truncated
+    if cut.any():
+        rollout.next_values[cut] = policy.values(rollout.final_obs[cut])
+    outputs = policy.outputs(rollout.obs[:-1].flatten(0, 1))
+    log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, rollout.actions.flatten(0, 1))
+    rollout.log_probs.copy_(log_probs.view_as(rollout.log_probs))

@@ -9,7 +9,7 @@ import pytest
 from operant.trainer.config import TrainConfig
 from operant.trainer.config_file import make_config
 from operant.trainer.experiment import Experiment
-from operant.trainer.workers import Workers
+from operant.trainer.threads import Threads
 
 SMALL = {
     "num_envs": 8,
@@ -34,14 +34,14 @@ def small_config_fixture() -> Callable[..., TrainConfig]:
 @pytest.fixture
 def make_experiment() -> Iterator[Callable[..., Experiment]]:
     """Experiments on as many threads as their configuration says."""
-    all_workers = []
+    all_threads = []
 
     def make(*overrides: str) -> Experiment:
         config = small_config(*overrides)
-        workers = Workers(config.num_threads)
-        all_workers.append(workers)
-        return Experiment(config, workers)
+        threads = Threads(config.num_threads)
+        all_threads.append(threads)
+        return Experiment(config, threads)
 
     yield make
-    for workers in all_workers:
-        workers.close()
+    for threads in all_threads:
+        threads.close()

@@ -7,7 +7,27 @@ import math
 import pytest
 import torch
 
-from operant.trainer.ppo import Batch, explained_variance, normalized, ppo_loss_sums
+from operant.trainer.ppo import (
+    PPO,
+    Batch,
+    explained_variance,
+    normalized,
+    ppo_loss_sums,
+    scaled_down,
+)
+
+
+@pytest.fixture(params=["compiled", "pytorch"])
+def make_learning(request, make_experiment):
+    """Experiments that learn with the compiled loop, and with PyTorch."""
+
+    def make(*overrides: str):
+        experiment = make_experiment(*overrides)
+        if request.param == "pytorch":
+            experiment.learner = PPO(experiment.policy, experiment.config.ppo, seed=1)
+        return experiment
+
+    return make
 
 
 class FixedPolicy:
@@ -66,8 +86,8 @@ def test_before_the_first_step_every_ratio_is_one(make_experiment, normalize):
         experiment.learn(rollout)
 
 
-def test_an_update_makes_good_actions_likelier(make_experiment):
-    experiment = make_experiment("ppo.learning_rate=1e-2", "ppo.num_epochs=10")
+def test_an_update_makes_good_actions_likelier(make_learning):
+    experiment = make_learning("ppo.learning_rate=1e-2", "ppo.num_epochs=10")
     rollout = experiment.collector.collect()
     rewards = rollout.actions.float()  # action 1 pays, action 0 does not
     before = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
@@ -77,26 +97,26 @@ def test_an_update_makes_good_actions_likelier(make_experiment):
     assert after > before + 0.1
 
 
-def test_target_kl_ends_an_update_early(make_experiment):
+def test_target_kl_ends_an_update_early(make_learning):
     steps = {}
     for target in ("1e-9", "1e9"):
-        experiment = make_experiment("ppo.num_epochs=5", f"ppo.target_kl={target}")
+        experiment = make_learning("ppo.num_epochs=5", f"ppo.target_kl={target}")
         experiment.learn(experiment.collector.collect())
         steps[target] = experiment.learner.num_steps
     assert steps == {"1e-9": 4, "1e9": 20}
 
 
-def test_gradients_are_scaled_down_to_the_largest_norm_allowed(make_experiment):
-    experiment = make_experiment("ppo.max_grad_norm=1e-6")
-    experiment.learn(experiment.collector.collect())
-    for network in (experiment.policy.actor, experiment.policy.critic):
-        norms = torch.stack([parameter.grad.norm() for parameter in network.parameters()])
-        assert norms.norm() == pytest.approx(1e-6, rel=1e-3)
+def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
+    gradients = torch.tensor([3.0, 4.0])
+    assert scaled_down(gradients, 10.0) == 5.0
+    assert gradients.tolist() == [3.0, 4.0]
+    assert scaled_down(gradients, 0.5) == 5.0
+    torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_follows_its_schedule(make_experiment, schedule):
-    experiment = make_experiment(f"ppo.learning_rate_schedule={schedule}")
+def test_the_learning_rate_follows_its_schedule(make_learning, schedule):
+    experiment = make_learning(f"ppo.learning_rate_schedule={schedule}")
     rates = [
         experiment.learn(experiment.collector.collect())["optimizer/learning_rate"]
         for _ in range(6)
@@ -115,13 +135,10 @@ def test_explained_variance_is_one_for_perfect_values_and_nan_where_returns_neve
 
 def test_the_numbers_do_not_depend_on_the_number_of_threads(make_experiment):
     weights = []
-    for num_threads in (1, 2, 3):
-        experiment = make_experiment(
-            "num_envs=600", "rollout_steps=16", f"num_threads={num_threads}"
-        )
+    for num_threads in (1, 2):
+        experiment = make_experiment("num_envs=300", f"num_threads={num_threads}")
         for _ in range(2):
             experiment.learn(experiment.collector.collect())
-        parameters = experiment.policy.parameters_to_learn()
-        weights.append(torch.cat([p.detach().flatten() for p in parameters]))
+        weights.append(experiment.policy.flat_parameters.clone())
     assert (weights[0] == weights[1]).all()
-    assert (weights[0] == weights[2]).all()
+    assert weights[0].isfinite().all()

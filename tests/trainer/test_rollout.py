@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from operant.trainer.envs.vector import VectorEnv
+from operant.trainer.rollout import Collector
 
 
-def test_every_step_leads_from_one_observation_to_the_next(make_experiment):
-    experiment = make_experiment("rollout_steps=600", "num_envs=4", "ppo.num_minibatches=1")
+@pytest.fixture(params=["compiled", "pytorch"])
+def make_collecting(request, make_experiment):
+    """Experiments that collect with the compiled loop, and with PyTorch."""
+
+    def make(*overrides: str):
+        experiment = make_experiment(*overrides)
+        if request.param == "pytorch":
+            experiment.collector = Collector(
+                experiment.envs, experiment.policy, experiment.config.rollout_steps, seed=1
+            )
+        return experiment
+
+    return make
+
+
+def test_every_step_leads_from_one_observation_to_the_next(make_collecting):
+    experiment = make_collecting("rollout_steps=600", "num_envs=4", "ppo.num_minibatches=1")
     rollout = experiment.collector.collect()
     envs = VectorEnv(experiment.spec, 4, experiment.config.seed)
     obs = torch.zeros(4, 4)
@@ -21,30 +38,52 @@ def test_every_step_leads_from_one_observation_to_the_next(make_experiment):
     assert rollout.dones.any()
 
 
-def test_values_and_log_probabilities_are_the_policys_own(make_experiment):
-    experiment = make_experiment()
+@pytest.mark.parametrize("normalize", ["true", "false"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "elu"])
+def test_values_and_log_probabilities_are_the_policys_own(make_collecting, normalize, activation):
+    experiment = make_collecting(
+        f"normalization.obs={normalize}", f"policy.activation={activation}", "num_envs=70",
+        "ppo.num_minibatches=1",
+    )  # fmt: skip
+    experiment.learn(experiment.collector.collect())  # so that there are statistics
     rollout, policy = experiment.collector.collect(), experiment.policy
     with torch.no_grad():
         outputs = policy.outputs(rollout.obs[:-1].flatten(0, 1))
         log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, rollout.actions.flatten())
-        values = policy.values(rollout.obs.flatten(0, 1)).view(17, 8)
-    torch.testing.assert_close(rollout.log_probs.flatten(), log_probs)
-    torch.testing.assert_close(rollout.values, values[:-1])
+        values = policy.values(rollout.obs.flatten(0, 1)).view(17, 70)
+    torch.testing.assert_close(rollout.log_probs.flatten(), log_probs, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(rollout.values, values[:-1], rtol=1e-5, atol=1e-6)
+    going_on = ~rollout.dones
+    torch.testing.assert_close(
+        rollout.next_values[going_on], values[1:][going_on], rtol=1e-5, atol=1e-6
+    )
 
 
-def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_experiment):
-    experiment = make_experiment()
+def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_collecting):
+    experiment = make_collecting("num_envs=150", "ppo.num_minibatches=1")
     # Every episode is one step short of its limit, so that all are cut in the first step.
     experiment.envs.state.elapsed[:] = experiment.spec.max_episode_steps - 1
     rollout, policy = experiment.collector.collect(), experiment.policy
     assert rollout.truncated[0].all()
     with torch.no_grad():
         cut, restarted = policy.values(rollout.final_obs[0]), policy.values(rollout.obs[1])
-    torch.testing.assert_close(rollout.next_values[0], cut)
+    torch.testing.assert_close(rollout.next_values[0], cut, rtol=1e-5, atol=1e-6)
     assert (rollout.next_values[0] != restarted).all()
 
 
-def test_the_next_rollout_starts_where_the_last_ended(make_experiment):
-    experiment = make_experiment()
+def test_the_next_rollout_starts_where_the_last_ended(make_collecting):
+    experiment = make_collecting()
     last = experiment.collector.collect().obs[-1].clone()
     assert (experiment.collector.collect().obs[0] == last).all()
+
+
+def test_actions_come_as_often_as_the_policy_says(make_collecting):
+    experiment = make_collecting("num_envs=1000", "rollout_steps=32", "ppo.num_minibatches=1")
+    with torch.no_grad():
+        experiment.policy.actor[-1].bias.copy_(torch.tensor([0.0, 1.0]))
+    rollout = experiment.collector.collect()
+    expected = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
+    # 32,000 draws: the standard deviation of the mean is about 0.0025.
+    assert abs(rollout.actions.float().mean() - expected) < 0.0125
+    shifted = rollout.actions[1:] == rollout.actions[:-1]
+    assert 0.5 < shifted.float().mean() < 0.7  # p^2 + (1 - p)^2 = 0.61 for p = 0.73

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-TRAINING, EVALUATION = range(2)  # streams of one seed that have nothing in common
+TRAINING, EVALUATION, ACTIONS = range(3)  # streams of one seed that have nothing in common
 
 _ROUNDS = 10
 _MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEP_0, _KEY_STEP_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+_QUARTER = np.uint64(16)
 _DROP = np.uint64(8)  # 24 bits are what float32 holds
 _UNIT = np.float32(2**-24)
 
@@ -44,8 +45,24 @@ def uniform(random, low, high):
     draws, env, episode, seed, stream = random
     draw = draws[env]
     draws[env] = draw + 1
+    return low + (high - low) * unit(np.uint64(draw), np.uint64(episode), env, seed, stream)
+
+
+@njit(inline="always")
+def uniform_at(step, draw, env, seed):
+    """A float32 in [0, 1) for a policy: draw number `draw` (below 65,536) in environment `env` at
+    its env step number `step`, over all episodes.
+    """
+    step = np.uint64(step)
+    high_word = (np.uint64(draw) << _QUARTER) | (step >> _HALF)
+    return unit(step & _LOW, high_word, env, seed, ACTIONS)
+
+
+@njit(inline="always")
+def unit(counter_0, counter_1, env, seed, stream):
+    """A float32 in [0, 1) that belongs to these numbers."""
+    seed = np.uint64(seed)
     word = philox(
-        np.uint64(draw), np.uint64(episode), np.uint64(env), np.uint64(stream),
-        np.uint64(seed) & _LOW, np.uint64(seed) >> _HALF,
-    )  # fmt: skip
-    return low + (high - low) * (np.float32(word >> _DROP) * _UNIT)
+        counter_0, counter_1, np.uint64(env), np.uint64(stream), seed & _LOW, seed >> _HALF
+    )
+    return np.float32(word >> _DROP) * _UNIT

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import njit
+from numba import prange
 from numpy.typing import NDArray
 
+from ..compiling import compiled, specialised
 from .spec import EnvSpec
 from .streams import TRAINING
 
 Array = NDArray[Any]
+
+BLOCK = 256  # environments that one thread steps without looking up
 
 
 class EnvState(NamedTuple):
@@ -41,6 +44,16 @@ class Transitions(NamedTuple):
     truncated: Array
     final_obs: Array
 
+    @classmethod
+    def empty(cls, spec: EnvSpec, num_envs: int) -> Transitions:
+        return cls(
+            np.zeros((num_envs, spec.obs_size), np.float32),
+            np.zeros(num_envs, np.float32),
+            np.zeros(num_envs, np.bool_),
+            np.zeros(num_envs, np.bool_),
+            np.zeros((num_envs, spec.obs_size), np.float32),
+        )
+
 
 class EpisodeTotals(NamedTuple):
     """Sums over the episodes that ended in each environment, each [N] float64."""
@@ -54,12 +67,12 @@ class VectorEnv:
     """N copies of one environment on the processor.
 
     An environment's episodes depend on the seed, its number and its actions alone: not on N, nor
-    on who steps which range. Different ranges may be stepped by different threads at once.
+    on how many threads share the work.
     """
 
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int, stream: int = TRAINING) -> None:
         self.spec, self.num_envs = spec, num_envs
-        self._seed, self._stream = np.uint64(seed), stream
+        self.seed, self.stream = np.uint64(seed), np.uint64(stream)
         self.state = EnvState(
             fields=np.zeros((spec.state_size, num_envs), np.float32),
             elapsed=np.zeros(num_envs, np.int32),
@@ -67,30 +80,22 @@ class VectorEnv:
             draws=np.zeros(num_envs, np.int64),
             episode_return=np.zeros(num_envs),
         )
-        self._totals = EpisodeTotals(*(np.zeros(num_envs) for _ in range(3)))
-        self._kernels = compile_kernels(spec)
+        self.totals = EpisodeTotals(*(np.zeros(num_envs) for _ in range(3)))
+        self._loops = compile_loops(spec)
 
     def reset(self, obs: Array) -> None:
         """Begin the first episode everywhere; writes `obs` [N, D]."""
         self.state.episode[:] = 0
-        self.state.draws[:] = 0
-        self.state.elapsed[:] = 0
-        self.state.episode_return[:] = 0
-        self._kernels.reset(0, self.num_envs, self.state, self._seed, self._stream, obs)
+        self._loops.reset(self.state, self.seed, self.stream, obs)
 
-    def step(
-        self, actions: Array, out: Transitions, start: int = 0, stop: int | None = None
-    ) -> None:
-        """Step environments `start` to `stop` with `actions` [N, ...]; writes `out`."""
-        self._kernels.step(
-            start, self.num_envs if stop is None else stop, self.state, self._totals,
-            self._seed, self._stream, actions, out,
-        )  # fmt: skip
+    def step(self, actions: Array, out: Transitions) -> None:
+        """Step every environment with its own of `actions` [N, ...]; writes `out`."""
+        self._loops.step(self.state, self.totals, self.seed, self.stream, actions, out)
 
     def take_episode_totals(self) -> tuple[int, float, float]:
         """(count, summed return, summed length) of the episodes that ended since the last call."""
-        count, return_, length = (float(total.sum()) for total in self._totals)
-        for total in self._totals:
+        count, return_, length = (float(total.sum()) for total in self.totals)
+        for total in self.totals:
             total[:] = 0
         return int(count), return_, length
 
@@ -103,51 +108,79 @@ class VectorEnv:
             array[...] = state[name].numpy()
 
 
-class Kernels(NamedTuple):
-    """The compiled loops over a range of environments."""
+# Bound for each environment by `compile_loops`; what follows are its templates.
+env_reset: Any = None
+env_step: Any = None
+observe: Any = None
+begin_episode: Any = None
+step_range: Any = None
+max_episode_steps: Any = None
+
+
+def begin_episode_template(env, state, seed, stream, obs):
+    """Reset environment `env` into the episode that `state` says is next."""
+    state.draws[env] = 0
+    state.elapsed[env] = 0
+    state.episode_return[env] = 0.0
+    env_reset(state.fields, env, (state.draws, env, state.episode[env], seed, stream))
+    observe(state.fields, env, obs)
+
+
+def step_range_template(start, stop, state, totals, seed, stream, actions, out):
+    """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
+    for env in range(start, stop):
+        reward, terminated = env_step(state.fields, env, actions[env])
+        state.elapsed[env] += 1
+        state.episode_return[env] += reward
+        # When both happen in one step the end of the task wins: there is nothing to bootstrap.
+        truncated = state.elapsed[env] >= max_episode_steps and not terminated
+        out.reward[env] = reward
+        out.terminated[env] = terminated
+        out.truncated[env] = truncated
+        if terminated or truncated:
+            observe(state.fields, env, out.final_obs)
+            totals.episodes[env] += 1
+            totals.return_[env] += state.episode_return[env]
+            totals.length[env] += state.elapsed[env]
+            state.episode[env] += 1
+            begin_episode(env, state, seed, stream, out.obs)
+        else:
+            observe(state.fields, env, out.obs)
+
+
+def reset_all(state, seed, stream, obs):
+    for env in range(len(state.elapsed)):
+        begin_episode(env, state, seed, stream, obs)
+
+
+def step_all(state, totals, seed, stream, actions, out):
+    num_envs = len(state.elapsed)
+    for block in prange((num_envs + BLOCK - 1) // BLOCK):
+        stop = min((block + 1) * BLOCK, num_envs)
+        step_range(block * BLOCK, stop, state, totals, seed, stream, actions, out)
+
+
+class Loops(NamedTuple):
+    """One environment's compiled loops. `step_range` is for the loops of others."""
 
     reset: Callable[..., None]
     step: Callable[..., None]
+    step_range: Callable[..., None]
 
 
 @cache
-def compile_kernels(spec: EnvSpec) -> Kernels:
-    """Compile the loops around one environment's functions; they release the interpreter's lock."""
-    env_reset, env_step = njit(spec.reset), njit(spec.step)
-    observe = njit(spec.observe)
-    max_episode_steps = spec.max_episode_steps
-
-    @njit(nogil=True)
-    def begin_episode(env, state, seed, stream, obs):
-        state.draws[env] = 0
-        state.elapsed[env] = 0
-        state.episode_return[env] = 0.0
-        env_reset(state.fields, env, (state.draws, env, state.episode[env], seed, stream))
-        observe(state.fields, env, obs)
-
-    @njit(nogil=True)
-    def reset(start, stop, state, seed, stream, obs):
-        for env in range(start, stop):
-            begin_episode(env, state, seed, stream, obs)
-
-    @njit(nogil=True)
-    def step(start, stop, state, totals, seed, stream, actions, out):
-        for env in range(start, stop):
-            reward, terminated = env_step(state.fields, env, actions[env])
-            state.elapsed[env] += 1
-            state.episode_return[env] += reward
-            truncated = state.elapsed[env] >= max_episode_steps and not terminated
-            out.reward[env] = reward
-            out.terminated[env] = terminated
-            out.truncated[env] = truncated
-            if terminated or truncated:
-                observe(state.fields, env, out.final_obs)
-                totals.episodes[env] += 1
-                totals.return_[env] += state.episode_return[env]
-                totals.length[env] += state.elapsed[env]
-                state.episode[env] += 1
-                begin_episode(env, state, seed, stream, out.obs)
-            else:
-                observe(state.fields, env, out.obs)
-
-    return Kernels(reset, step)
+def compile_loops(spec: EnvSpec) -> Loops:
+    """The loops around one environment's functions."""
+    functions: dict[str, Any] = {
+        "env_reset": compiled(spec.reset),
+        "env_step": compiled(spec.step),
+        "observe": compiled(spec.observe),
+        "max_episode_steps": spec.max_episode_steps,
+    }
+    begin = specialised(begin_episode_template, spec.name, **functions)
+    step = specialised(step_range_template, spec.name, begin_episode=begin, **functions)
+    return Loops(
+        reset=specialised(reset_all, spec.name, begin_episode=begin),
+        step=specialised(step_all, spec.name, parallel=True, step_range=step),
+        step_range=step,
+    )

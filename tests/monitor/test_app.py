@@ -1,0 +1,330 @@
+"""The monitor as people use it: keys, screens, and runs that change while they are watched."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from views import StillRun, StillRuns, all_states, make_view, silent_view
+
+from operant.monitor.app import MonitorApp
+from operant.monitor.run_poller import RunPoller
+from operant.monitor.runs_poller import RunsView
+from operant.monitor.screens.help_screen import HelpScreen
+from operant.monitor.screens.run_screen import RunScreen
+from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.widgets.chart_grid import ChartGrid
+from operant.monitor.widgets.events_panel import EventsPanel
+from operant.monitor.widgets.run_head import NoticeLine
+from operant.monitor.widgets.runs_table import RunsTable
+from operant.monitor.widgets.time_panel import TimePanel
+
+TRIES = 2000
+
+
+def screen_text(app: MonitorApp) -> str:
+    """What stands on the screen."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def until(pilot, condition) -> None:
+    """Wait for `condition`, however long a poll takes."""
+    for _ in range(TRIES):
+        await pilot.pause()
+        if condition():
+            return
+        await pilot.pause(0.005)
+    raise AssertionError(f"it never came to be; the screen:\n{screen_text(pilot.app)}")
+
+
+def shows(pilot, *words: str):
+    return lambda: all(word in screen_text(pilot.app) for word in words)
+
+
+def watching(view=None) -> MonitorApp:
+    """The monitor on one run that stays as it is, among runs in all states."""
+    source = StillRun(view or make_view())
+    return MonitorApp(source.run, run_source=lambda _: source, runs_source=StillRuns(all_states()))
+
+
+def choosing(runs: RunsView | None = None) -> MonitorApp:
+    """The monitor on the list of runs."""
+    source = StillRun(make_view())
+    return MonitorApp(run_source=lambda _: source, runs_source=StillRuns(runs or all_states()))
+
+
+async def test_a_run_shows_its_numbers_charts_phases_and_events():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "● running", "1.23M", "60.0%", "1m 20s left"))
+        text = screen_text(app)
+        for name in ("episode/return", "loss/policy", "loss/value", "speed/env_steps_per_s"):
+            assert name in text
+        assert "collect" in text
+        assert "the disk is" in text
+
+
+async def test_arrows_select_charts_and_scroll_to_them():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        for key, selected in [("right", 1), ("down", 3), ("left", 2), ("up", 0), ("left", 0)]:
+            await pilot.press(key)
+            assert grid.selected == selected
+        await pilot.press("end")
+        assert grid.selected == len(grid.metrics) - 1 == 6
+        await until(pilot, shows(pilot, "policy/approx_kl"))
+        assert "episode/return" not in screen_text(app)
+        await pilot.press("home")
+        assert grid.selected == 0
+
+
+async def test_down_reaches_the_last_chart_of_a_short_row():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        await pilot.press("right", "down", "down", "down", "down")
+        assert grid.selected == 6
+
+
+async def test_enter_enlarges_a_chart_arrows_walk_on_and_escape_makes_it_small():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("enter")
+        await until(pilot, lambda: "loss/policy" not in screen_text(app))
+        assert "where the time goes" not in screen_text(app)
+        await pilot.press("right")
+        await until(pilot, shows(pilot, "loss/policy"))
+        assert "episode/return" not in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "episode/return", "where the time goes"))
+        assert isinstance(app.screen, RunScreen)
+
+
+async def test_tab_goes_round_the_panes():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "where the time goes"))
+        focused = []
+        for _ in range(3):
+            focused.append(type(app.focused))
+            await pilot.press("tab")
+        assert focused == [ChartGrid, TimePanel, EventsPanel]
+        assert isinstance(app.focused, ChartGrid)
+        await pilot.press("shift+tab")
+        assert isinstance(app.focused, EventsPanel)
+
+
+async def test_enlarged_events_show_all_of_a_traceback():
+    view = make_view("failed", "ValueError: no")
+    traceback = "Traceback (most recent call last):\n  File 'loop.py', line 42\nValueError: no"
+    app = watching(replace(view, events=(replace(view.events[0], level="error", text=traceback),)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "! failed", "✗ ValueError: no"))
+        assert "line 42" not in screen_text(app)
+        await pilot.press("tab", "tab", "enter")
+        await until(pilot, shows(pilot, "File 'loop.py', line 42"))
+
+
+async def test_events_scroll_back_and_follow_again_at_the_end():
+    view = make_view()
+    many = tuple(replace(view.events[0], number=i, text=f"event {i}.") for i in range(1, 50))
+    app = watching(replace(view, events=many))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "event 49."))
+        await pilot.press("tab", "tab", "up", "up")
+        await until(pilot, lambda: "event 48." not in screen_text(app))
+        await pilot.press("home")
+        await until(pilot, shows(pilot, "event 1."))
+        await pilot.press("end")
+        await until(pilot, shows(pilot, "event 49."))
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (make_view("stalled", age_s=75.0), ["◐ stalled", "published nothing for 1m 15s"]),
+        (make_view("crashed", "gone without a last word"), ["✗ crashed", "without a last word"]),
+        (make_view("failed", "FloatingPointError: nan"), ["! failed", "FloatingPointError: nan"]),
+        (make_view("finished"), ["✓ finished", "ran 20s"]),
+        (make_view("stopped", "Ctrl-C"), ["■ stopped", "Ctrl-C"]),
+        (silent_view(), ["◌ starting", "waiting for its page"]),
+        (silent_view("starting", True), ["◌ starting", "waiting for its first numbers"]),
+        (silent_view("/p: not an operant page", True), ["● running", "not an operant page"]),
+    ],
+)
+async def test_every_state_is_said_and_the_screen_stays_usable(view, words):
+    app = watching(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, *words))
+        await pilot.press("tab", "enter", "escape", "right", "enter", "escape")
+        await pilot.press("question_mark")
+        await until(pilot, shows(pilot, "everywhere"))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+
+
+async def test_a_state_that_changes_changes_the_screen():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "● running"))
+        assert not app.screen.query_one(NoticeLine).display
+        source.view = make_view("crashed", "the process is gone")
+        await until(pilot, shows(pilot, "✗ crashed", "the process is gone"))
+        source.view = make_view(num_rows=300)
+        await until(pilot, shows(pilot, "● running", "iteration 300"))
+        assert not app.screen.query_one(NoticeLine).display
+
+
+async def test_a_real_run_is_watched_from_start_to_end(make_session):
+    session = make_session()
+    app = MonitorApp(session.run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "◌ starting"))
+        for number in range(1, 50):
+            session.metrics.publish({"loss": 1 / number, "[bold]x[/]\x1b[2J": 1.0}, number, number)
+        session.metrics.event("info", "a [red]message[/red]\x07")
+        await until(pilot, shows(pilot, "● running", "loss", "[bold]x[/]", "a [red]message[/red]"))
+        assert "\x1b" not in screen_text(app)
+        session.close("finished", 0, "all done")
+        await until(pilot, shows(pilot, "✓ finished", "all done"))
+
+
+async def test_enter_opens_the_selected_run_and_escape_returns_to_it():
+    app = choosing()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "7 runs", "✗ crashed", "! failed", "◌ starting"))
+        table = app.screen.query_one(RunsTable)
+        await pilot.press("down", "down", "down", "up")
+        assert table.selected == all_states().rows[2].run
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("backspace")
+        await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+        assert table.selected == all_states().rows[2].run
+
+
+async def test_escape_leads_from_a_run_opened_directly_to_the_list():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "7 runs"))
+        await pilot.press("escape")
+        assert isinstance(app.screen, RunsScreen)
+
+
+async def test_the_selected_run_stays_selected_when_others_come_and_go():
+    rows = all_states().rows
+    source = StillRuns(RunsView(rows[2:], True))
+    app = MonitorApp(runs_source=source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "5 runs"))
+        await pilot.press("down")
+        table = app.screen.query_one(RunsTable)
+        source.view = RunsView(rows, True)
+        await until(pilot, shows(pilot, "7 runs"))
+        assert table.selected == rows[3].run
+        source.view = RunsView((*rows[:3], *rows[4:]), True)
+        await until(pilot, shows(pilot, "6 runs"))
+        assert table.selected == rows[4].run  # the one that now stands in its place
+
+
+async def test_no_runs_yet_is_said_in_plain_words():
+    app = MonitorApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "There are no runs yet.", "operant train"))
+        await pilot.press("down", "enter", "escape")
+        assert isinstance(app.screen, RunsScreen)
+
+
+async def test_a_new_run_appears_in_the_list(make_session):
+    app = MonitorApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "There are no runs yet."))
+        make_session("fresh")
+        await until(pilot, shows(pilot, "fresh", "1 run"))
+
+
+@pytest.mark.parametrize("make_app", [watching, choosing])
+async def test_the_help_lists_every_key(make_app):
+    app = make_app()
+    async with app.run_test(size=(80, 40)) as pilot:
+        bindings = {
+            (binding.key, binding.description)
+            for node in (app, app.screen, *app.screen.query("*"))
+            for binding in node._bindings.key_to_bindings.values()
+            for binding in binding
+        }
+        await pilot.press("question_mark")
+        await until(pilot, shows(pilot, "everywhere"))
+        assert isinstance(app.screen, HelpScreen)
+        text = screen_text(app)
+        assert len(bindings) > 8
+        for _, description in bindings:
+            assert description in text
+
+
+async def test_q_quits_from_everywhere():
+    for keys in (["q"], ["question_mark", "q"], ["enter", "q"], ["ctrl+c"]):
+        app = watching()
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, shows(pilot, "episode/return"))
+            await pilot.press(*keys)
+            await until(pilot, lambda app=app: not app.is_running)
+        assert app.return_code == 0
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (60, 18), (40, 12), (20, 6), (5, 3)])
+async def test_it_draws_at_every_size_and_after_resizing(size):
+    app = watching(make_view("stalled", age_s=30.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.resize_terminal(*size)
+        await until(pilot, lambda: app.size == size)
+        lines = screen_text(app).split("\n")
+        assert {len(line) for line in lines} == {size[0]}
+        if size[0] >= 40:
+            assert "q quit" in lines[-1]
+            assert "stalled" in lines[0]
+
+
+async def test_leaving_a_run_lets_go_of_its_page():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source, runs_source=StillRuns(all_states()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("escape")
+        await until(pilot, lambda: source.is_closed)
+
+
+async def test_clicks_select_and_enlarge():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        await pilot.click(ChartGrid, offset=(50, 9))
+        assert grid.selected == 3
+        await pilot.click(ChartGrid, offset=(5, 2), times=2)
+        assert grid.selected == 0
+        assert grid.is_enlarged
+
+
+def test_the_monitor_needs_none_of_the_trainers_libraries():
+    code = (
+        "import sys, operant.monitor.app\n"
+        "heavy = {'torch', 'numba', 'pydantic', 'pandas', 'gymnasium', 'operant.trainer'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_poller_is_what_reads_pages():
+    assert MonitorApp()._run_source is RunPoller

@@ -1,0 +1,188 @@
+"""A whole rollout as one compiled loop: policy, actions, environments, values.
+
+A shard of environments goes from its first step to its last on one thread, and what it gives
+depends on its own environments alone, so the number of threads changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from ..compiling import compiled, specialised
+from ..envs.spec import EnvSpec
+from ..envs.vector import Transitions, VectorEnv, compile_loops
+from ..policy import ActorCritic
+from ..rollout import Rollout
+from ..threads import Threads, shards
+from . import categorical
+from .networks import CHUNK, OUTPUTS, forward, transpose_weights
+from .normalizing import normalize
+from .policy_arrays import policy_arrays
+
+Array = NDArray[Any]
+
+
+class Memory(NamedTuple):
+    """The arrays of a `Rollout`, time first."""
+
+    obs: Array
+    actions: Array
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    final_obs: Array
+    log_probs: Array
+    values: Array
+    next_values: Array
+
+
+class CompiledCollector:
+    """Gathers rollouts as `Collector` does, on all cores and without Python between the steps."""
+
+    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
+        self._envs, self._policy, self._threads = envs, policy, threads
+        self.rollout = Rollout.empty(
+            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
+        )
+        self._memory = Memory(*(x.numpy() for x in vars(self.rollout).values()))
+        self._shards = shards(envs.num_envs, CHUNK)
+        self._progress = np.zeros(len(self._shards), np.int64)
+        self._steps_before = 0  # of each environment, in former rollouts
+        self._collect = compile_collect(envs.spec)
+        envs.reset(self._memory.obs[-1])
+
+    @property
+    def env_steps_under_way(self) -> int:
+        """Env steps of the collection that is going on."""
+        return int(self._progress.sum())
+
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        envs, memory = self._envs, self._memory
+        memory.obs[0] = memory.obs[-1]
+        self._threads.run(
+            self._collect, self._shards, self._steps_before, envs.state, envs.totals,
+            envs.seed, envs.stream, memory, policy_arrays(self._policy), self._progress,
+        )  # fmt: skip
+        self._steps_before += len(memory.rewards)
+        self._progress[:] = 0
+        return self.rollout
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on."""
+        return {
+            "envs": self._envs.state_dict(),
+            "obs": self.rollout.obs[-1].clone(),
+            "steps_before": self._steps_before,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._envs.load_state_dict(state["envs"])
+        self.rollout.obs[-1] = state["obs"]
+        self._steps_before = state["steps_before"]
+
+
+# Bound for each environment and distribution by `compile_collect`.
+step_range: Any = None
+sample: Any = None
+act: Any = None
+
+
+@cache
+def compile_collect(spec: EnvSpec) -> Callable[..., None]:
+    """The loop over one environment's rollouts."""
+    act = specialised(act_template, spec.name, sample=categorical.sample)
+    step_range = compile_loops(spec).step_range
+    return specialised(collect_template, spec.name, parallel=True, act=act, step_range=step_range)
+
+
+def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
+    """Fill `memory` with one rollout; `progress` [shards] counts env steps as they are done."""
+    transpose_weights(policy.parameters, policy.actor, policy.transposed)
+    transpose_weights(policy.parameters, policy.critic, policy.transposed)
+    for shard in prange(len(shards)):
+        start, stop = shards[shard, 0], shards[shard, 1]
+        x = np.empty((CHUNK, memory.obs.shape[2]), np.float32)
+        outputs_of = np.empty((len(policy.actor), CHUNK, policy.width), np.float32)
+        for t in range(len(memory.rewards)):
+            act(start, stop, t, steps_before + t, seed, memory, policy, x, outputs_of)
+            out = Transitions(
+                memory.obs[t + 1],
+                memory.rewards[t],
+                memory.terminated[t],
+                memory.truncated[t],
+                memory.final_obs[t],
+            )
+            step_range(start, stop, state, totals, seed, stream, memory.actions[t], out)
+            progress[shard] += stop - start
+        judge(start, stop, memory, policy, x, outputs_of)
+
+
+def act_template(start, stop, t, step, seed, memory, policy, x, outputs_of):
+    """Draw the actions of step `t` and note their log-probabilities."""
+    actor = policy.actor
+    outputs = outputs_of[len(actor) - 1]
+    num_outputs = actor[-1, OUTPUTS]
+    for first in range(start, stop, CHUNK):
+        rows = min(CHUNK, stop - first)
+        for row in range(rows):
+            normalize(memory.obs[t, first + row], policy, x, row)
+        forward(x, rows, policy.parameters, policy.transposed, actor, policy.activation, outputs_of)
+        for row in range(rows):
+            env = first + row
+            memory.log_probs[t, env] = sample(
+                outputs, row, num_outputs, seed, step, env, memory.actions[t]
+            )
+
+
+@compiled
+def judge(start, stop, memory, policy, x, outputs_of):
+    """Values of all states of a shard, and of the states its steps led to."""
+    values = outputs_of[len(policy.critic) - 1]
+    steps = len(memory.rewards)
+    for t in range(steps + 1):
+        for first in range(start, stop, CHUNK):
+            rows = min(CHUNK, stop - first)
+            for row in range(rows):
+                normalize(memory.obs[t, first + row], policy, x, row)
+            evaluate(x, rows, policy, outputs_of)
+            for row in range(rows):
+                if t < steps:
+                    memory.values[t, first + row] = values[row, 0]
+                if t > 0:
+                    memory.next_values[t - 1, first + row] = values[row, 0]
+    judge_time_limits(start, stop, memory, policy, x, outputs_of)
+
+
+@compiled
+def judge_time_limits(start, stop, memory, policy, x, outputs_of):
+    """Where a time limit cut an episode, what counts is where it was, not where it restarted."""
+    values = outputs_of[len(policy.critic) - 1]
+    where = np.empty((CHUNK, 2), np.int64)
+    rows = 0
+    steps = len(memory.rewards)
+    for t in range(steps):
+        for env in range(start, stop):
+            if memory.truncated[t, env]:
+                normalize(memory.final_obs[t, env], policy, x, rows)
+                where[rows, 0], where[rows, 1] = t, env
+                rows += 1
+            if rows == CHUNK or (rows and t == steps - 1 and env == stop - 1):
+                evaluate(x, rows, policy, outputs_of)
+                for row in range(rows):
+                    memory.next_values[where[row, 0], where[row, 1]] = values[row, 0]
+                rows = 0
+
+
+@compiled
+def evaluate(x, rows, policy, outputs_of):
+    """The critic's outputs for x [rows, D]."""
+    forward(
+        x, rows, policy.parameters, policy.transposed, policy.critic, policy.activation, outputs_of
+    )

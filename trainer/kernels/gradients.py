@@ -1,0 +1,124 @@
+"""Derivatives of the PPO loss by all parameters, for some samples of a minibatch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import float32
+from numpy.typing import NDArray
+
+from ..compiling import compiled
+from ..ppo import LossSums
+from .networks import CHUNK, OUTPUTS, backward, forward
+from .normalizing import normalize
+
+Array = NDArray[Any]
+
+NUM_SUMS = len(LossSums._fields)
+POLICY, VALUE, ENTROPY, KL, CLIPPED = range(NUM_SUMS)
+
+_ONE = float32(1.0)
+_HALF = float32(0.5)
+_ZERO = float32(0.0)
+
+
+class Samples(NamedTuple):
+    """A rollout as samples, [B] each; `obs` [B, D]."""
+
+    obs: Array
+    actions: Array
+    log_probs: Array
+    advantages: Array
+    returns: Array
+
+
+class Terms(NamedTuple):
+    """What the loss and the step are made with, all float32."""
+
+    learning_rate: Any
+    clip_coef: Any
+    entropy_coef: Any
+    value_coef: Any
+    max_grad_norm: Any
+    target_kl: Any  # infinite: none
+
+
+# Bound for each distribution by `specialised`.
+log_prob_and_entropy: Any = None
+head_backward: Any = None
+
+
+def actor_gradients_template(index, samples, policy, terms, center, scale, weight, gradients, sums):
+    """Add the derivative of the policy's loss, over the samples `index`, to `gradients`."""
+    layers = policy.actor
+    last = len(layers) - 1
+    num_outputs = layers[last, OUTPUTS]
+    x, outputs_of, deltas = scratch(samples, policy)
+    outputs, delta = outputs_of[last], deltas[last % 2]
+    for first in range(0, len(index), CHUNK):
+        rows = min(CHUNK, len(index) - first)
+        gather_obs(index, first, rows, samples, policy, x)
+        forward(
+            x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
+        )
+        for row in range(rows):
+            sample = index[first + row]
+            advantage = (samples.advantages[sample] - center) * scale
+            log_prob, entropy = log_prob_and_entropy(
+                outputs, row, num_outputs, samples.actions, sample
+            )
+            log_ratio = log_prob - samples.log_probs[sample]
+            ratio = math.exp(log_ratio)
+            clipped = min(max(ratio, _ONE - terms.clip_coef), _ONE + terms.clip_coef)
+            objective = min(ratio * advantage, clipped * advantage)
+            # Where clipping makes the objective worse it is constant.
+            by_log_prob = -objective * weight if objective == ratio * advantage else _ZERO
+            head_backward(
+                outputs, row, num_outputs, samples.actions, sample, by_log_prob,
+                -terms.entropy_coef * weight, entropy, delta,
+            )  # fmt: skip
+            sums[POLICY] -= objective
+            sums[ENTROPY] += entropy
+            sums[KL] += (ratio - _ONE) - log_ratio
+            sums[CLIPPED] += abs(ratio - _ONE) > terms.clip_coef
+        backward(
+            x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
+        )
+
+
+@compiled
+def critic_gradients(index, samples, policy, terms, weight, gradients, sums):
+    """Add the derivative of the values' loss, over the samples `index`, to `gradients`."""
+    layers = policy.critic
+    last = len(layers) - 1
+    x, outputs_of, deltas = scratch(samples, policy)
+    outputs, delta = outputs_of[last], deltas[last % 2]
+    for first in range(0, len(index), CHUNK):
+        rows = min(CHUNK, len(index) - first)
+        gather_obs(index, first, rows, samples, policy, x)
+        forward(
+            x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
+        )
+        for row in range(rows):
+            error = outputs[row, 0] - samples.returns[index[first + row]]
+            delta[row, 0] = terms.value_coef * error * weight
+            sums[VALUE] += _HALF * error * error
+        backward(
+            x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
+        )
+
+
+@compiled
+def scratch(samples, policy):
+    """Memory for one chunk: inputs, every layer's outputs, and derivatives by them."""
+    x = np.empty((CHUNK, samples.obs.shape[1]), np.float32)
+    outputs_of = np.empty((len(policy.actor), CHUNK, policy.width), np.float32)
+    return x, outputs_of, np.empty((2, CHUNK, policy.width), np.float32)
+
+
+@compiled
+def gather_obs(index, first, rows, samples, policy, x):
+    for row in range(rows):
+        normalize(samples.obs[index[first + row]], policy, x, row)

@@ -1,0 +1,59 @@
+"""A policy as the compiled loops see it: views of its tensors, no copies."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..normalizers import ObsNormalizer
+from ..policy import ActorCritic
+from .activations import ACTIVATIONS
+from .networks import layer_table
+
+Array = NDArray[Any]
+
+
+class PolicyArrays(NamedTuple):
+    """`parameters` [P] is the policy's own memory; `transposed` [P] holds its weights turned, as of
+    the last `transpose_weights`. `actor` and `critic` are tables of layers, `width` is that of the
+    widest of them.
+    """
+
+    parameters: Array
+    transposed: Array
+    actor: Array
+    critic: Array
+    activation: int
+    width: int
+    normalizes_obs: bool
+    obs_mean: Array  # [D] float32
+    obs_deviation: Array  # [D] float32
+
+
+def policy_arrays(policy: ActorCritic) -> PolicyArrays:
+    """The present state of `policy`; its statistics are copied, the rest is shared."""
+    parameters = policy.flat_parameters.numpy()
+    mean, deviation = _moments(policy)
+    actor = layer_table(policy.actor_sizes)
+    critic = layer_table(policy.critic_sizes, policy.num_actor_parameters)
+    return PolicyArrays(
+        parameters=parameters,
+        transposed=np.empty_like(parameters),
+        actor=actor,
+        critic=critic,
+        activation=ACTIVATIONS.index(policy.activation),
+        width=max(policy.actor_sizes[1:] + policy.critic_sizes[1:]),
+        normalizes_obs=mean is not None,
+        obs_mean=np.zeros(0, np.float32) if mean is None else mean,
+        obs_deviation=np.zeros(0, np.float32) if deviation is None else deviation,
+    )
+
+
+def _moments(policy: ActorCritic) -> tuple[Array, Array] | tuple[None, None]:
+    """Mean and standard deviation of observations, where the policy normalises them."""
+    if not isinstance(policy.normalizer, ObsNormalizer):
+        return None, None
+    moments = policy.normalizer.moments
+    return moments.mean.float().numpy(), moments.deviation.numpy()

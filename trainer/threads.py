@@ -1,0 +1,86 @@
+"""Cores: how many are worth using, and who waits while they work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+TICK_S = 0.05
+_TRIALS = 3
+
+
+class Threads:
+    """Runs compiled loops on `num_threads` cores, and ticks meanwhile.
+
+    Loops share out work in shards whose sizes, and so whose numbers, do not depend on the count.
+    """
+
+    def __init__(self, num_threads: int) -> None:
+        """`tick` may be set to what the waiting thread does about every `TICK_S`."""
+        # PyTorch would split its sums by the number of its own threads, and round accordingly.
+        torch.set_num_threads(1)
+        self.num_threads = min(num_threads, available_cores())
+        self.tick: Callable[[], None] = lambda: None
+        self._pool = ThreadPoolExecutor(1, "compiled")
+        self._last_s: dict[Callable[..., Any], float] = {}
+
+    def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
+        """What `loop` gives for these arguments."""
+        start = time.perf_counter()
+        # What is over before a tick is due is not worth the way to another thread and back.
+        if self._last_s.get(loop, TICK_S) < TICK_S:
+            answer = self._on_all_cores(loop, *arguments)
+        else:
+            future = self._pool.submit(self._on_all_cores, loop, *arguments)
+            while wait([future], TICK_S).not_done:
+                self.tick()
+            answer = future.result()
+        self._last_s[loop] = time.perf_counter() - start
+        return answer
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def _on_all_cores(self, loop: Callable[..., Any], *arguments: Any) -> Any:
+        numba.set_num_threads(self.num_threads)
+        return loop(*arguments)
+
+
+def shards(total: int, size: int) -> NDArray[np.int64]:
+    """0 to `total` in as many near-equal parts as come closest to `size` each: [S, 2]."""
+    count = max(1, round(total / size))
+    edges = [total * i // count for i in range(count + 1)]
+    return np.array([edges[:-1], edges[1:]], np.int64).T.copy()
+
+
+def available_cores() -> int:
+    """The cores this process may use, and Numba has threads for."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def fastest_num_threads(work: Callable[[Threads], None]) -> int:
+    """The thread count with which `work` runs fastest here and now: 1, 2, 4, ... are tried.
+
+    Measured rather than assumed: on a busy machine two threads can be slower than one.
+    """
+    most = available_cores()
+    candidates = sorted({min(2**i, most) for i in range(most.bit_length() + 1)})
+    seconds: dict[int, float] = {}
+    for num_threads in candidates:
+        threads = Threads(num_threads)
+        seconds[num_threads] = min(_seconds(work, threads) for _ in range(_TRIALS))
+        threads.close()
+    return min(candidates, key=lambda num_threads: seconds[num_threads])
+
+
+def _seconds(work: Callable[[Threads], None], threads: Threads) -> float:
+    start = time.perf_counter()
+    work(threads)
+    return time.perf_counter() - start
