@@ -134,14 +134,17 @@ class _Ring:
         the levels then meet without a gap or a publish counted twice.
         """
         ends = self._rows[:, 0].astype(np.int64) * self._span
-        rows, ends = self._rows[ends < publish], ends[ends < publish]
+        rows: Words = self._rows[ends < publish]
+        ends = ends[ends < publish]
         if not len(rows) or ends[0] == self._span:
             return rows
         coarse = self._span * HISTORY_FOLD
-        return rows[ends > -(-(ends[0] - self._span) // coarse) * coarse]
+        begun: Words = rows[ends > -(-(ends[0] - self._span) // coarse) * coarse]
+        return begun
 
     def first_publish(self, rows: Words) -> int:
-        return (int(rows[0, 0]) - 1) * self._span + 1
+        first: int = rows[0, 0].item()
+        return (first - 1) * self._span + 1
 
     def values(self, rows: Words) -> Floats:
         """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
@@ -13,7 +14,7 @@ from ..shared.events import Level
 Report = Callable[[Mapping[str, float], int, int], None]
 
 PUBLISH_INTERVAL_S = 0.25
-RATE_WEIGHT = 0.9  # of the past, in the steps per second that the time left is taken from
+SPEED_WINDOW_S = 1.0  # or the last iteration, where that took longer
 
 PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish")
 
@@ -35,7 +36,7 @@ METRICS = (
     Metric("optimizer/learning_rate", level=1, description="as scheduled"),
     Metric("optimizer/grad_norm", level=1, description="before clipping, mean of the networks"),
     Metric("speed/env_steps_per_s", "env steps/s", better="up",
-           description="over the whole iteration, everything included"),
+           description="over the last second, everything included"),
     Metric("progress/fraction", description="env steps done, of those asked for"),
     Metric("progress/eta_s", "s", "timer", description="time left at the recent speed"),
     *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
@@ -101,20 +102,16 @@ class Telemetry:
         self.stopwatch = Stopwatch(now)
         self._metrics, self._total, self._work = metrics, total_env_steps, work
         self._now, self._report = now, report
-        self._env_steps = work.env_steps
-        self._iteration_at = self._publish_at = now()
+        self._publish_at = now()
+        self._window = deque([(self._publish_at, work.env_steps)])
         self._env_steps_per_s = 0.0
         self._last_mark = work.mark
 
     def iteration(self, values: Mapping[str, float]) -> None:
         """Publish what an iteration gave, together with its speed, its phases and the progress."""
-        now, env_steps = self._now(), self._work.env_steps
-        rate = (env_steps - self._env_steps) / max(now - self._iteration_at, 1e-9)
-        past = RATE_WEIGHT if self._env_steps_per_s else 0.0
-        self._env_steps_per_s = past * self._env_steps_per_s + (1 - past) * rate
-        self._env_steps, self._iteration_at = env_steps, now
+        self._env_steps_per_s = self._recent_env_steps_per_s()
         # The publish phase shown is the one before: this one is not over yet.
-        row = {**values, **self.stopwatch.take(), "speed/env_steps_per_s": rate}
+        row = {**values, **self.stopwatch.take(), "speed/env_steps_per_s": self._env_steps_per_s}
         with self.stopwatch.phase("publish"):
             self._publish(row)
 
@@ -126,6 +123,15 @@ class Telemetry:
         if mark != self._last_mark:
             self._last_mark = mark
             self._publish({})
+
+    def _recent_env_steps_per_s(self) -> float:
+        """Over the iterations of the window, with all that they included."""
+        window, now, env_steps = self._window, self._now(), self._work.env_steps
+        while len(window) > 1 and window[1][0] <= now - SPEED_WINDOW_S:
+            window.popleft()
+        since, steps_then = window[0]
+        window.append((now, env_steps))
+        return (env_steps - steps_then) / max(now - since, 1e-9)
 
     def event(self, level: Level, text: str) -> None:
         self._metrics.event(level, text, self._work.env_steps)

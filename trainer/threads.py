@@ -77,7 +77,7 @@ def fastest_num_threads(work: Callable[[Threads], None]) -> int:
         threads = Threads(num_threads)
         seconds[num_threads] = min(_seconds(work, threads) for _ in range(_TRIALS))
         threads.close()
-    return min(candidates, key=lambda num_threads: seconds[num_threads])
+    return min(seconds, key=lambda num_threads: seconds[num_threads])
 
 
 def _seconds(work: Callable[[Threads], None], threads: Threads) -> float:

@@ -81,3 +81,14 @@ def test_phases_add_up_until_they_are_taken():
     taken = stopwatch.take()
     assert (taken["time/collect_s"], taken["time/learn_s"]) == (3.0, 0.25)
     assert set(stopwatch.take().values()) == {0.0}
+
+
+def test_the_speed_is_that_of_the_last_second_so_that_an_evaluation_does_not_halve_it(parts):
+    page, work, clock, telemetry = parts
+    for iteration in range(1, 101):
+        clock.now += 0.02 if iteration < 100 else 0.1  # the last one evaluates
+        work.iteration, work.env_steps = iteration, 10 * iteration
+        telemetry.iteration({})
+    speeds = [values["speed/env_steps_per_s"] for values, _, _ in page.rows]
+    assert speeds[98] == pytest.approx(500, rel=0.03)
+    assert speeds[99] == pytest.approx(10 * 46 / 1.0, rel=0.05)

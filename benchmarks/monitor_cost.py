@@ -1,0 +1,123 @@
+"""What watching costs: the speed of a run with a monitor attached against without, in pairs.
+
+The trainer uses all cores but one, which is left for whoever watches, as on any machine that is not
+full. The monitor is the real one, in a pseudo-terminal of 120 x 40 whose output is dropped.
+Speed is env steps per second between the first and the last iteration.
+
+    python benchmarks/monitor_cost.py [--pairs 5] [--env-steps 3000000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import pty
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+from measuring import machine, summary, versions, write_json
+
+from operant.shared.lock import lock_holder
+from operant.shared.run_folder import Run, latest_run
+from operant.shared.status import open_page
+
+ROWS, COLUMNS = 40, 120
+
+
+def train(env_steps: int, seed: int, num_threads: int, watched: bool) -> dict[str, float]:
+    """One run from start to end; returns its speed and what the monitor used."""
+    command = [
+        sys.executable, "-m", "operant", "train", "cart_pole_ppo", "--detach",
+        "--seed", str(seed), "--set", f"total_env_steps={env_steps}",
+        "--set", f"num_threads={num_threads}", "--set", "evaluation.num_episodes=0",
+    ]  # fmt: skip
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    run = latest_run()
+    result: dict[str, float] = {}
+    with attached_monitor(result) if watched else contextlib.nullcontext():
+        while lock_holder(run.lock_path):
+            time.sleep(0.05)
+    return {**result, "env_steps_per_s": env_steps_per_s(run)}
+
+
+def env_steps_per_s(run: Run) -> float:
+    """From the second publish to the last."""
+    history = open_page(run).history()
+    seconds = history.elapsed_s[-1] - history.elapsed_s[0]
+    return float((history.env_steps[-1] - history.env_steps[0]) / seconds)
+
+
+@contextlib.contextmanager
+def attached_monitor(result: dict[str, float]) -> Iterator[None]:
+    """`operant monitor --latest` in a terminal of its own; fills in what it used of a core."""
+    process_id, terminal = pty.fork()
+    if process_id == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [sys.executable, "-m", "operant", "monitor", "--latest"])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    bytes_shown = [0]
+
+    def drain() -> None:
+        with contextlib.suppress(OSError):
+            while data := os.read(terminal, 65536):
+                bytes_shown[0] += len(data)
+
+    threading.Thread(target=drain, daemon=True).start()
+    start = time.monotonic()
+    process = psutil.Process(process_id)
+    try:
+        yield
+    finally:
+        times = process.cpu_times()
+        result["monitor_core_fraction"] = (times.user + times.system) / (time.monotonic() - start)
+        result["monitor_bytes_shown"] = bytes_shown[0]
+        process.kill()
+        os.waitpid(process_id, 0)
+        os.close(terminal)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--env-steps", type=int, default=3_000_000)
+    parser.add_argument("--json", help="also write everything to this file")
+    arguments = parser.parse_args()
+    num_threads = max(1, len(os.sched_getaffinity(0)) - 1)
+    pairs = []
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["OPERANT_HOME"] = home
+        train(200_000, 0, num_threads, watched=False)  # compiles what is not compiled yet
+        for seed in range(1, arguments.pairs + 1):
+            # Each side goes first in turn: what a machine does over time hits both.
+            order = (True, False) if seed % 2 else (False, True)
+            sides = {
+                watched: train(arguments.env_steps, seed, num_threads, watched) for watched in order
+            }
+            pairs.append({"watched": sides[True], "alone": sides[False]})
+            speeds = [sides[watched]["env_steps_per_s"] for watched in (True, False)]
+            print(
+                f"pair {seed}: watched {speeds[0]:,.0f}/s  alone {speeds[1]:,.0f}/s  "
+                f"ratio {speeds[0] / speeds[1]:.4f}  "
+                f"monitor {sides[True]['monitor_core_fraction']:.1%} of a core",
+                flush=True,
+            )
+    ratios = [
+        pair["watched"]["env_steps_per_s"] / pair["alone"]["env_steps_per_s"] for pair in pairs
+    ]
+    print(f"median ratio {statistics.median(ratios):.4f}")
+    about = {**machine(), **versions("torch", "numba", "textual"), "num_threads": num_threads}
+    write_json(arguments.json, {"machine": about, "ratio": summary(ratios), "pairs": pairs})
+
+
+if __name__ == "__main__":
+    main()
