@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test check bench clean
+.PHONY: train test check bench learn clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -22,9 +22,12 @@ check: $(VENV)/installed-dev
 	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli $(SIDES:%=-p operant.%)
 
 bench: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
+
+# All presets with three seeds; writes their curves to docs/curves.
+learn: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/learning.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
