@@ -116,7 +116,7 @@ class _Ring:
         self._section = section
         self._columns = 1 if level == 0 else 3
         self._max_metrics = max_metrics
-        self._span = HISTORY_FOLD**level  # publishes in a row
+        self._span: int = HISTORY_FOLD**level  # publishes in a row
         self._rows: Words = np.zeros((0, section.record_bytes // 8), np.uint64)
 
     def update(self, publish: int) -> None:
@@ -143,8 +143,7 @@ class _Ring:
         return begun
 
     def first_publish(self, rows: Words) -> int:
-        first: int = rows[0, 0].item()
-        return (first - 1) * self._span + 1
+        return (int(rows[0, 0]) - 1) * int(self._span) + 1
 
     def values(self, rows: Words) -> Floats:
         """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""

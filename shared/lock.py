@@ -6,6 +6,7 @@ inherited by forked workers and name no pid that could be reused.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -45,9 +46,13 @@ class RunLock:
             raise RunFolderError(f"cannot open {path}: {error.strerror}") from None
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, rank)
-        except OSError:
+        except OSError as error:
             os.close(self._fd)
-            raise RunFolderError(f"{path.parent.name} is in use by another process") from None
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                text = f"{path.parent.name} is in use by another process"
+            else:
+                text = f"{path.parent}: no locks here ({error.strerror}); set OPERANT_HOME elsewhere"
+            raise RunFolderError(text) from None
         self._key = _key(path, rank)
         _held_here.add(self._key)
 
@@ -67,6 +72,8 @@ def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holde
         return None
     try:
         answer = fcntl.fcntl(fd, fcntl.F_GETLK, _question(first, num_bytes))
+    except OSError:  # a file system without locks
+        return None
     finally:
         os.close(fd)
     kind, pid = _answer(answer)

@@ -133,16 +133,20 @@ async def test_enlarged_events_show_all_of_a_traceback():
 
 async def test_events_scroll_back_and_follow_again_at_the_end():
     view = make_view()
-    many = tuple(replace(view.events[0], number=i, text=f"event {i}.") for i in range(1, 50))
-    app = watching(replace(view, events=many))
+    many = tuple(replace(view.events[0], number=i, text=f"event {i}.") for i in range(1, 60))
+    source = StillRun(replace(view, events=many[:49]))
+    app = MonitorApp(source.run, run_source=lambda _: source)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "event 49."))
         await pilot.press("tab", "tab", "up", "up")
         await until(pilot, lambda: "event 48." not in screen_text(app))
+        source.view = replace(view, events=many)
+        await until(pilot, shows(pilot, "12 newer below"))
+        assert "event 47." in screen_text(app)  # what is being read stands still
         await pilot.press("home")
         await until(pilot, shows(pilot, "event 1."))
         await pilot.press("end")
-        await until(pilot, shows(pilot, "event 49."))
+        await until(pilot, shows(pilot, "event 59."))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""How a run is doing: a word, a symbol, a colour, and a sentence where there is more to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..shared.status import RunStatus
+from .formatting import format_age
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`word` and `symbol` say it without colour; `notice` is empty when all is as it should be."""
+
+    word: str
+    symbol: str
+    style: str
+    notice: str = ""
+
+
+_SYMBOLS = {
+    "starting": ("◌", "quiet"),
+    "resuming": ("◌", "quiet"),
+    "running": ("●", "good"),
+    "stalled": ("◐", "warning"),
+    "crashed": ("✗", "error"),
+    "failed": ("!", "error"),
+    "stopped": ("■", "quiet"),
+    "finished": ("✓", "done"),
+}
+
+
+def condition_of(status: RunStatus, is_page_expected: bool = True) -> Condition:
+    """The condition behind `status`. `is_page_expected` is as in `RunView`."""
+    word = _word(status, is_page_expected)
+    return Condition(word, *_SYMBOLS[word], _notice(status, word, is_page_expected))
+
+
+def symbols() -> list[Condition]:
+    """All there are, for the legend."""
+    return [Condition(word, *look) for word, look in _SYMBOLS.items()]
+
+
+def _word(status: RunStatus, is_page_expected: bool) -> str:
+    if status.state == "running" and status.message == "resuming":
+        return "resuming"
+    is_silent = status.state == "running" and status.age_s is None
+    if is_silent and (status.message == "starting" or not is_page_expected):
+        return "starting"
+    return status.state
+
+
+def _notice(status: RunStatus, word: str, is_page_expected: bool) -> str:
+    message = status.message
+    if word == "starting":
+        return "waiting for its first numbers" if is_page_expected else "waiting for its page"
+    if word == "resuming":
+        return "a new process takes the run over"
+    if status.state == "stalled":
+        return f"the process is alive, but published nothing for {format_age(status.age_s)}"
+    if status.state == "crashed" and not is_page_expected:
+        return "the process is gone and left no page"
+    return message

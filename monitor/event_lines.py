@@ -1,0 +1,62 @@
+"""The messages of a run as lines: one each, or as many as their text takes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from ..shared import Event
+from .formatting import format_clock
+from .lines import Line, fit, harmless
+
+_LOOKS = {
+    "debug": ("·", "dim"),
+    "info": ("·", "text"),
+    "warning": ("▲", "warning"),
+    "error": ("✗", "error"),
+}
+_HEAD_WIDTH = len("12:31:05 · ")
+
+
+def brief_lines(events: Sequence[Event], width: int) -> list[Line]:
+    """A line for each event. Of a text of several lines, such as a traceback, it is the last one:
+    there stands what happened.
+    """
+    lines: list[Line] = []
+    for event in events:
+        rows = _rows(event.text)
+        text = rows[-1] if event.level == "error" else rows[0]
+        lines.append(_first(event, text, width))
+    return lines
+
+
+def full_lines(events: Sequence[Event], width: int) -> list[Line]:
+    """Every event with all of its text, broken at `width`."""
+    lines: list[Line] = []
+    room = max(8, width - _HEAD_WIDTH)
+    for event in events:
+        _, style = _LOOKS[event.level]
+        broken = [part for row in _rows(event.text) for part in _wrapped(row, room)]
+        lines.append(_first(event, broken[0], width))
+        lines += [[(" " * _HEAD_WIDTH + fit(row, room), style)] for row in broken[1:]]
+    return lines
+
+
+def _first(event: Event, text: str, width: int) -> Line:
+    symbol, style = _LOOKS[event.level]
+    room = max(0, width - _HEAD_WIDTH)
+    return [
+        (f"{format_clock(event.wall_ns)} ", "dim"),
+        (f"{symbol} ", style),
+        (fit(text, room), style),
+    ]
+
+
+def _rows(text: str) -> list[str]:
+    rows = [harmless(row.expandtabs(4)).rstrip() for row in text.splitlines()]
+    return [row for row in rows if row.strip()] or [""]
+
+
+def _wrapped(row: str, width: int) -> list[str]:
+    """`row` in parts of `width` letters; its indentation stays."""
+    return textwrap.wrap(row, width, drop_whitespace=False, break_on_hyphens=False) or [""]

@@ -1,0 +1,149 @@
+"""Numbers and times as people read them. Nothing else in the monitor picks digits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+UNKNOWN = "-"
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+
+
+def format_si(number: float, digits: int = 3) -> str:
+    """`number` with `digits` significant digits and a prefix: 1.23M, 45.6k, 789, 0.12."""
+    if not math.isfinite(number):
+        return _format_unusual(number)
+    if abs(number) < 1:
+        return f"{number:.{digits - 1}f}" if number else "0"
+    rounded = float(f"{number:.{digits - 1}e}")  # 999.6 is a thousand
+    place = _exponent(abs(rounded)) // 3
+    if place < len(_PREFIXES):
+        decimals = max(0, digits - 1 - _exponent(abs(rounded)) % 3)
+        return f"{number / 1000.0**place:.{decimals}f}{_PREFIXES[place]}"
+    return f"{number:.{digits - 1}e}".replace("e+", "e")
+
+
+def format_count(count: float | None) -> str:
+    """A whole number of things: 9999, 12.3k, 4.19M."""
+    if count is None or not math.isfinite(count):
+        return UNKNOWN
+    return f"{count:.0f}" if abs(count) < 10_000 else format_si(count)
+
+
+def format_rate(per_s: float | None) -> str:
+    """Things a second: 1.23M/s."""
+    if per_s is None or not math.isfinite(per_s):
+        return UNKNOWN
+    return f"{format_si(per_s)}/s"
+
+
+def format_value(value: float | None) -> str:
+    """The value of any metric, with four digits that mean something: 487.3, 0.01234, 1.20e-4."""
+    if value is None:
+        return UNKNOWN
+    if not math.isfinite(value):
+        return _format_unusual(value)
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-3:
+        return _format_power(value, 2)
+    if abs(value) >= 9_999.5:
+        return format_si(value, 4)
+    return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def format_written(value: float | None) -> str:
+    """A value of a snapshot, where NaN means that it was never written."""
+    return UNKNOWN if value is None or math.isnan(value) else format_value(value)
+
+
+def format_percent(fraction: float | None) -> str:
+    """A share of a whole: 62.1%. Nothing but all of it reads 100%, nothing but none of it 0%."""
+    if fraction is None or not math.isfinite(fraction):
+        return UNKNOWN
+    if 0 < fraction < 0.0005:
+        return "<0.1%"
+    if 0.9995 <= fraction < 1:
+        return "99.9%"
+    return f"{100 * fraction:.{0 if fraction in (0, 1) else 1}f}%"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Whole seconds in the two largest units that matter: 42s, 3m 12s, 2h 05m, 3d 04h."""
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+        return UNKNOWN
+    whole = math.floor(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    if whole < 100 * 86_400:
+        return f"{whole // 86_400}d {whole % 86_400 // 3600:02d}h"
+    return f"{format_count(whole // 86_400)}d"
+
+
+def format_age(seconds: float | None) -> str:
+    """How long ago: <1s, 12s, 3m 12s. Calm for what comes several times a second."""
+    if seconds is not None and 0 <= seconds < 1:
+        return "<1s"
+    return format_duration(seconds)
+
+
+def format_short_time(seconds: float | None) -> str:
+    """How long a part of an iteration took: 4.0µs, 31.2ms, 1.23s, 3m 12s."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    if abs(seconds) >= 99.95:
+        return format_duration(seconds)
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)):
+        if abs(seconds) * factor >= 0.9995:
+            return format_si(seconds * factor) + unit
+    return "0s"
+
+
+def format_clock(wall_ns: int) -> str:
+    """The local time of day: 12:31:05."""
+    try:
+        return time.strftime("%H:%M:%S", time.localtime(wall_ns / 1e9))
+    except (OverflowError, OSError, ValueError):
+        return UNKNOWN
+
+
+def format_ticks(ticks: Sequence[float], step: float) -> list[str]:
+    """Labels of the ticks of one axis, all with the digits that multiples of `step` ask for."""
+    largest = max((abs(tick) for tick in ticks), default=0.0)
+    if largest == 0:
+        return ["0" for _ in ticks]
+    num_digits = 1 + max(0, _exponent(largest) - _exponent(step))
+    if largest < 1e-3 or _exponent(largest) >= 3 * len(_PREFIXES):
+        return [_format_power(tick, num_digits - 1) for tick in ticks]
+    if largest < 10_000 or num_digits > 6:
+        decimals = max(0, -_exponent(step))
+        return [f"{tick:.{decimals}f}" if tick else "0" for tick in ticks]
+    place = _exponent(largest) // 3
+    decimals = max(0, 3 * place - _exponent(step))
+    return [
+        f"{tick / 1000.0**place:.{decimals}f}{_PREFIXES[place]}" if tick else "0" for tick in ticks
+    ]
+
+
+def _exponent(step: float) -> int:
+    """The power of ten in `step`, safe against a thousand being a little less than one."""
+    return 308 if math.isinf(step) else math.floor(math.log10(step) + 1e-9)
+
+
+def _format_power(value: float, decimals: int) -> str:
+    """1.20e-4: as few digits in the exponent as it has."""
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = f"{value:.{max(0, min(decimals, 5))}e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _format_unusual(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    return "inf" if number > 0 else "-inf"

@@ -1,0 +1,50 @@
+"""How many charts stand side by side and above each other, and where each of them lies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_WIDTH, _HEIGHT = 40, 8  # cells of a chart that is easy to read
+MIN_HEIGHT = 5
+
+
+class Cell(NamedTuple):
+    """A rectangle of the grid, in cells of the screen."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class GridShape(NamedTuple):
+    """A grid of `columns` by `rows` charts over `width` by `height` cells."""
+
+    columns: int
+    rows: int
+    width: int
+    height: int
+
+    def cell(self, place: int) -> Cell:
+        """The rectangle of the chart at `place`, counted along the rows; the room is shared out."""
+        row, column = divmod(place, self.columns)
+        x, x_end = (self.width * i // self.columns for i in (column, column + 1))
+        y, y_end = (self.height * i // self.rows for i in (row, row + 1))
+        return Cell(x, y, x_end - x, y_end - y)
+
+    def place_at(self, x: int, y: int) -> int:
+        """The place of the chart under a cell of the screen."""
+        cells = (self.cell(place) for place in range(self.columns * self.rows))
+        for place, cell in enumerate(cells):
+            if cell.x <= x < cell.x + cell.width and cell.y <= y < cell.y + cell.height:
+                return place
+        return 0
+
+
+def grid_shape(width: int, height: int, num_charts: int) -> GridShape:
+    """The shape that shows most charts at a good size, and no more places than there are charts."""
+    columns = max(1, min(int(width / _WIDTH + 0.55), num_charts))
+    rows = max(1, min(int(height / _HEIGHT + 0.5), height // MIN_HEIGHT))
+    rows = min(rows, -(-num_charts // columns)) or 1
+    columns = min(columns, -(-num_charts // rows)) or 1
+    return GridShape(columns, rows, width, height)

@@ -1,0 +1,108 @@
+"""Where the time of an iteration goes, from the metrics of group `time`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..shared import History, Metric
+from .formatting import format_percent, format_short_time
+from .lines import Line, fit, line_width
+from .palette import series_of_phase
+
+NUM_ITERATIONS = 32  # the mean of some: evaluations and checkpoints come only now and then
+_MAX_NAME_WIDTH, _PERCENT_WIDTH, _SECONDS_WIDTH = 14, 6, 8
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of an iteration: its mean duration, and its share of all phases."""
+
+    name: str
+    seconds: float
+    fraction: float
+
+
+def is_phase(metric: Metric) -> bool:
+    return metric.group == "time"
+
+
+def recent_phases(schema: Sequence[Metric], history: History) -> list[Phase]:
+    """The phases in the order of the page, as the mean of the last `NUM_ITERATIONS` that wrote any;
+    empty when the run has none.
+    """
+    names = [metric.name for metric in schema if is_phase(metric)]
+    if not names or not len(history):
+        return []
+    seconds = np.stack([history.series(name).mean for name in names])
+    seconds = seconds[:, np.isfinite(seconds).any(axis=0)][:, -NUM_ITERATIONS:]
+    if not seconds.size:
+        return []
+    means = np.clip(np.nan_to_num(seconds, posinf=0.0), 0.0, 1e12).mean(axis=1)
+    total = means.sum() or 1.0
+    return [
+        Phase(name.rpartition("/")[2].removesuffix("_s"), float(mean), float(mean / total))
+        for name, mean in zip(names, means, strict=True)
+    ]
+
+
+def draw_phases(phases: Sequence[Phase], width: int, height: int) -> list[Line]:
+    """A stacked bar, and under it every phase with its share and its duration. Where there is no
+    room the durations go first, then the smallest phases.
+    """
+    bar, rows = draw_bar(phases, width), height - 1
+    if rows < 1:
+        return [bar]
+    for num_columns in range(-(-len(phases) // rows), 0, -1):
+        shown = _largest(phases, rows * num_columns)
+        columns = [shown[start : start + rows] for start in range(0, len(shown), rows)]
+        for with_seconds in (True, False):
+            blocks = [_entries(column, with_seconds) for column in columns]
+            if sum(line_width(block[0]) + len(_GAP) for block in blocks) <= width + len(_GAP):
+                return [bar, *_side_by_side(blocks)]
+    return [bar]
+
+
+def draw_bar(phases: Sequence[Phase], width: int) -> Line:
+    """The phases side by side over `width` cells, each as wide as its share."""
+    line: Line = []
+    ends = np.rint(np.cumsum([0.0, *(phase.fraction for phase in phases)]) * width).astype(int)
+    for phase, start, end in zip(phases, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        name = f" {phase.name}" if len(phase.name) + 2 <= end - start else ""
+        if end > start:
+            line.append((fit(name, end - start), f"block{series_of_phase(phase.name)}"))
+    return line
+
+
+def _entries(phases: Sequence[Phase], with_seconds: bool) -> list[Line]:
+    """The lines of one column."""
+    name_width = min(_MAX_NAME_WIDTH, max(len(phase.name) for phase in phases))
+    lines: list[Line] = []
+    for phase in phases:
+        line: Line = [
+            ("■ ", f"series{series_of_phase(phase.name)}"),
+            (fit(phase.name, name_width), "text"),
+            (fit(format_percent(phase.fraction), _PERCENT_WIDTH, ">"), "strong"),
+        ]
+        if with_seconds:
+            line.append((fit(format_short_time(phase.seconds), _SECONDS_WIDTH, ">"), "dim"))
+        lines.append(line)
+    return lines
+
+
+def _side_by_side(blocks: list[list[Line]]) -> list[Line]:
+    """Blocks of lines as columns; the first block is the longest."""
+    lines: list[Line] = [[] for _ in blocks[0]]
+    for block in blocks:
+        for y, line in enumerate(block):
+            lines[y] += [*line, (_GAP, "text")]
+    return lines
+
+
+def _largest(phases: Sequence[Phase], count: int) -> list[Phase]:
+    """The `count` largest, in the order they had."""
+    kept = sorted(phases, key=lambda phase: -phase.seconds)[:count]
+    return [phase for phase in phases if phase in kept]

@@ -1,0 +1,138 @@
+"""Reads the page of one run, again and again, whatever becomes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..shared import Event, MetricsReader
+from ..shared.run_folder import Run
+from ..shared.status import RunStatus, open_page, status_of
+from .run_view import RunView
+
+MAX_EVENTS = 256
+REOPEN_EVERY_S = 1.0
+
+
+class RunPoller:
+    """Owns the reader of one run. `poll` gives the newest view and raises nothing, whatever the
+    page holds; it attaches when a page appears, and again when the run is resumed by a new process.
+    """
+
+    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
+        self.run = run
+        self._now = now
+        self._reader: MetricsReader | None = None
+        self._page_error = ""
+        self._place: tuple[int, int] | None = None
+        self._identity: tuple[int, int, int] | None = None
+        self._opened_s = float("-inf")
+        self._seen_s = 0.0
+        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._view: RunView | None = None
+
+    def poll(self) -> RunView:
+        """Look once. What cannot be read now keeps what was read before."""
+        try:
+            self._keep_attached()
+            view = self._look() if self._reader else self._without_page()
+        # A page is bytes that anyone may write: none may end the monitor of all other runs.
+        except Exception as error:
+            self._detach(str(error) or type(error).__name__)
+            view = self._without_page()
+        if self._reader:
+            self._seen_s = self._now()
+        self._view = view
+        return view
+
+    def close(self) -> None:
+        self._detach("")
+
+    def _look(self) -> RunView:
+        """What the open page says."""
+        assert self._reader
+        reader, before = self._reader, self._view
+        status, snapshot = status_of(self.run, reader), reader.read()
+        publish = snapshot.publish if snapshot else 0
+        is_old = before is not None and before.publish == publish
+        history = before.history if before and is_old else reader.history()
+        known = self._events[-1].number if self._events else 0
+        self._events.extend(reader.events(after=known))
+        return RunView(
+            status=status,
+            history=history,
+            schema=tuple(reader.schema()),
+            events=tuple(self._events),
+            publish=publish,
+            num_rejected=reader.num_rejected_metrics(),
+        )
+
+    def _without_page(self) -> RunView:
+        """What is known of a run whose page cannot be read: its lock, and what was seen before."""
+        try:
+            status = status_of(self.run, None, self._page_error)
+        except OSError as error:  # a file system without locks
+            status = RunStatus(self.run.id, "crashed", message=str(error))
+        is_page_expected = os.path.exists(self.run.rank_path(0))
+        if self._view is None:
+            return RunView(status, is_page_expected=is_page_expected)
+        seen = self._view.status
+        status = replace(
+            seen,
+            state=status.state if seen.is_alive or status.is_alive else seen.state,
+            age_s=None if seen.age_s is None else seen.age_s + self._now() - self._seen_s,
+            eta_s=None,
+            message=status.message,
+        )
+        self._seen_s = self._now()
+        return replace(self._view, status=status, is_page_expected=is_page_expected)
+
+    def _keep_attached(self) -> None:
+        """Open the page when none is open; look for a newer one when the run's process changed, and
+        once a second while the one that is open is not being written.
+        """
+        place = self._place_written()
+        is_live = self._view is not None and self._view.status.state == "running"
+        is_quiet = self._reader is None or not is_live
+        is_due = is_quiet and self._now() - self._opened_s >= REOPEN_EVERY_S
+        if place == self._place and not is_due:
+            return
+        self._place, self._opened_s = place, self._now()
+        try:
+            reader = open_page(self.run)
+        except Exception as error:  # as in `poll`
+            if self._reader is None:
+                self._page_error = str(error) or type(error).__name__
+            return
+        identity = _page_identity(reader)
+        if self._reader and identity == self._identity:
+            reader.detach()
+            return
+        self._detach("")
+        self._reader = reader
+        if identity != self._identity:
+            self._identity, self._view = identity, None
+            self._events.clear()
+
+    def _detach(self, page_error: str) -> None:
+        self._page_error = page_error
+        if self._reader:
+            self._reader.detach()
+        self._reader = None
+
+    def _place_written(self) -> tuple[int, int] | None:
+        """Changes whenever a process says anew where the run's page is."""
+        try:
+            status = self.run.rank_path(0).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+
+def _page_identity(reader: MetricsReader) -> tuple[int, int, int]:
+    """Equal for a page and its copy, different for the page of another process."""
+    header = reader.header
+    return header.pid, header.process_start, header.created_monotonic_ns

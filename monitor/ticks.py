@@ -1,0 +1,86 @@
+"""Where the ticks of an axis stand: at steps of 1, 2 or 5 times a power of ten."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+LARGEST = 1e150  # beyond it, differences and squares no longer fit a number
+SMALLEST_STEP = 1e-290
+_NEAR_ZERO = 0.3  # a range that comes this near to zero, as a part of its far end, includes it
+
+
+def nice_step_above(rough: float) -> float:
+    """The smallest 1, 2 or 5 times a power of ten that is `rough` or more."""
+    rough = max(rough, SMALLEST_STEP)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (1, 2, 5, 10, 20) if m * power >= rough * (1 - 1e-9))
+
+
+def nice_step_below(rough: float) -> float:
+    """The largest 1, 2 or 5 times a power of ten that is `rough` or less."""
+    rough = max(rough, SMALLEST_STEP)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (5, 2, 1, 0.5) if m * power <= rough * (1 + 1e-9))
+
+
+class Scale(NamedTuple):
+    """An axis from `low` to `high`, both multiples of `step`."""
+
+    low: float
+    high: float
+    step: float
+
+
+def nice_scale(low: float, high: float) -> Scale:
+    """A scale around `low` to `high` that ends on round numbers and moves in steps, so that a live
+    axis stands still most of the time. It is never empty.
+    """
+    low, high = (min(max(bound, -LARGEST), LARGEST) for bound in (low, high))
+    if 0 < low < high * _NEAR_ZERO:
+        low = 0.0
+    if 0 > high > low * _NEAR_ZERO:
+        high = 0.0
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        margin = 0.1 * max(abs(low), abs(high)) or 1.0
+        low, high = low - margin, high + margin
+    step = nice_step_below((high - low) / 8)
+    return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, step)
+
+
+def steady_end(start: float, end: float) -> float:
+    """An end for a growing axis, at most a sixteenth beyond `end`: it moves now and then, not with
+    every publish, and the curve before it stands still meanwhile.
+    """
+    if not end > start:
+        return end
+    step = nice_step_below((end - start) / 16)
+    return start + math.ceil((end - start) / step) * step
+
+
+def ticks(low: float, high: float, at_most: int) -> Floats:
+    """Up to `at_most` round numbers in [low, high], evenly spaced."""
+    if at_most < 1 or not high > low:
+        return np.zeros(0)
+    step = nice_step_above((high - low) / at_most)
+    while True:
+        first, last = math.ceil(low / step - 1e-6), math.floor(high / step + 1e-6)
+        if last - first + 1 <= at_most:
+            return np.arange(first, last + 1, dtype=np.float64) * step
+        step = nice_step_above(step * 1.5)
+
+
+def tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
+    """The ticks of a vertical axis by their row from above: both ends, and between them round
+    numbers with a row of air around each.
+    """
+    rows = {0: scale.high, num_rows - 1: scale.low}
+    for tick in ticks(scale.low, scale.high, max(3, num_rows // 2)).tolist():
+        row = round((scale.high - tick) / (scale.high - scale.low) * (num_rows - 1))
+        if all(abs(row - taken) > 1 for taken in rows):
+            rows[row] = tick
+    return dict(sorted(rows.items()))

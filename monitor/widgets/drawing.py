@@ -1,0 +1,51 @@
+"""The one kind of widget there is here: lines of text, of which only the changed are painted."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ..lines import Line, harmless
+from ..palette import styles_for
+
+
+class Drawing(Widget):
+    """A widget of which `draw` gives the lines, as often as `redraw` is called."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines: list[Line] = []
+        self._drawn_size = (0, 0)
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """The widget's text in `width` by `height` cells; missing lines stay blank."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Draw again, and have the terminal paint the lines that differ."""
+        width, height = self.size
+        if not self.is_mounted or (width, height) != self._drawn_size:
+            self._drawn_size = (0, 0)
+            self.refresh()  # `render_line` draws, for the size it has then
+            return
+        before, self._lines = self._lines, self._draw(width, height)
+        changed = [y for y in range(height) if before[y] != self._lines[y]]
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def render_line(self, y: int) -> Strip:
+        width, height = self.size
+        if (width, height) != self._drawn_size:
+            self._drawn_size = width, height
+            self._lines = self._draw(width, height)
+        line = self._lines[y] if y < len(self._lines) else []
+        styles = styles_for(self.app.console.color_system)
+        plain = styles["text"]
+        segments = [Segment(harmless(text), styles.get(name, plain)) for text, name in line]
+        return Strip(segments).adjust_cell_length(width, plain)
+
+    def _draw(self, width: int, height: int) -> list[Line]:
+        lines = self.draw(width, height) if width and height else []
+        return [*lines[:height], *([] for _ in range(height - len(lines)))]
