@@ -24,6 +24,7 @@ check: $(VENV)/installed-dev
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
+	$(BIN)/python benchmarks/startup.py
 
 # All presets with three seeds; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench

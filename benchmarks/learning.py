@@ -34,7 +34,9 @@ CURVE_ROWS = 400
 
 def operant_json(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "operant", *arguments, "--json"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

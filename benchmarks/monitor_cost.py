@@ -11,27 +11,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import os
-import pty
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 import time
 from collections.abc import Iterator
 
 import psutil
 from measuring import machine, summary, versions, write_json
+from terminal import operant_in_a_terminal
 
 from operant.shared.lock import lock_holder
 from operant.shared.run_folder import Run, latest_run
 from operant.shared.status import open_page
-
-ROWS, COLUMNS = 40, 120
 
 
 def train(env_steps: int, seed: int, num_threads: int, watched: bool) -> dict[str, float]:
@@ -60,30 +55,22 @@ def env_steps_per_s(run: Run) -> float:
 @contextlib.contextmanager
 def attached_monitor(result: dict[str, float]) -> Iterator[None]:
     """`operant monitor --latest` in a terminal of its own; fills in what it used of a core."""
-    process_id, terminal = pty.fork()
-    if process_id == 0:
-        os.environ["TERM"] = "xterm-256color"
-        os.execv(sys.executable, [sys.executable, "-m", "operant", "monitor", "--latest"])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    bytes_shown = [0]
+    with operant_in_a_terminal("monitor", "--latest") as (process_id, terminal):
 
-    def drain() -> None:
-        with contextlib.suppress(OSError):
-            while data := os.read(terminal, 65536):
-                bytes_shown[0] += len(data)
+        def drain() -> None:
+            with contextlib.suppress(OSError):
+                while os.read(terminal, 65536):
+                    pass
 
-    threading.Thread(target=drain, daemon=True).start()
-    start = time.monotonic()
-    process = psutil.Process(process_id)
-    try:
-        yield
-    finally:
-        times = process.cpu_times()
-        result["monitor_core_fraction"] = (times.user + times.system) / (time.monotonic() - start)
-        result["monitor_bytes_shown"] = bytes_shown[0]
-        process.kill()
-        os.waitpid(process_id, 0)
-        os.close(terminal)
+        threading.Thread(target=drain, daemon=True).start()
+        start = time.monotonic()
+        process = psutil.Process(process_id)
+        try:
+            yield
+        finally:
+            times = process.cpu_times()
+            used_s = times.user + times.system
+            result["monitor_core_fraction"] = used_s / (time.monotonic() - start)
 
 
 def main() -> None:

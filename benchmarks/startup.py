@@ -1,0 +1,74 @@
+"""How long people wait: for `operant --help`, and for the first frame of the monitor.
+
+Both from the start of the process. The frame is there when the terminal has been sent the title of
+the first chart; the run has published 50,000 times with 64 metrics.
+
+    python benchmarks/startup.py [--repeats 7] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from measuring import machine, summary, versions, write_json
+from terminal import operant_in_a_terminal
+
+from operant.shared.run_folder import create_run
+from operant.shared.schema import Metric
+from operant.shared.session import RunSession
+
+NUM_PUBLISHES = 50_000
+NUM_METRICS = 64
+
+
+def help_s() -> float:
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "operant", "--help"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def first_frame_s() -> float:
+    start = time.perf_counter()
+    with operant_in_a_terminal("monitor", "--latest") as (_, terminal):
+        shown = b""
+        while b"group/metric_00" not in shown:
+            shown += os.read(terminal, 65536)
+        return time.perf_counter() - start
+
+
+def make_run() -> None:
+    names = [f"group/metric_{i:02}" for i in range(NUM_METRICS)]
+    run, lock = create_run("startup", {}, rank=0)
+    metrics = [Metric(name) for name in names]
+    session = RunSession(run, lock, metrics, publish_interval_s=1)
+    for number in range(1, NUM_PUBLISHES + 1):
+        session.metrics.publish(dict.fromkeys(names, float(number)), number, number * 1000)
+    session.close("finished", 0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--json", help="also write everything to this file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["OPERANT_HOME"] = home
+        make_run()
+        helps = [help_s() for _ in range(arguments.repeats)]
+        frames = [first_frame_s() for _ in range(arguments.repeats)]
+    for name, seconds in (("--help", helps), ("first frame", frames)):
+        spread = summary(seconds)
+        print(f"{name:<12} median {spread['median']:.3f} s  worst {spread['max']:.3f} s")
+    about = {**machine(), **versions("textual", "click", "numpy")}
+    result = {"help_s": summary(helps), "first_frame_s": summary(frames)}
+    write_json(arguments.json, {"machine": about, **result})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""A pseudo-terminal for the monitor, as real to it as any."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import struct
+import sys
+import termios
+from collections.abc import Iterator
+
+ROWS, COLUMNS = 40, 120
+
+
+@contextlib.contextmanager
+def operant_in_a_terminal(*arguments: str) -> Iterator[tuple[int, int]]:
+    """Run `operant` with these arguments in 120 x 40; gives its process id and the terminal."""
+    process_id, terminal = pty.fork()
+    if process_id == 0:
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    try:
+        yield process_id, terminal
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process_id, 9)
+        os.waitpid(process_id, 0)
+        os.close(terminal)
