@@ -48,11 +48,9 @@ class RunLock:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, rank)
         except OSError as error:
             os.close(self._fd)
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                text = f"{path.parent.name} is in use by another process"
-            else:
-                text = f"{path.parent}: no locks here ({error.strerror}); set OPERANT_HOME elsewhere"
-            raise RunFolderError(text) from None
+            in_use = error.errno in (errno.EAGAIN, errno.EACCES)
+            reason = "in use by another process" if in_use else f"not lockable: {error.strerror}"
+            raise RunFolderError(f"{path.parent} is {reason}") from None
         self._key = _key(path, rank)
         _held_here.add(self._key)
 
