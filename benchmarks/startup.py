@@ -16,7 +16,7 @@ import tempfile
 import time
 
 from measuring import machine, summary, versions, write_json
-from terminal import operant_in_a_terminal
+from terminal import operant_in_a_terminal, read_until
 
 from operant.shared.run_folder import create_run
 from operant.shared.schema import Metric
@@ -36,9 +36,7 @@ def help_s() -> float:
 def first_frame_s() -> float:
     start = time.perf_counter()
     with operant_in_a_terminal("monitor", "--latest") as (_, terminal):
-        shown = b""
-        while b"group/metric_00" not in shown:
-            shown += os.read(terminal, 65536)
+        read_until(terminal, b"group/metric_00")
         return time.perf_counter() - start
 
 

@@ -1,4 +1,4 @@
-"""A pseudo-terminal for the monitor, as real to it as any."""
+"""A pseudo-terminal for `operant`, as real to it as any."""
 
 from __future__ import annotations
 
@@ -29,3 +29,17 @@ def operant_in_a_terminal(*arguments: str) -> Iterator[tuple[int, int]]:
             os.kill(process_id, 9)
         os.waitpid(process_id, 0)
         os.close(terminal)
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """What the terminal was sent, up to `text`; raises EOFError when that never came."""
+    shown = b""
+    while text not in shown:
+        try:
+            data = os.read(terminal, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            raise EOFError(f"{text!r} was not shown in {shown[-2000:]!r}")
+        shown += data
+    return shown
