@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ..shared.errors import CheckpointError, OperantError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
+from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
-from ..shared.status import read_status
 from ..trainer.config import TrainConfig
 from ..trainer.config_file import load_config, make_config
 from .output import headline, print_json, print_line

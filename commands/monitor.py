@@ -21,7 +21,7 @@ def command(run: str | None, latest: bool, once: bool, as_json: bool) -> None:
     changes nothing for the run.
     """
     if once or as_json:
-        from ..shared.status import read_status
+        from ..shared.ranks import read_status
         from .output import print_json, print_status
 
         status = read_status(chosen_run(run, latest))

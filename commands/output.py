@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import click
@@ -16,7 +17,8 @@ from ..monitor.formatting import (
     format_written,
 )
 from ..monitor.lines import harmless
-from ..shared.status import RunStatus
+from ..shared.ranks import spread
+from ..shared.status import ENV_STEPS_PER_S, RunStatus
 
 
 def print_json(value: Any) -> None:
@@ -53,3 +55,15 @@ def print_status(status: RunStatus) -> None:
     width = max(map(len, status.metrics), default=0)
     for name, value in status.metrics.items():
         print_line(f"  {name:<{width}}  {format_written(value)}")
+    if status.ranks:
+        _print_ranks(status)
+
+
+def _print_ranks(status: RunStatus) -> None:
+    """Each rank's state and speed, then how far they differ."""
+    for number, rank in enumerate(status.ranks):
+        print_line(f"  rank {number}: {headline(rank)}")
+    speed = spread(status.ranks, ENV_STEPS_PER_S)
+    if not math.isnan(speed.total):
+        low, high = format_rate(speed.low), format_rate(speed.high)
+        print_line(f"  env steps: {low} to {high} a rank, slowest rank {speed.lowest_rank}")

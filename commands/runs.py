@@ -9,8 +9,8 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(as_json: bool) -> None:
     """List all runs with their state, newest first."""
+    from ..shared.ranks import read_status
     from ..shared.run_folder import list_runs, no_runs_text
-    from ..shared.status import read_status
     from .output import headline, print_json, print_line
 
     statuses = [read_status(run) for run in list_runs()]

@@ -15,7 +15,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
     RUN is a run's id or any part of it that no other run has.
     """
-    from ..shared.status import read_status
+    from ..shared.ranks import read_status
     from .output import print_json, print_status
 
     status = read_status(chosen_run(run, latest))

@@ -23,7 +23,7 @@ def command(run: str | None, latest: bool) -> None:
     `operant train --resume RUN` goes on from there.
     """
     from ..shared.lock import lock_holder
-    from ..shared.status import read_status
+    from ..shared.ranks import read_status
     from .output import headline, print_line
 
     chosen = chosen_run(run, latest)

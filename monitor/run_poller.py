@@ -1,4 +1,7 @@
-"""Reads the page of one run, again and again, whatever becomes of it."""
+"""Reads the pages of one run, again and again, whatever becomes of them.
+
+Charts are those of rank 0; a run of several ranks shows the sums of all beside them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..shared import Event, MetricsReader
+from ..shared.ranks import combined_status
 from ..shared.run_folder import Run
-from ..shared.status import RunStatus, open_page, status_of
+from ..shared.status import RunStatus, open_page, read_rank_status, status_of
 from .run_view import RunView
 
 MAX_EVENTS = 256
@@ -55,7 +59,7 @@ class RunPoller:
         """What the open page says."""
         assert self._reader
         reader, before = self._reader, self._view
-        status, snapshot = status_of(self.run, reader), reader.read()
+        status, snapshot = self._status(reader), reader.read()
         publish = snapshot.publish if snapshot else 0
         is_old = before is not None and before.publish == publish
         history = before.history if before and is_old else reader.history()
@@ -69,6 +73,12 @@ class RunPoller:
             publish=publish,
             num_rejected=reader.num_rejected_metrics(),
         )
+
+    def _status(self, reader: MetricsReader) -> RunStatus:
+        """Of the run; where it has several ranks, of all of them together."""
+        own = status_of(self.run, reader)
+        others = [read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != 0]
+        return combined_status(self.run, [own, *others])
 
     def _without_page(self) -> RunView:
         """What is known of a run whose page cannot be read: its lock, and what was seen before."""

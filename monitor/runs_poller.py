@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..shared.lock import lock_holder
+from ..shared.ranks import read_status
 from ..shared.run_folder import Run, list_runs
-from ..shared.status import RunStatus, read_status
+from ..shared.status import RunStatus
 
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
 CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one

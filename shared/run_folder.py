@@ -74,6 +74,11 @@ class Run:
         """Where a rank says which process it is and where its page lies."""
         return self.folder / "ranks" / f"{rank}.json"
 
+    def ranks(self) -> list[int]:
+        """The ranks that have come to be, lowest first; rank 0 is always among them."""
+        found = (self.folder / "ranks").glob("*.json")
+        return sorted({0, *(int(path.stem) for path in found if path.stem.isdigit())})
+
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml; empty when it is missing or broken."""
         try:

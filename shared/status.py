@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from .errors import PageError
 from .host import boot_id, process_start
-from .lock import lock_holder
+from .lock import LAUNCHER, lock_holder
 from .outcome import Outcome
 from .page_file import page_folder
 from .reader import MetricsReader
@@ -28,7 +28,10 @@ ETA_S = "progress/eta_s"
 
 @dataclass(frozen=True)
 class RunStatus:
-    """One look at a run. None stands for what is not known; `age_s` is since the last publish."""
+    """One look at a run. None stands for what is not known; `age_s` is since the last publish.
+
+    `ranks` holds each process's own status where a run has several; see `ranks.py`.
+    """
 
     run: str
     state: RunState
@@ -40,14 +43,18 @@ class RunStatus:
     eta_s: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     message: str = ""
+    ranks: tuple[RunStatus, ...] = ()
 
     @property
     def is_alive(self) -> bool:
         return self.state in ("running", "stalled")
 
     def as_json(self, metrics: bool = True) -> dict[str, Any]:
-        """For `json.dumps`: NaN and infinity become null."""
+        """For `json.dumps`: NaN and infinity become null. Several ranks are listed one by one."""
         fields = {name: json_value(value) for name, value in vars(self).items()}
+        fields["ranks"] = [rank.as_json(metrics) for rank in self.ranks]
+        if not self.ranks:
+            del fields["ranks"]
         if not metrics:
             del fields["metrics"]
         return fields
@@ -92,23 +99,25 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
     raise first_error or PageError(f"{run.id} has no page yet")
 
 
-def read_status(run: Run) -> RunStatus:
-    """Open the run's page, look once, and let go of it."""
+def read_rank_status(run: Run, rank: int) -> RunStatus:
+    """Open the page of one rank, look once, and let go of it."""
     try:
-        reader = open_page(run)
+        reader = open_page(run, rank)
     except PageError as error:
-        return status_of(run, None, str(error))
+        return status_of(run, None, str(error), rank)
     try:
-        return status_of(run, reader)
+        return status_of(run, reader, rank=rank)
     finally:
         reader.detach()
 
 
-def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> RunStatus:
-    """The status of a run whose page `reader` has open; None, with why, when it has no page."""
+def status_of(
+    run: Run, reader: MetricsReader | None, page_error: str = "", rank: int = 0
+) -> RunStatus:
+    """The status of a rank whose page `reader` has open; None, with why, when it has no page."""
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
-    holder = lock_holder(run.lock_path)
+    holder = lock_holder(run.lock_path, rank, 1) or lock_holder(run.lock_path, LAUNCHER, 1)
     alive = holder is not None
     if reader is None:
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)

@@ -13,8 +13,8 @@ import pytest
 from waiting import wait_for
 
 from operant.shared.lock import lock_holder
+from operant.shared.ranks import read_status
 from operant.shared.run_folder import list_runs
-from operant.shared.status import read_status
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from waiting import wait_for
 
 from operant.shared import RunFolderError
 from operant.shared.lock import RunLock, lock_holder
+from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.session import RunSession
-from operant.shared.status import RunStatus, read_status
+from operant.shared.status import RunStatus
 
 # A process that publishes for ever, 20 times a second; it says when it has begun.
 PUBLISHER = """
