@@ -90,20 +90,24 @@ class HistoryReader:
             for level, section in enumerate(layout.history_levels)
         ]
 
-    def read(self, publish: int, names: list[str]) -> History:
-        """The history up to publish number `publish` of a page whose metrics are `names`."""
+    def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
+        """The history up to publish number `publish` of a page whose metrics are `names`, and
+        whether its rows follow each other without a gap: a writer that laps the reader leaves one.
+        """
         heads, values = [], []
+        is_whole = True
         begin = publish + 1  # the first publish that the levels seen so far hold
         for ring in self._rings:
             ring.update(publish)
             rows = ring.rows_before(begin)
             if len(rows):
+                is_whole &= not heads or ring.last_publish(rows) + 1 == begin
                 begin = ring.first_publish(rows)
                 heads.append(rows[:, :HEAD_WORDS].view(np.int64))
                 values.append(ring.values(rows)[..., : len(names)])
         if not heads:
-            return History(names)
-        return History(names, np.concatenate(heads[::-1]), values[::-1])
+            return History(names), True
+        return History(names, np.concatenate(heads[::-1]), values[::-1]), is_whole
 
 
 class _Ring:
@@ -126,7 +130,9 @@ class _Ring:
         known = int(self._rows[-1, 0]) if len(self._rows) else 0
         if newest > known:
             rows = self._whole(self._read(max(known + 1, oldest), newest))
-            self._rows = np.concatenate([self._rows, rows])
+            if len(rows):
+                follows = int(rows[0, 0]) == known + 1
+                self._rows = np.concatenate([self._rows, rows]) if follows else rows
         self._rows = self._rows[np.searchsorted(self._rows[:, 0], np.uint64(oldest)) :]
 
     def rows_before(self, publish: int) -> Words:
@@ -144,6 +150,9 @@ class _Ring:
 
     def first_publish(self, rows: Words) -> int:
         return (int(rows[0, 0]) - 1) * int(self._span) + 1
+
+    def last_publish(self, rows: Words) -> int:
+        return int(rows[-1, 0]) * int(self._span)
 
     def values(self, rows: Words) -> Floats:
         """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""
