@@ -14,9 +14,10 @@ train: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest
 
-# Ten million publishes under three readers that check every number (some minutes).
+# Ten million publishes under three readers that check every number, then 100,000 damaged pages.
 torture: $(VENV)/installed-dev
 	$(BIN)/python tests/support/torture.py
+	$(BIN)/python tests/support/fuzz.py
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
