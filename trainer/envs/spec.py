@@ -41,8 +41,8 @@ class EnvSpec:
     """An environment as three scalar functions over `state` [state_size, N], a column each.
 
     - `reset(state, env, random)` begins an episode in column `env`;
-    - `step(state, env, action)` moves it on and returns (reward, terminated); `action` is an integer
-      where actions are `Discrete`, else a row of them;
+    - `step(state, env, action)` moves it on and returns (reward, terminated); `action` is an
+      integer where actions are `Discrete`, else a row of them;
     - `observe(state, env, obs)` writes the observation to `obs[env]`, a row of obs_size.
 
     They are compiled by Numba, so they are plain arithmetic on float32: constants are written
