@@ -48,7 +48,8 @@ class MetricsReader:
         )
         layout = self.header.layout
         self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
-        self._history = HistoryReader(self._pread, layout)
+        tells_gaps = self.header.minor >= at.NEVER_SINCE_MINOR
+        self._history = HistoryReader(self._pread, layout, tells_gaps)
         self._newest: Snapshot | None = None
         self._metrics: list[Metric] = []
 
