@@ -30,6 +30,8 @@ class SummaryWriter:
 
     add_audio = _not_kept("add_audio")
     add_custom_scalars = _not_kept("add_custom_scalars")
+    add_custom_scalars_marginchart = _not_kept("add_custom_scalars_marginchart")
+    add_custom_scalars_multilinechart = _not_kept("add_custom_scalars_multilinechart")
     add_embedding = _not_kept("add_embedding")
     add_figure = _not_kept("add_figure")
     add_graph = _not_kept("add_graph")
@@ -41,6 +43,7 @@ class SummaryWriter:
     add_mesh = _not_kept("add_mesh")
     add_onnx_graph = _not_kept("add_onnx_graph")
     add_pr_curve = _not_kept("add_pr_curve")
+    add_pr_curve_raw = _not_kept("add_pr_curve_raw")
     add_tensor = _not_kept("add_tensor")
     add_video = _not_kept("add_video")
 
