@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -123,27 +123,28 @@ def status_of(
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
     try:
         outcome, snapshot = reader.outcome(), reader.read()
-        env_steps_per_s = _env_steps_per_s(reader, snapshot)
+        env_steps_per_s = speed_at(reader, snapshot)
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
     if outcome and holder and holder.pid not in (0, reader.header.pid):
         return RunStatus(run.id, "running", message="resuming")
     age_s = reader.age_s(snapshot) if snapshot else None
     state, message = _state(outcome, holder, age_s, reader.header.publish_interval_s)
-    if snapshot is None:
-        return RunStatus(run.id, state, message=message)
+    status = RunStatus(run.id, state, age_s, message=message)
+    return with_numbers(status, snapshot, env_steps_per_s) if snapshot else status
+
+
+def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float | None) -> RunStatus:
+    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it."""
     metrics = snapshot.metrics
-    return RunStatus(
-        run=run.id,
-        state=state,
-        age_s=age_s,
+    return replace(
+        status,
         iteration=None if snapshot.iteration < 0 else snapshot.iteration,
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
         env_steps_per_s=env_steps_per_s,
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=metrics.get(ETA_S) if alive and not outcome else None,
+        eta_s=metrics.get(ETA_S) if status.is_alive else None,
         metrics=metrics,
-        message=message,
     )
 
 
@@ -167,8 +168,8 @@ def _state(
     return ("stalled", "alive, but nothing published") if is_stalled else ("running", "")
 
 
-def _env_steps_per_s(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
-    """As the run says itself; else from its newest publishes."""
+def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
+    """Env steps per second as the run says itself; else from its newest publishes."""
     if snapshot is None:
         return None
     said = snapshot.metrics.get(ENV_STEPS_PER_S, math.nan)
