@@ -7,8 +7,9 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import process_end
 from .begin import Wanted, begin_run, script_name
-from .process_end import ending_of
+from .process_end import BY_SIGTERM, ending_of
 from .tracked_run import TrackedRun
 from .values import as_mapping
 from .wandb_shape import open_run
@@ -23,15 +24,18 @@ if TYPE_CHECKING:
     from lightning.fabric.loggers.logger import rank_zero_experiment
     from lightning.pytorch.loggers.logger import Logger
     from lightning.pytorch.utilities import rank_zero_only
+    from lightning.pytorch.utilities.exceptions import SIGTERMException
 else:
     try:
         if _is_older_name_in_use():
             raise ModuleNotFoundError
         from lightning.pytorch.loggers.logger import Logger, rank_zero_experiment
         from lightning.pytorch.utilities import rank_zero_only
+        from lightning.pytorch.utilities.exceptions import SIGTERMException
     except ModuleNotFoundError:
         from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
         from pytorch_lightning.utilities import rank_zero_only
+        from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 
 class OperantLogger(Logger):
@@ -64,6 +68,7 @@ class OperantLogger(Logger):
         if self._run is None or not self._run.is_open:
             self._run = open_run() or begin_run(TrackedRun, Wanted(self._name))
             self._run.config.update(self._config)
+            process_end.leave_sigterm()  # the Trainer finishes its batch first
         return self._run
 
     @rank_zero_only
@@ -89,4 +94,5 @@ class OperantLogger(Logger):
         self._run.flush()
         error = sys.exc_info()[1]
         if status == "failed":
-            self._run.end(ending_of(error or SystemExit(1)))
+            is_sigterm = isinstance(error, SIGTERMException)
+            self._run.end(BY_SIGTERM if is_sigterm else ending_of(error or SystemExit(1)))

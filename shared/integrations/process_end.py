@@ -36,6 +36,7 @@ class Endable(Protocol):
 
 
 FINISHED = Ending("finished", 0)
+BY_SIGTERM = Ending("stopped", 128 + signal.SIGTERM, "by SIGTERM")
 _open: list[Endable] = []
 
 
@@ -68,6 +69,11 @@ def forget(run: Endable) -> None:
         _open.remove(run)
     if not _open:
         _listener.stop()
+
+
+def leave_sigterm() -> None:
+    """The loop has its own way to stop by SIGTERM, and will end its run then."""
+    _listener.leave_sigterm()
 
 
 def go_on() -> None:
@@ -111,8 +117,10 @@ class _Listener:
             sys.exit = self._exit
         if sys.excepthook == self.excepthook:
             sys.excepthook = self._excepthook
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if self._handles_sigterm and in_main_thread:
+        self.leave_sigterm()
+
+    def leave_sigterm(self) -> None:
+        if self._handles_sigterm and threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) == self.sigterm:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._handles_sigterm = False
@@ -131,7 +139,7 @@ class _Listener:
 
     def sigterm(self, number: int, frame: FrameType | None) -> None:
         """Say why, then die of the signal as a process without a handler does."""
-        _end_all(Ending("stopped", 128 + number, "by SIGTERM"))
+        _end_all(BY_SIGTERM)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -76,6 +78,19 @@ def test_a_trainer_that_fails_leaves_a_failed_run_that_says_why(seen, data):
         make_trainer(operant.OperantLogger()).fit(Line(fail_at=2), data)
     assert (seen.status.state, seen.status.message) == ("failed", "ValueError: boom")
     assert seen.events[-1].text.rstrip().endswith("ValueError: boom")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_that_gets_sigterm_finishes_its_batch_and_is_stopped(seen, data):
+    class Stopped(Line):
+        def on_train_batch_end(self, outputs, batch, batch_idx):
+            if batch_idx == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit):
+        make_trainer(operant.OperantLogger()).fit(Stopped(), data)
+    assert (seen.status.state, seen.status.message) == ("stopped", "by SIGTERM")
+    assert seen.status.env_steps == 1
 
 
 def test_it_is_a_logger_of_the_package_that_is_in_use():
