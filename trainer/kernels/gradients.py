@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..compiling import compiled
 from ..ppo import LossSums
-from .networks import CHUNK, OUTPUTS, backward, forward
+from .log_stds import add_log_std_gradients, append_log_stds
+from .networks import CHUNK, backward, forward
 from .normalizing import normalize
 
 Array = NDArray[Any]
@@ -54,7 +55,6 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
     """Add the derivative of the policy's loss, over the samples `index`, to `gradients`."""
     layers = policy.actor
     last = len(layers) - 1
-    num_outputs = layers[last, OUTPUTS]
     x, outputs_of, deltas = scratch(samples, policy)
     outputs, delta = outputs_of[last], deltas[last % 2]
     for first in range(0, len(index), CHUNK):
@@ -63,11 +63,12 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
         forward(
             x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
         )
+        append_log_stds(outputs, rows, policy)
         for row in range(rows):
             sample = index[first + row]
             advantage = (samples.advantages[sample] - center) * scale
             log_prob, entropy = log_prob_and_entropy(
-                outputs, row, num_outputs, samples.actions, sample
+                outputs, row, policy.num_outputs, policy.table, samples.actions, sample
             )
             log_ratio = log_prob - samples.log_probs[sample]
             ratio = math.exp(log_ratio)
@@ -76,13 +77,14 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
             # Where clipping makes the objective worse it is constant.
             by_log_prob = -objective * weight if objective == ratio * advantage else _ZERO
             head_backward(
-                outputs, row, num_outputs, samples.actions, sample, by_log_prob,
-                -terms.entropy_coef * weight, entropy, delta,
+                outputs, row, policy.num_outputs, policy.table, samples.actions, sample,
+                by_log_prob, -terms.entropy_coef * weight, entropy, delta,
             )  # fmt: skip
             sums[POLICY] -= objective
             sums[ENTROPY] += entropy
             sums[KL] += (ratio - _ONE) - log_ratio
             sums[CLIPPED] += abs(ratio - _ONE) > terms.clip_coef
+        add_log_std_gradients(delta, rows, policy, gradients)
         backward(
             x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
         )

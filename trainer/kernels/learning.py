@@ -25,7 +25,6 @@ from ..policy import ActorCritic
 from ..ppo import Coefficients, minibatch_orders, update_metrics
 from ..rollout import Rollout
 from ..threads import Threads, shards
-from . import categorical
 from .advantages import center_and_scale, gae_loop, normalize_all
 from .gradients import (
     KL,
@@ -35,6 +34,8 @@ from .gradients import (
     actor_gradients_template,
     critic_gradients,
 )
+from .heads import Head, head_of
+from .log_stds import limit_log_stds
 from .networks import CHUNK, transpose_weights
 from .optimizing import adam_step, add_up, add_up_sums, clear, scale_down
 from .policy_arrays import policy_arrays
@@ -62,7 +63,7 @@ class CompiledPPO:
         self._policy, self._config, self._threads = policy, config, threads
         self.optimizer = Adam(policy.flat_parameters)
         self._generator = torch.Generator().manual_seed(seed)
-        self._learn = compile_learn()
+        self._learn = compile_learn(head_of(policy.distribution))
         most_steps = config.num_epochs * config.num_minibatches
         self._results = Results(
             np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64)
@@ -141,15 +142,15 @@ actor_gradients: Any = None  # bound for each distribution by `compile_learn`
 
 
 @cache
-def compile_learn() -> Callable[..., None]:
+def compile_learn(head: Head) -> Callable[..., None]:
     """The loop over one distribution's updates."""
     actor = specialised(
         actor_gradients_template,
-        "categorical",
-        log_prob_and_entropy=categorical.log_prob_and_entropy,
-        head_backward=categorical.backward,
+        head.label,
+        log_prob_and_entropy=head.log_prob_and_entropy,
+        head_backward=head.backward,
     )
-    return specialised(learn_template, "categorical", parallel=True, actor_gradients=actor)
+    return specialised(learn_template, head.label, parallel=True, actor_gradients=actor)
 
 
 def learn_template(
@@ -193,6 +194,7 @@ def learn_template(
             norms[1] = scale_down(total[num_actor_parameters:], terms.max_grad_norm)
             num_steps += 1
             adam_step(policy.parameters, total, mean, square, num_steps, terms.learning_rate)
+            limit_log_stds(policy)
             results.num_steps[0] = step + 1
         if epoch_kl / (num_minibatches * size) > terms.target_kl:
             break
