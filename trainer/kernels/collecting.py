@@ -51,7 +51,8 @@ class CompiledCollector:
         self._envs, self._policy, self._threads = envs, policy, threads
         self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
         env_actions = policy.distribution.env_actions(self.rollout.actions[0]).clone().numpy()
-        self._memory = Memory(*(x.numpy() for x in vars(self.rollout).values()), env_actions)
+        arrays = {name: x.numpy() for name, x in vars(self.rollout).items() if x is not None}
+        self._memory = Memory(**arrays, env_actions=env_actions)
         self._shards = shards(envs.num_envs, CHUNK)
         self._progress = np.zeros(len(self._shards), np.int64)
         self._steps_before = 0  # of each environment, in former rollouts

@@ -33,6 +33,7 @@ class Samples(NamedTuple):
     log_probs: Array
     advantages: Array
     returns: Array
+    values: Array
 
 
 class Terms(NamedTuple):
@@ -42,6 +43,7 @@ class Terms(NamedTuple):
     clip_coef: Any
     entropy_coef: Any
     value_coef: Any
+    value_clip: Any  # infinite: none
     max_grad_norm: Any
     target_kl: Any  # infinite: none
 
@@ -104,9 +106,14 @@ def critic_gradients(index, samples, policy, terms, weight, gradients, sums):
             x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
         )
         for row in range(rows):
-            error = outputs[row, 0] - samples.returns[index[first + row]]
-            delta[row, 0] = terms.value_coef * error * weight
-            sums[VALUE] += _HALF * error * error
+            value, sample = outputs[row, 0], index[first + row]
+            error = value - samples.returns[sample]
+            move = min(max(value - samples.values[sample], -terms.value_clip), terms.value_clip)
+            clipped_error = samples.values[sample] + move - samples.returns[sample]
+            # Where the clipped error is the larger one it is constant.
+            clipped = abs(clipped_error) > abs(error) and abs(move) == terms.value_clip
+            delta[row, 0] = _ZERO if clipped else terms.value_coef * error * weight
+            sums[VALUE] += _HALF * (clipped_error * clipped_error if clipped else error * error)
         backward(
             x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
         )

@@ -86,21 +86,18 @@ class CompiledPPO:
             rollout.terminated.numpy(), rollout.truncated.numpy(),
             float32(config.gamma), float32(config.gae_lambda), advantages, returns,
         )  # fmt: skip
-        samples = Samples(
-            rollout.obs[:-1].flatten(0, 1).numpy(),
-            rollout.actions.flatten(0, 1).numpy(),
-            rollout.log_probs.flatten().numpy(),
-            advantages.ravel(),
-            returns.ravel(),
-        )
+        tensors = (
+            rollout.obs[:-1], rollout.actions, rollout.log_probs, torch.from_numpy(advantages),
+            torch.from_numpy(returns), rollout.values,
+        )  # fmt: skip
+        samples = Samples(*(rollout.valid_of(x).numpy() for x in tensors))
         if config.normalize_advantages == "rollout":
             normalize_all(samples.advantages)
-        orders = minibatch_orders(len(samples.obs), config.num_epochs, self._generator)
-        minibatch_size = len(samples.obs) // config.num_minibatches
+        orders = torch.stack(list(minibatch_orders(len(samples.obs), config, self._generator)))
         self._threads.run(
             self._learn,
-            torch.stack(list(orders)).numpy().reshape(config.num_epochs, -1, minibatch_size),
-            shards(minibatch_size, SHARD_SAMPLES),
+            orders.numpy(),
+            shards(orders.shape[2], SHARD_SAMPLES),
             samples,
             policy_arrays(self._policy),
             self.optimizer.mean.numpy(),
@@ -115,10 +112,10 @@ class CompiledPPO:
         self.optimizer.num_steps += num_steps
         results.num_steps[0] = 0
         return update_metrics(
-            torch.from_numpy(results.sums[:num_steps]).sum(0) / (num_steps * minibatch_size),
+            torch.from_numpy(results.sums[:num_steps]).mean(0) / orders.shape[2],
             results.norms[:num_steps].mean(),
-            rollout.values,
-            torch.from_numpy(returns),
+            torch.from_numpy(samples.values),
+            torch.from_numpy(samples.returns),
             coefficients,
         )
 
@@ -126,7 +123,8 @@ class CompiledPPO:
         config = self._config
         terms = (
             coefficients.learning_rate, coefficients.clip_coef, coefficients.entropy_coef,
-            config.value_coef, config.max_grad_norm, config.target_kl or math.inf,
+            config.value_coef, config.value_clip or math.inf, config.max_grad_norm,
+            config.target_kl or math.inf,
         )  # fmt: skip
         return Terms(*map(float32, terms))
 

@@ -38,9 +38,10 @@ def assert_same_update(experiment, progress_fraction=0.25):
         ["ppo.normalize_advantages=rollout", "ppo.entropy_coef=0.1"],
         ["ppo.normalize_advantages=off", "policy.activation=relu", "ppo.max_grad_norm=0.01"],
         ["normalization.obs=true", "ppo.num_minibatches=1", "policy.hidden_sizes=[7, 30, 5]"],
+        ["ppo.value_clip=0.05", "ppo.learning_rate=1e-2"],
         ["ppo.clip_coef=0.01", "ppo.target_kl=0.01", "ppo.num_epochs=8"],
     ],
-    ids=["default", "rollout", "off", "normalized", "clipped"],
+    ids=["default", "rollout", "off", "normalized", "values clipped", "clipped"],
 )
 def test_an_update_is_pytorchs(make_experiment, overrides):
     experiment = make_experiment("num_envs=40", "ppo.learning_rate=1e-3", *overrides)
