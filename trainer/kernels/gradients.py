@@ -59,6 +59,7 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
     last = len(layers) - 1
     x, outputs_of, deltas = scratch(policy)
     outputs, delta = outputs_of[last], deltas[last % 2]
+    objectives, entropies, divergences, num_clipped = 0.0, 0.0, 0.0, 0
     for first in range(0, len(index), CHUNK):
         rows = min(CHUNK, len(index) - first)
         see_chosen(samples.obs, index, first, rows, policy, x)
@@ -80,12 +81,16 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
                 outputs, row, policy.num_outputs, policy.table, samples.actions, sample,
                 by_log_prob, -terms.entropy_coef * weight, entropy, delta,
             )  # fmt: skip
-            sums[POLICY] -= objective
-            sums[ENTROPY] += entropy
-            sums[KL] += (ratio - _ONE) - log_ratio
-            sums[CLIPPED] += abs(ratio - _ONE) > terms.clip_coef
+            objectives += objective
+            entropies += entropy
+            divergences += (ratio - _ONE) - log_ratio
+            num_clipped += abs(ratio - _ONE) > terms.clip_coef
         add_log_std_gradients(delta, rows, policy, gradients)
         backward(x, rows, policy.panels, layers, policy.activation, outputs_of, deltas, gradients)
+    sums[POLICY] -= objectives
+    sums[ENTROPY] += entropies
+    sums[KL] += divergences
+    sums[CLIPPED] += num_clipped
 
 
 @compiled

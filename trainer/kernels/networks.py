@@ -137,10 +137,10 @@ def add_gradients(x, delta, rows, inputs, outputs, gradients, place):
         left, right = (delta, 0, 1, delta.shape[1]), (x, 0, x.shape[1])
     sums = (gradients, place, row)
     product(sums, left, right, sums, lines, rows, row)
-    biases = place + lines * row
+    biases = gradients[place + lines * row : place + lines * row + outputs]
     for b in range(rows):
         for j in range(outputs):
-            gradients[biases + j] += delta[b, j]
+            biases[j] += delta[b, j]
 
 
 @compiled
