@@ -226,8 +226,10 @@ class _Ring:
         return rows
 
     def _holds(self, row: Words, count: int) -> bool:
-        """Whether `row`, of `count` metrics, is there and whole."""
-        if row[0] == 0 or count > self._max_metrics:
+        """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,
+        which must be that of the row: a torn row may have the sequence of another.
+        """
+        if row[0] == 0 or row[PUBLISH] != row[0] * self._span or count > self._max_metrics:
             return False
         words = HEAD_WORDS + (self._columns * self._max_metrics if self._columns > 1 else count)
         crc = int(row[1]) & 0xFFFFFFFF
