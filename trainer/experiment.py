@@ -135,7 +135,9 @@ def choose_num_threads(config: TrainConfig) -> int:
         return config.num_threads
 
     def iterate(threads: Threads) -> None:
-        experiment = experiments.setdefault(threads, Experiment(config, threads))
+        if threads not in experiments:
+            experiments[threads] = Experiment(config, threads)
+        experiment = experiments[threads]
         experiment.learn(experiment.collector.collect())
 
     experiments: dict[Threads, Experiment] = {}
