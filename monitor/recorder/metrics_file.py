@@ -126,9 +126,8 @@ class MetricsFile:
     def _line(self, row: Row) -> str:
         head = [str(row.publish), f"{row.wall_s:.6f}", f"{row.elapsed_s:.6f}"]
         head += ["" if count < 0 else str(count) for count in (row.iteration, row.env_steps)]
-        values = {column_name(name): value for name, value in row.metrics.items()}
-        cells = (values.get(column, math.nan) for column in self._columns)
-        return ",".join([*head, *("" if math.isnan(v) else repr(v) for v in cells)]) + "\n"
+        values = {column_name(name): repr(value) for name, value in row.written.items()}
+        return ",".join([*head, *(values.get(column, "") for column in self._columns)]) + "\n"
 
     def _write(self, data: bytes) -> None:
         """All of `data` or, when the disk is full, nothing of it."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...shared import History, Snapshot
 from ...shared.history import Floats, Integers
+from ...shared.layout import NEVER, NEVER_BITS
 
 
 @dataclass(frozen=True)
 class Row:
-    """Each metric's last value at one publish; NaN was never written. `elapsed_s` is since the run
+    """Each metric's last value at one publish, `is_never` before its first. `elapsed_s` is since the
+    run
     began, negative counts do not apply.
     """
 
@@ -31,12 +34,17 @@ class Row:
 
     @property
     def written(self) -> dict[str, float]:
-        """The metrics that have a value."""
-        return {name: value for name, value in self.metrics.items() if not math.isnan(value)}
+        """The metrics that have a value, be it NaN."""
+        return {name: value for name, value in self.metrics.items() if not is_never(value)}
 
 
 # Before the first row of a file.
 NOTHING = Row(0, -math.inf, -math.inf, -1, -1)
+
+
+def is_never(value: float) -> bool:
+    """Whether `value` stands for a metric that was never written."""
+    return value != value and struct.pack("<d", value) == NEVER
 
 
 def row_of(snapshot: Snapshot) -> Row:
@@ -98,7 +106,9 @@ def _rows(history: History, places: Integers, columns: dict[str, Floats]) -> lis
 
 
 def _last_written(values: Floats) -> Floats:
-    """`values` [R] with each NaN replaced by the last number before it."""
-    places = np.where(np.isnan(values), 0, np.arange(len(values)))
+    """`values` [R] with what was not written replaced by the last value before it."""
+    values = np.ascontiguousarray(values)
+    is_written = values.view(np.uint64) != NEVER_BITS
+    places = np.where(is_written, np.arange(len(values)), 0)
     filled: Floats = values[np.maximum.accumulate(places)]
     return filled
