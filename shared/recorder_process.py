@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from .run_folder import Run
 
@@ -21,6 +21,13 @@ SINK_PACKAGES = {
     "wandb": "wandb",
 }
 START_PATIENCE_S = 10.0
+
+# The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
+# children ever meets it. Its log is $0; where the folder takes no file there is none.
+_START = """
+( umask 077; : >> "$0" ) 2> /dev/null && log=$0 || log=/dev/null
+"$@" >> "$log" 2>&1 &
+"""
 
 
 @dataclass(frozen=True)
@@ -74,30 +81,18 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
         return
     for missing in filter(None, map(lacking, settings.to)):
         warn(f"{missing}; the run is recorded without it")
-    # The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
-    # children ever meets it.
     recorder = [sys.executable, "-P", "-m", "operant", "record", run.id, "--beside"]
-    shell = ["/bin/sh", "-c", '"$@" &', "sh", *recorder, *settings.arguments()]
     try:
-        with _log(run) as log:
-            subprocess.run(
-                shell,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                check=True,
-                timeout=START_PATIENCE_S,
-                # numpy would start a thread for each core.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )
+        subprocess.run(
+            ["/bin/sh", "-c", _START, str(run.recorder_log_path), *recorder, *settings.arguments()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=True,
+            timeout=START_PATIENCE_S,
+            # numpy would start a thread for each core.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
     except (OSError, subprocess.SubprocessError, TypeError) as error:
         warn(f"no recorder: {error}; training goes on, `operant record {run.id}` starts one")
-
-
-def _log(run: Run) -> IO[bytes]:
-    """The recorder's log; nowhere, where the folder takes no file."""
-    try:
-        return run.recorder_log_path.open("ab")
-    except OSError:
-        return open(os.devnull, "wb")

@@ -14,6 +14,13 @@ from ...shared.run_folder import Run
 from .rows import Row
 
 LABELS = ("run", "rank")
+OWN_NAMES = (
+    "operant_up",
+    "operant_publish",
+    "operant_last_publish_timestamp_seconds",
+    "operant_iteration",
+    "operant_env_steps",
+)
 
 
 class PrometheusSink:
@@ -45,7 +52,7 @@ class PrometheusSink:
         """What prometheus_client asks for at each fetch."""
         with self._lock:
             rows = dict(self._rows)
-        up = GaugeMetricFamily("operant_up", "1 as long as the run is recorded", labels=["run"])
+        up = GaugeMetricFamily(OWN_NAMES[0], "1 as long as the run is recorded", labels=["run"])
         up.add_metric([self._run_id], 1)
         yield up
         families: dict[str, GaugeMetricFamily] = {}
@@ -64,17 +71,13 @@ def prometheus_name(name: str) -> str:
 def _named(row: Row) -> dict[str, float]:
     """The metrics under their names there; those of the row itself are not overwritten."""
     named = {prometheus_name(name): value for name, value in row.written.items()}
-    return {name: value for name, value in named.items() if name not in _about(row)}
+    return {name: value for name, value in named.items() if name not in OWN_NAMES}
 
 
 def _about(row: Row) -> dict[str, float]:
-    about = {
-        "operant_up": 1.0,
-        "operant_publish": float(row.publish),
-        "operant_last_publish_timestamp_seconds": row.wall_s,
-    }
-    counts = {"operant_iteration": row.iteration, "operant_env_steps": row.env_steps}
-    return about | {name: float(count) for name, count in counts.items() if count >= 0}
+    numbers = (row.publish, row.wall_s, row.iteration, row.env_steps)
+    about = dict(zip(OWN_NAMES[1:], map(float, numbers), strict=True))
+    return {name: number for name, number in about.items() if number >= 0}
 
 
 def open_sink(run: Run, settings: RecorderSettings) -> PrometheusSink:

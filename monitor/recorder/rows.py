@@ -15,9 +15,9 @@ from ...shared.layout import NEVER, NEVER_BITS
 
 @dataclass(frozen=True)
 class Row:
-    """Each metric's last value at one publish, `is_never` before its first. `elapsed_s` is since the
-    run
-    began, negative counts do not apply.
+    """Each metric's last value at one publish, `is_never` before its first.
+
+    `elapsed_s` is since the run began; negative counts do not apply.
     """
 
     publish: int
