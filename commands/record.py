@@ -36,7 +36,7 @@ def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None
     what is missing of a run that has ended. What is not given is as the run's configuration says.
     Ctrl-C ends the recorder, not the run.
     """
-    from ..monitor.recorder.recording import LOCK_PATIENCE_S, record
+    from ..monitor.recorder.recording import LOCK_PATIENCE_S, record, recorder_lock
     from ..shared.errors import UsageError
     from ..shared.recorder_process import RecorderSettings, lacking
     from .output import print_line
@@ -49,10 +49,11 @@ def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None
         click.echo(f"operant: warning: {text}", err=True)
 
     if beside:
-        record(chosen, settings, patience_s=LOCK_PATIENCE_S, say=say)
+        record(chosen, recorder_lock(chosen, LOCK_PATIENCE_S), settings, say)
         return
     for missing in filter(None, map(lacking, given.get("to", ()))):
         raise UsageError(missing)
+    lock = recorder_lock(chosen)
     print_line(f"{chosen.id}: recording to {chosen.folder}")
-    status = record(chosen, settings, say=say)
+    status = record(chosen, lock, settings, say)
     print_line(f"{chosen.id}: {status.state}, recorded")

@@ -25,15 +25,13 @@ NICENESS = 10  # the run goes first
 
 
 def record(
-    run: Run, settings: RecorderSettings, *, patience_s: float = 0.0, say: Callable[[str], None]
+    run: Run, lock: RunLock, settings: RecorderSettings, say: Callable[[str], None]
 ) -> RunStatus:
     """Record `run` until it ends, or until SIGINT; returns its status then.
 
-    SIGTERM, which everything gets when a machine goes down, only has it write what there is: the
-    run may have a last word yet. Another recorder is waited for as long as `patience_s`. Raises
-    UsageError when there still is one.
+    `lock` is its `recorder_lock`. SIGTERM, which everything gets when a machine goes down, only
+    has it write what there is: the run may have a last word yet.
     """
-    lock = _recorder_lock(run, patience_s)
     os.nice(NICENESS)
     complain = Complaints(say)
     sinks = open_sinks(run, settings, complain)
@@ -124,8 +122,12 @@ class Complaints:
                 self._say(text)
 
 
-def _recorder_lock(run: Run, patience_s: float) -> RunLock:
-    """The recorder's lock. A former recorder may be about to end when a run goes on at once."""
+def recorder_lock(run: Run, patience_s: float = 0.0) -> RunLock:
+    """What the one recorder of a run holds. Another is waited for as long as `patience_s`: it may
+    be about to end when a run goes on at once.
+
+    Raises UsageError when there still is one.
+    """
     deadline = time.monotonic() + patience_s
     while True:
         try:

@@ -10,6 +10,7 @@ page in the run folder and off memory.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import random
@@ -174,14 +175,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     asked = parser.parse_args()
     print(f"seed {asked.seed}", flush=True)
-    with ExitStack() as stack:
-        home, pages = (
-            stack.enter_context(tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True))
-            for root in (None, "/dev/shm")
-        )
+    temporary = functools.partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
+    with temporary() as home, temporary(dir="/dev/shm") as pages:
         os.environ |= {"OPERANT_HOME": home, "OPERANT_PAGES": pages, "OPERANT_RECORDER": "on"}
-        found = deaths(asked.kills, asked.seed)
-        print(json.dumps(report(found, asked.seed), indent=2))
+        print(json.dumps(report(deaths(asked.kills, asked.seed), asked.seed), indent=2))
 
 
 if __name__ == "__main__":
