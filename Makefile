@@ -34,6 +34,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/recorder_cost.py
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/attach.py
 
