@@ -60,9 +60,10 @@ def test_a_finished_run_has_all_its_files_and_nothing_on_standard_output():
     assert run.recorder_log_path.read_text() == ""
 
 
-def test_a_killed_trainer_leaves_finished_files(recorded_training):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP], ids=["kill", "logout"])
+def test_a_killed_trainer_leaves_finished_files(recorded_training, number):
     process, run = recorded_training
-    process.kill()
+    process.send_signal(number)
     wait_for(lambda: is_finished(run))
     check_files(run)
     assert read_status(run).state == "crashed"
