@@ -317,3 +317,22 @@ def test_without_room_for_the_copy_the_page_stays_on_memory(tmp_path, monkeypatc
         recorded.look()
         assert len(recorded.pages) == 1
         assert read_status(run).metrics == {"a": 1.0}
+
+
+def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monkeypatch):
+    with tmpfs(tmp_path / "pages", "1m") as pages:
+        monkeypatch.setenv("OPERANT_PAGES", str(pages))
+        run, lock = create_run("test", {}, rank=0)
+        lock.release()
+        recorded = Recorded(run)
+        recorded.begin()
+        recorded.publish(1, 2)
+        recorded.look()
+        assert recorded.pages == []
+        recorded.publish(3)
+        recorded.die()
+        recorded.look()
+        assert publishes(run)[-1] == 3
+        copy = MetricsReader.attach(run.page_copy_path())
+        assert copy.read().metrics == {"a": 3.0}
+        copy.detach()
