@@ -13,6 +13,7 @@ from .envs import ENV_NAMES, load_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
+Sink = Literal["tensorboard", "prometheus", "wandb"]
 
 
 class Section(BaseModel):
@@ -110,6 +111,27 @@ class CheckpointConfig(Section):
     keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
 
 
+class RecorderConfig(Section):
+    """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
+
+    on: bool = Field(True, description="whether the run starts one")
+    every_s: float = Field(
+        3.0, ge=0.1, le=3600, description="seconds between two rows of metrics.csv; 0.1 to 3600"
+    )
+    to: tuple[Sink, ...] = Field(
+        (), description='also to any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
+    )
+    prometheus_port: int = Field(9464, ge=1, le=65535, description="1 to 65535")
+    prometheus_address: str = Field(
+        "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"
+    )
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _names_with_commas(cls, to: object) -> object:
+        return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to
+
+
 class TrainConfig(Section):
     """One experiment."""
 
@@ -134,6 +156,7 @@ class TrainConfig(Section):
     normalization: NormalizationConfig = NormalizationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    recorder: RecorderConfig = RecorderConfig()
 
     @property
     def rollout_size(self) -> int:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from ..shared.lock import RunLock
 from ..shared.outcome import State
+from ..shared.recorder_process import RecorderSettings
 from ..shared.run_folder import Run
 from ..shared.session import RunSession
-from .config import TrainConfig
+from .config import RecorderConfig, TrainConfig
 from .telemetry import METRICS, PUBLISH_INTERVAL_S, Report
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
@@ -32,7 +33,12 @@ def run_training(
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
-        run, lock, METRICS, publish_interval_s=PUBLISH_INTERVAL_S, continue_from=resume_publish
+        run,
+        lock,
+        METRICS,
+        publish_interval_s=PUBLISH_INTERVAL_S,
+        continue_from=resume_publish,
+        recorder=_recorder_settings(config.recorder),
     )
     try:
         from .checkpoints import latest_checkpoint  # torch takes a second to import
@@ -55,6 +61,12 @@ def run_training(
     state, exit_code, message = _ending(stop_signals)
     session.close(state, exit_code, message)
     return exit_code
+
+
+def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
+    if not config.on:
+        return None
+    return RecorderSettings(**config.model_dump(exclude={"on"}))
 
 
 def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:
