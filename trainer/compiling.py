@@ -55,7 +55,7 @@ def sources_digest() -> str:
     """Changes with every line of the kernels and the environments."""
     trainer = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("envs", "kernels"):
+    for folder in ("cuda", "envs", "kernels"):
         for path in sorted((trainer / folder).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -1,0 +1,244 @@
+"""Many environments on a GPU, a thread each: `envs/vector.py` with the same functions and streams."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import cuda, float32, int64
+from torch import Tensor
+
+from ..envs.spec import EnvSpec
+from ..envs.streams import TRAINING, unit
+from ..envs.vector import (
+    EnvState,
+    EpisodeTotals,
+    Transitions,
+    begin_episode_template,
+    step_range_template,
+)
+from .kernel import Kernel
+
+
+class Steps(NamedTuple):
+    """What K steps of N environments give, field by field so that neighbours write side by side.
+
+    `obs` [K, D, N] is what is seen next, after a reset where an episode ended; `rewards` [K, N]
+    float32; `terminated` and `truncated` [K, N] bool.
+    """
+
+    obs: Tensor
+    rewards: Tensor
+    terminated: Tensor
+    truncated: Tensor
+
+    @classmethod
+    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, device: torch.device) -> Steps:
+        shape = (steps, num_envs)
+        return cls(
+            torch.zeros(steps, spec.obs_size, num_envs, device=device),
+            torch.zeros(shape, device=device),
+            torch.zeros(shape, dtype=torch.bool, device=device),
+            torch.zeros(shape, dtype=torch.bool, device=device),
+        )
+
+
+class CudaVectorEnv:
+    """N copies of one environment in a GPU's memory.
+
+    The interface of `VectorEnv`, with tensors for arrays; `reset` and `step` can be captured.
+    """
+
+    def __init__(
+        self,
+        spec: EnvSpec,
+        num_envs: int,
+        seed: int,
+        stream: int = TRAINING,
+        device: torch.device | str = "cuda",
+    ) -> None:
+        self.spec, self.num_envs, self.device = spec, num_envs, torch.device(device)
+        self.seed, self.stream = np.uint64(seed), np.uint64(stream)
+        self.state = EnvState(
+            fields=self._zeros(torch.float32, spec.state_size, num_envs),
+            elapsed=self._zeros(torch.int32, num_envs),
+            episode=self._zeros(torch.int64, num_envs),
+            draws=self._zeros(torch.int64, num_envs),
+            episode_return=self._zeros(torch.float64, num_envs),
+        )
+        self.totals = EpisodeTotals(*(self._zeros(torch.float64, num_envs) for _ in range(3)))
+        self._kernels = make_kernels(spec)
+
+    def _zeros(self, dtype: torch.dtype, *shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, device=self.device)
+
+    def empty_transitions(self) -> Transitions:
+        """Memory for one step, as tensors."""
+        shape = (self.num_envs, self.spec.obs_size)
+        return Transitions(
+            obs=self._zeros(torch.float32, *shape),
+            reward=self._zeros(torch.float32, self.num_envs),
+            terminated=self._zeros(torch.bool, self.num_envs),
+            truncated=self._zeros(torch.bool, self.num_envs),
+            final_obs=self._zeros(torch.float32, *shape),
+        )
+
+    def reset(self, obs: Tensor) -> None:
+        """Begin the first episode everywhere; writes `obs` [N, D]."""
+        self.state.episode.zero_()
+        self._kernels.reset.launch(self.num_envs, self.state, self.seed, self.stream, obs)
+
+    def step(self, actions: Tensor, out: Transitions) -> None:
+        """Step every environment with its own of `actions` [N, ...]; writes `out`, of tensors."""
+        self._kernels.step.launch(
+            self.num_envs, self.state, self.totals, self.seed, self.stream, actions, out
+        )
+
+    def step_many(self, actions: Tensor, out: Steps) -> None:
+        """Take K steps with `actions` [K, N, ...] in one launch; writes `out`."""
+        self._kernels.step_many.launch(
+            self.num_envs, self.state, self.totals, self.seed, self.stream, actions, out
+        )
+
+    def take_episode_totals(self) -> tuple[int, float, float]:
+        """(count, summed return, summed length) of the episodes that ended since the last call.
+
+        Waits for the GPU.
+        """
+        count, return_, length = torch.stack([total.sum() for total in self.totals]).tolist()
+        self.clear_totals()
+        return int(count), return_, length
+
+    def clear_totals(self) -> None:
+        for total in self.totals:
+            total.zero_()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Everything that the next step depends on, as copies in main memory."""
+        return {name: x.cpu().clone() for name, x in self.state._asdict().items()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        for name, tensor in self.state._asdict().items():
+            tensor.copy_(state[name])
+
+
+class Kernels(NamedTuple):
+    """One environment's kernels."""
+
+    reset: Kernel
+    step: Kernel
+    step_many: Kernel
+
+
+@cache
+def make_kernels(spec: EnvSpec) -> Kernels:
+    """The kernels around one environment's functions."""
+    bindings: dict[str, Any] = env_bindings(spec)
+    many = {"state_size": spec.state_size, "obs_size": spec.obs_size, "uniform": uniform_of_one}
+    return Kernels(
+        reset=Kernel(reset_one, spec.name, **bindings),
+        step=Kernel(step_one, spec.name, **bindings),
+        step_many=Kernel(
+            step_one_many_times, spec.name,
+            thread=many_thread_template, loop=many_loop_template, **bindings, **many,
+        ),
+    )  # fmt: skip
+
+
+def env_bindings(spec: EnvSpec) -> dict[str, Any]:
+    """What the templates of `envs/vector.py` and of this file leave open."""
+    return {
+        "env_reset": spec.reset,
+        "env_step": spec.step,
+        "observe": spec.observe,
+        "begin_episode": begin_episode_template,
+        "step_range": step_range_template,
+        "max_episode_steps": spec.max_episode_steps,
+    }
+
+
+# Bound for each environment by `make_kernels`; what follows are the bodies of its kernels.
+env_reset: Any = None
+env_step: Any = None
+observe: Any = None
+begin_episode: Any = None
+step_range: Any = None
+max_episode_steps: Any = None
+state_size: Any = None
+obs_size: Any = None
+body: Any = None
+
+
+def reset_one(env, arguments):
+    state, seed, stream, obs = arguments
+    begin_episode(env, state, seed, stream, obs)
+
+
+def step_one(env, arguments):
+    state, totals, seed, stream, actions, out = arguments
+    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+
+
+def many_thread_template(size, arguments):
+    env = cuda.grid(1)
+    if env < size:
+        fields = cuda.local.array((state_size, 1), float32)
+        draws = cuda.local.array(1, int64)
+        obs = cuda.local.array((1, obs_size), float32)
+        body(env, fields, draws, obs, arguments)
+
+
+def many_loop_template(size, arguments):
+    for env in range(size):
+        fields = np.empty((state_size, 1), np.float32)
+        draws = np.empty(1, np.int64)
+        obs = np.empty((1, obs_size), np.float32)
+        body(env, fields, draws, obs, arguments)
+
+
+def uniform_of_one(random, low, high):
+    """`streams.uniform` for an environment whose draws are counted in memory of its own."""
+    draws, env, episode, seed, stream = random
+    draw = draws[0]
+    draws[0] = draw + 1
+    return low + (high - low) * unit(np.uint64(draw), np.uint64(episode), env, seed, stream)
+
+
+def step_one_many_times(env, fields, draws, obs, arguments):
+    """As `step_range`, with the state in registers from the first step to the last.
+
+    `fields` [state_size, 1], `draws` [1] and `obs` [1, D] are this environment's alone.
+    """
+    state, totals, seed, stream, actions, out = arguments
+    for field in range(state_size):
+        fields[field, 0] = state.fields[field, env]
+    draws[0] = state.draws[env]
+    elapsed, episode = state.elapsed[env], state.episode[env]
+    episode_return = state.episode_return[env]
+    for k in range(len(out.rewards)):
+        reward, terminated = env_step(fields, 0, actions[k, env])
+        elapsed += 1
+        episode_return += reward
+        truncated = elapsed >= max_episode_steps and not terminated
+        out.rewards[k, env] = reward
+        out.terminated[k, env] = terminated
+        out.truncated[k, env] = truncated
+        if terminated or truncated:
+            totals.episodes[env] += 1
+            totals.return_[env] += episode_return
+            totals.length[env] += elapsed
+            episode += 1
+            draws[0] = 0
+            elapsed = 0
+            episode_return = 0.0
+            env_reset(fields, 0, (draws, env, episode, seed, stream))
+        observe(fields, 0, obs)
+        for field in range(obs_size):
+            out.obs[k, field, env] = obs[0, field]
+    for field in range(state_size):
+        state.fields[field, env] = fields[field, 0]
+    state.draws[env] = draws[0]
+    state.elapsed[env], state.episode[env] = elapsed, episode
+    state.episode_return[env] = episode_return
