@@ -69,7 +69,7 @@ class RewardNormalizer(nn.Module):
         """`rewards` [T, N] scaled, after taking them into the statistics; `dones` [T, N] ends the
         return of an environment after its reward counted.
         """
-        returns = torch.empty(rewards.shape, dtype=torch.float64)
+        returns = torch.empty(rewards.shape, dtype=torch.float64, device=rewards.device)
         for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
             self.returns.mul_(self._gamma).add_(reward)
             returns[t] = self.returns

@@ -27,7 +27,10 @@ def close(found: torch.Tensor, expected: np.ndarray) -> bool:
 def pair(name: str, num_envs: int, device: str) -> tuple[VectorEnv, CudaVectorEnv]:
     """The same environments twice, half of them three steps before their time limit."""
     spec = load_spec(name)
-    ours, theirs = VectorEnv(spec, num_envs, seed=3), CudaVectorEnv(spec, num_envs, 3, device=device)
+    ours, theirs = (
+        VectorEnv(spec, num_envs, seed=3),
+        CudaVectorEnv(spec, num_envs, 3, device=device),
+    )
     out, obs = Transitions.empty(spec, num_envs), torch.zeros(num_envs, spec.obs_size).to(device)
     ours.reset(out.obs)
     theirs.reset(obs)

@@ -1,4 +1,4 @@
-"""Many environments on a GPU, a thread each: `envs/vector.py` with the same functions and streams."""
+"""Many environments on a GPU, a thread each: the functions and streams of `envs/vector.py`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CudaVectorEnv:
         self.totals = EpisodeTotals(*(self._zeros(torch.float64, num_envs) for _ in range(3)))
         self._kernels = make_kernels(spec)
 
-    def _zeros(self, dtype: torch.dtype, *shape: int) -> Tensor:
+    def _zeros(self, dtype: torch.dtype, *shape: int) -> Any:
         return torch.zeros(shape, dtype=dtype, device=self.device)
 
     def empty_transitions(self) -> Transitions:
@@ -87,7 +87,7 @@ class CudaVectorEnv:
 
     def reset(self, obs: Tensor) -> None:
         """Begin the first episode everywhere; writes `obs` [N, D]."""
-        self.state.episode.zero_()
+        self.state.episode[:] = 0
         self._kernels.reset.launch(self.num_envs, self.state, self.seed, self.stream, obs)
 
     def step(self, actions: Tensor, out: Transitions) -> None:
@@ -113,7 +113,7 @@ class CudaVectorEnv:
 
     def clear_totals(self) -> None:
         for total in self.totals:
-            total.zero_()
+            total[:] = 0
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything that the next step depends on, as copies in main memory."""
