@@ -106,6 +106,11 @@ class CudaExperiment:
         arrived += self._staged.drain() if wait else self._staged.take()
         return self._finished(arrived)
 
+    def collect_only(self) -> None:
+        """Fill the rollout and learn nothing from it."""
+        with self._on_stream():
+            self._collect()
+
     def finish(self) -> Iterator[dict[str, float]]:
         """Wait for all that was started; gives the metrics that are still to come."""
         return self._finished(self._staged.drain())
