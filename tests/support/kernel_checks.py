@@ -5,9 +5,13 @@ Sine, cosine and fused products round differently there: numbers may differ by `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
+from operant.trainer.cuda.experiment import CudaExperiment
+from operant.trainer.cuda.fused import FusedCollector
 from operant.trainer.cuda.vector import CudaVectorEnv, Steps
 from operant.trainer.envs import load_spec
 from operant.trainer.envs.spec import EnvSpec
@@ -78,3 +82,25 @@ def check_many_steps(name: str, device: str, num_envs: int = 6, steps: int = 12)
     for name_, tensor in theirs.state_dict().items():
         assert close(once.state_dict()[name_], tensor.numpy()), name_
     assert np.allclose(once.take_episode_totals(), theirs.take_episode_totals(), rtol=RTOL)
+
+
+def check_fused(make: Callable[..., CudaExperiment], overrides: list[str]) -> None:
+    """A rollout in one kernel is the one that is gathered step by step; three in a row."""
+    steps, fused = make(*overrides), make(*overrides)
+    collector = FusedCollector(fused.envs, fused.policy, fused.config.rollout_steps)
+    seen = torch.randn(100, steps.spec.obs_size, generator=torch.Generator().manual_seed(1))
+    for experiment in (steps, fused):
+        experiment.envs.state.elapsed[::2] = experiment.spec.max_episode_steps - 5
+        experiment.policy.observe(seen.to(experiment.device))
+    for number in range(3):
+        steps.collector.collect()
+        collector.collect()
+        expected, found = steps.collector.rollout, collector.rollout
+        assert (found.actions == expected.actions).all()
+        for name, tensor in vars(expected).items():
+            assert close(getattr(found, name), tensor.cpu().numpy()), name
+        assert expected.truncated.any() or number
+    for name, tensor in steps.envs.state_dict().items():
+        assert close(fused.envs.state_dict()[name], tensor.numpy()), name
+    expected, found = (e.envs.take_episode_totals() for e in (steps, fused))
+    assert np.allclose(found, expected, rtol=RTOL)

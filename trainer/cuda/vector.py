@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import cuda, float32, int64
+from numba import cuda, float32, float64, int64
 from torch import Tensor
 
 from ..envs.spec import EnvSpec
@@ -136,7 +136,7 @@ class Kernels(NamedTuple):
 def make_kernels(spec: EnvSpec) -> Kernels:
     """The kernels around one environment's functions."""
     bindings: dict[str, Any] = env_bindings(spec)
-    many = {"state_size": spec.state_size, "obs_size": spec.obs_size, "uniform": uniform_of_one}
+    many = {**own_bindings(spec), "keeps_final": False}
     return Kernels(
         reset=Kernel(reset_one, spec.name, **bindings),
         step=Kernel(step_one, spec.name, **bindings),
@@ -159,6 +159,15 @@ def env_bindings(spec: EnvSpec) -> dict[str, Any]:
     }
 
 
+def own_bindings(spec: EnvSpec) -> dict[str, Any]:
+    """What the functions for an environment in memory of its own leave open besides."""
+    return {
+        "state_size": spec.state_size,
+        "obs_size": spec.obs_size,
+        "uniform": uniform_of_one,
+    }
+
+
 # Bound for each environment by `make_kernels`; what follows are the bodies of its kernels.
 env_reset: Any = None
 env_step: Any = None
@@ -168,6 +177,7 @@ step_range: Any = None
 max_episode_steps: Any = None
 state_size: Any = None
 obs_size: Any = None
+keeps_final: Any = None
 body: Any = None
 
 
@@ -185,60 +195,88 @@ def many_thread_template(size, arguments):
     env = cuda.grid(1)
     if env < size:
         fields = cuda.local.array((state_size, 1), float32)
-        draws = cuda.local.array(1, int64)
-        obs = cuda.local.array((1, obs_size), float32)
-        body(env, fields, draws, obs, arguments)
+        counts = cuda.local.array(3, int64)
+        return_ = cuda.local.array(1, float64)
+        obs = cuda.local.array((2, obs_size), float32)
+        body(env, (fields, counts, return_, obs), arguments)
 
 
 def many_loop_template(size, arguments):
     for env in range(size):
         fields = np.empty((state_size, 1), np.float32)
-        draws = np.empty(1, np.int64)
-        obs = np.empty((1, obs_size), np.float32)
-        body(env, fields, draws, obs, arguments)
+        counts = np.empty(3, np.int64)
+        return_ = np.empty(1, np.float64)
+        obs = np.empty((2, obs_size), np.float32)
+        body(env, (fields, counts, return_, obs), arguments)
+
+
+# Of one environment in memory of its own: `own` is (fields [state_size, 1], counts [3], return_
+# [1], obs [2, D]), where the second row of `obs` is for the state in which an episode ended.
+DRAWS, ELAPSED, EPISODE = range(3)
+NEXT, FINAL = range(2)
+OBS = 3
+
+
+def take_out(env, own, state):
+    """Copy an environment's state to memory of its own."""
+    fields, counts, return_, _ = own
+    for field in range(state_size):
+        fields[field, 0] = state.fields[field, env]
+    counts[DRAWS], counts[ELAPSED] = state.draws[env], state.elapsed[env]
+    counts[EPISODE] = state.episode[env]
+    return_[0] = state.episode_return[env]
+
+
+def put_back(env, own, state):
+    fields, counts, return_, _ = own
+    for field in range(state_size):
+        state.fields[field, env] = fields[field, 0]
+    state.draws[env], state.elapsed[env] = counts[DRAWS], counts[ELAPSED]
+    state.episode[env] = counts[EPISODE]
+    state.episode_return[env] = return_[0]
+
+
+def step_alone(env, own, totals, seed, stream, action):
+    """One step as by `step_range`; observations go to `own`. Returns (reward, terminated,
+    truncated).
+    """
+    fields, counts, return_, obs = own
+    reward, terminated = env_step(fields, 0, action)
+    counts[ELAPSED] += 1
+    return_[0] += reward
+    truncated = counts[ELAPSED] >= max_episode_steps and not terminated
+    if terminated or truncated:
+        if keeps_final:
+            observe(fields, 0, obs[FINAL:])
+        totals.episodes[env] += 1
+        totals.return_[env] += return_[0]
+        totals.length[env] += counts[ELAPSED]
+        counts[EPISODE] += 1
+        counts[DRAWS] = 0
+        counts[ELAPSED] = 0
+        return_[0] = 0.0
+        env_reset(fields, 0, (counts, env, counts[EPISODE], seed, stream))
+    observe(fields, NEXT, obs)
+    return reward, terminated, truncated
 
 
 def uniform_of_one(random, low, high):
     """`streams.uniform` for an environment whose draws are counted in memory of its own."""
-    draws, env, episode, seed, stream = random
-    draw = draws[0]
-    draws[0] = draw + 1
+    counts, env, episode, seed, stream = random
+    draw = counts[DRAWS]
+    counts[DRAWS] = draw + 1
     return low + (high - low) * unit(np.uint64(draw), np.uint64(episode), env, seed, stream)
 
 
-def step_one_many_times(env, fields, draws, obs, arguments):
-    """As `step_range`, with the state in registers from the first step to the last.
-
-    `fields` [state_size, 1], `draws` [1] and `obs` [1, D] are this environment's alone.
-    """
+def step_one_many_times(env, own, arguments):
+    """Steps with the state in registers from the first to the last."""
     state, totals, seed, stream, actions, out = arguments
-    for field in range(state_size):
-        fields[field, 0] = state.fields[field, env]
-    draws[0] = state.draws[env]
-    elapsed, episode = state.elapsed[env], state.episode[env]
-    episode_return = state.episode_return[env]
+    take_out(env, own, state)
     for k in range(len(out.rewards)):
-        reward, terminated = env_step(fields, 0, actions[k, env])
-        elapsed += 1
-        episode_return += reward
-        truncated = elapsed >= max_episode_steps and not terminated
+        reward, terminated, truncated = step_alone(env, own, totals, seed, stream, actions[k, env])
         out.rewards[k, env] = reward
         out.terminated[k, env] = terminated
         out.truncated[k, env] = truncated
-        if terminated or truncated:
-            totals.episodes[env] += 1
-            totals.return_[env] += episode_return
-            totals.length[env] += elapsed
-            episode += 1
-            draws[0] = 0
-            elapsed = 0
-            episode_return = 0.0
-            env_reset(fields, 0, (draws, env, episode, seed, stream))
-        observe(fields, 0, obs)
-        for field in range(obs_size):
-            out.obs[k, field, env] = obs[0, field]
-    for field in range(state_size):
-        state.fields[field, env] = fields[field, 0]
-    state.draws[env] = draws[0]
-    state.elapsed[env], state.episode[env] = elapsed, episode
-    state.episode_return[env] = episode_return
+        for part in range(obs_size):
+            out.obs[k, part, env] = own[OBS][NEXT, part]
+    put_back(env, own, state)
