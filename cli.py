@@ -9,7 +9,7 @@ import click
 
 from .shared.errors import OperantError
 
-COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "bench")
+COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "bench", "stream")
 
 
 class LazyGroup(click.Group):

@@ -10,18 +10,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from operant.trainer.bench.sides import random_actions
 from operant.trainer.cuda.experiment import CudaExperiment
 from operant.trainer.cuda.fused import FusedCollector
 from operant.trainer.cuda.vector import CudaVectorEnv, Steps
 from operant.trainer.envs import load_spec
-from operant.trainer.envs.spec import EnvSpec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 
 RTOL, ATOL = 1e-4, 1e-5
-
-
-def random_actions(spec: EnvSpec, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(spec.actions.n, size=shape)
 
 
 def close(found: torch.Tensor, expected: np.ndarray) -> bool:
@@ -47,7 +43,7 @@ def pair(name: str, num_envs: int, device: str) -> tuple[VectorEnv, CudaVectorEn
 def check_every_step(name: str, device: str, num_envs: int = 6, steps: int = 120) -> None:
     """Each step from the same state gives the same transition, resets included."""
     ours, theirs = pair(name, num_envs, device)
-    actions = random_actions(ours.spec, (steps, num_envs))
+    actions = random_actions(ours.spec, steps, num_envs)
     expected, found = Transitions.empty(ours.spec, num_envs), theirs.empty_transitions()
     ended = 0
     for action in actions:
@@ -68,7 +64,7 @@ def check_many_steps(name: str, device: str, num_envs: int = 6, steps: int = 12)
     _, theirs = pair(name, num_envs, device)
     once = CudaVectorEnv(theirs.spec, num_envs, 3, device=device)
     once.load_state_dict(theirs.state_dict())
-    actions = torch.from_numpy(random_actions(theirs.spec, (steps, num_envs))).to(device)
+    actions = torch.from_numpy(random_actions(theirs.spec, steps, num_envs)).to(device)
     rows = Steps.empty(theirs.spec, steps, num_envs, torch.device(device))
     once.step_many(actions, rows)
     out = theirs.empty_transitions()

@@ -14,7 +14,7 @@ import torch
 
 from ..config import TrainConfig
 from ..envs import load_spec
-from ..envs.spec import EnvSpec
+from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
 from ..envs.vector import Transitions, VectorEnv
 from ..experiment import Experiment, choose_num_threads
 from ..telemetry import Stopwatch
@@ -26,7 +26,13 @@ ACTION_ROWS = 64  # different actions before they repeat
 
 def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, Any]:
     """Actions [steps, N, ...] of an environment."""
-    return np.random.default_rng(0).integers(spec.actions.n, size=(steps, num_envs))
+    random, shape, actions = np.random.default_rng(0), (steps, num_envs), spec.actions
+    if isinstance(actions, Discrete):
+        return random.integers(actions.n, size=shape)
+    if isinstance(actions, MultiDiscrete):
+        return random.integers(actions.nvec, size=(*shape, len(actions.nvec)))
+    low, high = (np.clip(bound, -1e3, 1e3) for bound in (actions.low, actions.high))
+    return random.uniform(low, high, (*shape, actions.action_size)).astype(np.float32)
 
 
 def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Side]:

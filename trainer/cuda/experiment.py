@@ -19,6 +19,7 @@ from ..experiment import make_policy, part_seed
 from ..normalizers import RewardNormalizer
 from ..staged_values import SpanTimer, StagedValues, event_maker
 from ..telemetry import Stopwatch
+from .fused import FusedCollector
 from .graphs import Replayed
 from .learning import METRIC_NAMES, CudaPPO
 from .rollout import CudaCollector
@@ -45,6 +46,7 @@ class CudaExperiment:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         self.config, self.device = config, device
         self._tick: Callable[[], None] = lambda: None
+        self.why_pytorch = ""  # there is no other way here
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         capture = device.type == "cuda" if capture is None else capture
         with self._on_stream():
@@ -59,7 +61,8 @@ class CudaExperiment:
         self.policy = make_policy(config)
         self.policy.to_device(device)
         self.envs = CudaVectorEnv(self.spec, config.num_envs, config.seed, device=device)
-        self.collector = CudaCollector(self.envs, self.policy, config.rollout_steps)
+        make_collector = FusedCollector if config.rollout == "fused" else CudaCollector
+        self.collector = make_collector(self.envs, self.policy, config.rollout_steps)
         self.learner = CudaPPO(
             self.policy, config.ppo, self.collector.rollout, part_seed(config, "learner")
         )

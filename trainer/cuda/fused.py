@@ -18,8 +18,8 @@ from torch import Tensor
 
 from ...shared.errors import ConfigError
 from ..envs.spec import EnvSpec
-from ..kernels import categorical
 from ..kernels.activations import ACTIVATIONS, RELU, TANH, tanh
+from ..kernels.heads import Head, head_of
 from ..kernels.networks import INPUTS, OUTPUTS, PLACE, layer_table
 from ..kernels.normalizing import CLIP
 from ..normalizers import ObsNormalizer
@@ -52,9 +52,16 @@ class FusedCollector(CudaCollector):
                 f"rollout = fused: the actor has {policy.num_actor_parameters} parameters, and "
                 f"shared memory has room for {MOST_PARAMETERS}; rollout = steps takes any"
             )
-        table = torch.from_numpy(layer_table(policy.actor_sizes))
-        self._layers = table.to(envs.device)
-        self._kernel = make_fused(envs.spec, policy.num_actor_parameters, max(policy.actor_sizes))
+        if policy.is_bfloat16:
+            raise ConfigError(
+                "rollout = fused: it computes in float32; policy.precision = bfloat16 needs steps"
+            )
+        self._layers = torch.from_numpy(layer_table(policy.actor_sizes)).to(envs.device)
+        distribution = policy.distribution
+        width = max(*policy.actor_sizes, distribution.num_outputs)
+        self._kernel = make_fused(
+            envs.spec, head_of(distribution), policy.num_actor_parameters, width
+        )
 
     @torch.no_grad()
     def collect(self) -> None:
@@ -62,12 +69,14 @@ class FusedCollector(CudaCollector):
         rollout, envs, policy = self.rollout, self._envs, self._policy
         rollout.obs[0].copy_(rollout.obs[-1])
         rollout.num_cuts.zero_()
+        num_log_stds = np.int64(policy.distribution.num_log_stds)
         parameters = policy.flat_parameters[: policy.num_actor_parameters]
         activation = np.int64(ACTIVATIONS.index(policy.activation))
         self._kernel.launch(
             envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream, self._steps_before,
             isinstance(policy.normalizer, ObsNormalizer), parameters, self._layers, activation,
-            *obs_statistics(policy), rollout.obs, rollout.actions, rollout.rewards,
+            *obs_statistics(policy), num_log_stds, self._table, rollout.obs, rollout.actions,
+            self._env_actions, rollout.rewards,
             rollout.terminated, rollout.truncated, rollout.log_probs, rollout.cut_obs,
             rollout.num_cuts,
         )  # fmt: skip
@@ -86,11 +95,11 @@ def obs_statistics(policy: ActorCritic) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def make_fused(spec: EnvSpec, num_parameters: int, width: int) -> Kernel:
+def make_fused(spec: EnvSpec, head: Head, num_parameters: int, width: int) -> Kernel:
     """The kernel of one environment, for actors of this many parameters and at most this width."""
     return Kernel(
-        collect_one, f"{spec.name}_{num_parameters}_{width}",
-        thread=thread_template, loop=loop_template, sample=categorical.sample,
+        collect_one, f"{spec.name}_{head.label}_{num_parameters}_{width}",
+        thread=thread_template, loop=loop_template, sample=head.sample,
         num_parameters=num_parameters, width=width, keeps_final=True,
         **env_bindings(spec), **own_bindings(spec),
     )  # fmt: skip
@@ -140,7 +149,8 @@ def collect_one(env, weights, x, y, own, arguments):
     """The rollout of one environment."""
     (
         state, totals, seed, stream, steps_before, normalizes, _, layers, activation, mean,
-        deviation, all_obs, actions, rewards, terminated, truncated, log_probs, cut_obs, num_cuts,
+        deviation, num_log_stds, table, all_obs, actions, env_actions, rewards,
+        terminated, truncated, log_probs, cut_obs, num_cuts,
     ) = arguments  # fmt: skip
     obs = own[OBS]
     take_out(env, own, state)
@@ -156,9 +166,13 @@ def collect_one(env, weights, x, y, own, arguments):
         forward(x, y, weights, layers, activation)
         outputs = y if len(layers) % 2 == 1 else x
         num_outputs = layers[len(layers) - 1, OUTPUTS]
+        for k in range(num_log_stds):
+            outputs[0, num_outputs + k] = weights[num_parameters - num_log_stds + k]
         step = steps_before[0] + t
-        log_probs[t, env] = sample(outputs, 0, num_outputs, seed, step, env, actions[t])
-        reward, ends, cut = step_alone(env, own, totals, seed, stream, actions[t, env])
+        log_probs[t, env] = sample(
+            outputs, 0, num_outputs + num_log_stds, table, seed, step, env, actions[t], env_actions
+        )
+        reward, ends, cut = step_alone(env, own, totals, seed, stream, env_actions[env])
         rewards[t, env], terminated[t, env], truncated[t, env] = reward, ends, cut
         for part in range(obs_size):
             all_obs[t + 1, env, part] = obs[NEXT, part]

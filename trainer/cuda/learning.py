@@ -55,7 +55,8 @@ class CudaPPO:
         if config.normalize_advantages == "rollout":
             advantages = normalized(advantages)
         tensors = (
-            rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, self._returns
+            rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, self._returns,
+            rollout.values[:-1],
         )  # fmt: skip
         batch = Batch(*(x.flatten(0, 1) for x in tensors))
         mean_losses, grad_norm = self._epochs(batch, coefficients)
@@ -95,7 +96,7 @@ class CudaPPO:
         config = self._config
         if config.normalize_advantages == "minibatch":
             minibatch = minibatch._replace(advantages=normalized(minibatch.advantages))
-        sums = ppo_loss_sums(self._policy, minibatch, coefficients.clip_coef)
+        sums = ppo_loss_sums(self._policy, minibatch, coefficients.clip_coef, config.value_clip)
         loss = (
             sums.policy + config.value_coef * sums.value - coefficients.entropy_coef * sums.entropy
         ) / len(minibatch.obs)
@@ -106,6 +107,7 @@ class CudaPPO:
             scaled_down(part, config.max_grad_norm) for part in (flat[:num_actor], flat[num_actor:])
         ]
         self.optimizer.step(flat, coefficients.learning_rate, active)
+        self._policy.limit_log_std()
         return torch.stack(sums).detach().double(), torch.stack(norms).mean().double()
 
     def state_dict(self) -> dict[str, Any]:

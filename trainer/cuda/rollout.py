@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..distributions import Distribution
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions
-from ..kernels import categorical
+from ..kernels.heads import Head, head_of, table_of
 from ..policy import ActorCritic
 from .kernel import Kernel
 from .vector import CudaVectorEnv, env_bindings
@@ -44,7 +45,7 @@ class CudaRollout:
 
     @classmethod
     def empty(
-        cls, spec: EnvSpec, steps: int, num_envs: int, action_dtype: torch.dtype, device: Any
+        cls, spec: EnvSpec, steps: int, num_envs: int, distribution: Distribution, device: Any
     ) -> CudaRollout:
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
@@ -52,7 +53,9 @@ class CudaRollout:
         most_cuts = (steps - 1) // spec.max_episode_steps + 1
         return cls(
             obs=zeros(steps + 1, num_envs, spec.obs_size),
-            actions=zeros(steps, num_envs, dtype=action_dtype),
+            actions=zeros(
+                steps, num_envs, *distribution.action_shape, dtype=distribution.action_dtype
+            ),
             rewards=zeros(steps, num_envs),
             terminated=zeros(steps, num_envs, dtype=torch.bool),
             truncated=zeros(steps, num_envs, dtype=torch.bool),
@@ -74,12 +77,14 @@ class CudaCollector:
     def __init__(self, envs: CudaVectorEnv, policy: ActorCritic, steps: int) -> None:
         self._envs, self._policy = envs, policy
         self.rollout = CudaRollout.empty(
-            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype, envs.device
+            envs.spec, steps, envs.num_envs, policy.distribution, envs.device
         )
+        self._env_actions = torch.zeros_like(self.rollout.actions[0])
+        self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
         # Of each environment, in former rollouts: the place in the random streams of actions.
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
         self._final_obs = torch.zeros_like(self.rollout.obs[0])
-        self._act_and_step = make_act_and_step(envs.spec)
+        self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))
         envs.reset(self.rollout.obs[-1])
 
     @torch.no_grad()
@@ -102,7 +107,8 @@ class CudaCollector:
         )  # fmt: skip
         self._act_and_step.launch(
             envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream, outputs,
-            self._steps_before, t, rollout.actions[t], rollout.log_probs[t], Transitions(*rows),
+            self._table, self._steps_before, t, rollout.actions[t], self._env_actions,
+            rollout.log_probs[t], Transitions(*rows),
             rollout.cut_obs, rollout.num_cuts,
         )  # fmt: skip
 
@@ -134,19 +140,21 @@ step_range: Any = None
 
 
 @cache
-def make_act_and_step(spec: EnvSpec) -> Kernel:
-    return Kernel(act_and_step_one, spec.name, sample=categorical.sample, **env_bindings(spec))
+def make_act_and_step(spec: EnvSpec, head: Head) -> Kernel:
+    label = f"{spec.name}_{head.label}"
+    return Kernel(act_and_step_one, label, sample=head.sample, **env_bindings(spec))
 
 
 def act_and_step_one(env, arguments):
     """One env step of one environment, from the actor's outputs to the transition."""
     (
-        state, totals, seed, stream, outputs, steps_before, t, actions, log_probs, out,
-        cut_obs, num_cuts,
+        state, totals, seed, stream, outputs, table, steps_before, t, actions, env_actions,
+        log_probs, out, cut_obs, num_cuts,
     ) = arguments  # fmt: skip
     step = steps_before[0] + t
-    log_probs[env] = sample(outputs, env, outputs.shape[1], seed, step, env, actions)
-    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+    num_outputs = outputs.shape[1]
+    log_probs[env] = sample(outputs, env, num_outputs, table, seed, step, env, actions, env_actions)
+    step_range(env, env + 1, state, totals, seed, stream, env_actions, out)
     if out.truncated[env]:
         for field in range(out.final_obs.shape[1]):
             cut_obs[num_cuts[env], env, field] = out.final_obs[env, field]
