@@ -126,11 +126,15 @@ class Rollouts:
 
     name = "operant"
 
-    def __init__(self, config: TrainConfig, device: torch.device) -> None:
+    def __init__(
+        self, config: TrainConfig, device: torch.device, on_cuda: bool | None = None
+    ) -> None:
+        """`on_cuda` measures what a GPU would run also where there is none."""
         self._config, self._device = config, device
+        self._on_cuda = device.type == "cuda" if on_cuda is None else on_cuda
 
     def prepare(self) -> None:
-        self._collect = rollout_maker(self._config, self._device)
+        self._collect = rollout_maker(self._config, self._device, self._on_cuda)
         for _ in range(3):
             self._collect()
 
@@ -143,9 +147,9 @@ class Rollouts:
         return self._config.rollout_size
 
 
-def rollout_maker(config: TrainConfig, device: torch.device) -> Callable[[], None]:
+def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> Callable[[], None]:
     """What collects one rollout."""
-    if device.type != "cuda":
+    if not on_cuda:
         collector = Experiment(config, Threads(choose_num_threads(config))).collector
         return lambda: [collector.collect()].clear()
     from ..cuda.experiment import CudaExperiment

@@ -14,6 +14,8 @@ from operant.trainer.cuda.experiment import CudaExperiment
 def make_cuda_experiment(small_config) -> Callable[..., CudaExperiment]:
     """Experiments of small configurations on the processor."""
 
+    torch.set_num_threads(1)  # more only wait for each other over work this small
+
     def make(*overrides: str) -> CudaExperiment:
         return CudaExperiment(small_config(*overrides), torch.device("cpu"))
 

@@ -19,7 +19,7 @@ from operant.trainer.experiment import make_policy, part_seed
         ["ppo.normalize_advantages=off", "policy.activation=relu", "ppo.max_grad_norm=0.01"],
         ["normalization.obs=true", "normalization.reward=true", "ppo.num_minibatches=1"],
         ["ppo.clip_coef=0.01", "ppo.target_kl=0.01", "ppo.num_epochs=8"],
-        ["ppo.learning_rate_schedule=linear", "ppo.clip_schedule=cosine"],
+        ["ppo.learning_rate_schedule=linear", "ppo.clip_schedule=cosine", "ppo.value_clip=0.1"],
     ],
     ids=["default", "rollout", "off", "normalized", "clipped", "scheduled"],
 )
@@ -31,7 +31,11 @@ def test_an_update_is_that_of_the_reference(
     config = device.config
     orders = Orders(config.rollout_size, part_seed(config, "learner"), torch.device("cpu"))
     monkeypatch.setattr(
-        ppo, "minibatch_orders", lambda size, epochs, _: (orders.next() for _ in range(epochs))
+        ppo,
+        "minibatch_orders",
+        lambda *_: (
+            orders.next().view(config.ppo.num_minibatches, -1) for _ in range(config.ppo.num_epochs)
+        ),
     )
     policy = make_policy(config)
     compiled.learner = ppo.PPO(policy, config.ppo, seed=0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from operant.trainer.advantages import gae
 from operant.trainer.cuda.advantages import write_advantages
 from operant.trainer.cuda.rollout import CudaRollout
+from operant.trainer.telemetry import Stopwatch
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -58,13 +61,14 @@ def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_cuda_e
 
 
 def test_there_is_room_for_every_time_limit_of_a_rollout():
-    from kernel_checks import EnvSpec
 
-    from operant.trainer.envs.spec import Discrete
+    from operant.trainer.distributions import make_distribution
+    from operant.trainer.envs.spec import Discrete, EnvSpec
 
     spec = EnvSpec("short", 1, 1, Discrete(2), 4, None, None, None)
+    distribution = make_distribution(spec.actions, "auto")
     rooms = {
-        steps: len(CudaRollout.empty(spec, steps, 1, torch.int64, "cpu").cut_obs)
+        steps: len(CudaRollout.empty(spec, steps, 1, distribution, "cpu").cut_obs)
         for steps in (1, 4, 5, 16, 17)
     }
     # An episode that is cut at step 0 is followed by others that are cut every 4 steps.
@@ -84,3 +88,30 @@ def test_several_time_limits_in_one_environment_keep_their_order():
     advantages, returns = torch.zeros(2, steps, 1)
     write_advantages(rollout, rewards, 1.0, 1.0, advantages, returns)
     assert returns.squeeze(1).tolist() == [10.0, 10.0, 20.0, 20.0, 20.0, 0.0]
+
+
+def test_every_distribution_acts_as_in_the_compiled_collector(
+    make_experiment, make_cuda_experiment, any_distribution
+):
+    overrides = [any_distribution, "num_envs=30", "ppo.num_minibatches=1"]
+    compiled, device = make_experiment(*overrides), make_cuda_experiment(*overrides)
+    fused = make_cuda_experiment(*overrides, "rollout=fused")
+    for _ in range(2):
+        expected = compiled.collector.collect()
+        for experiment in (device, fused):
+            experiment.collector.collect()
+            found = experiment.collector.rollout
+            for name in ("actions", "obs", "rewards", "terminated", "truncated", "log_probs"):
+                torch.testing.assert_close(
+                    getattr(found, name), getattr(expected, name), rtol=1e-3, atol=1e-4
+                )
+
+
+def test_every_distribution_learns(make_cuda_experiment, any_distribution):
+    experiment = make_cuda_experiment(any_distribution, "ppo.learning_rate=1e-3")
+    before = experiment.policy.flat_parameters.clone()
+    for _ in range(2):
+        (values,) = experiment.iterate(Stopwatch(), wait=True)
+    assert math.isfinite(values["loss/policy"])
+    assert math.isfinite(values["loss/value"])
+    assert (experiment.policy.flat_parameters != before).any()
