@@ -134,7 +134,8 @@ class Gpu:
         for kind in ("steps", "fused"):
             config = self.config(
                 f"ppo.num_epochs={num_epochs}", f"rollout={kind}",
-                f"total_env_steps={self.sizes.train_steps * 4 // num_epochs}", "evaluation.every_iterations=0",
+                f"total_env_steps={self.sizes.train_steps * 4 // num_epochs}",
+                "evaluation.every_iterations=0",
             )  # fmt: skip
             answer[kind] = self._trained(config)
         return answer

@@ -83,6 +83,8 @@ def check_many_steps(name: str, device: str, num_envs: int = 6, steps: int = 12)
 def check_fused(make: Callable[..., CudaExperiment], overrides: list[str]) -> None:
     """A rollout in one kernel is the one that is gathered step by step; three in a row."""
     steps, fused = make(*overrides), make(*overrides)
+    if steps.device.type == "cuda":
+        torch.cuda.synchronize()  # each made its parts on a stream of its own
     collector = FusedCollector(fused.envs, fused.policy, fused.config.rollout_steps)
     seen = torch.randn(100, steps.spec.obs_size, generator=torch.Generator().manual_seed(1))
     for experiment in (steps, fused):
