@@ -9,7 +9,9 @@ import click
 
 from .shared.errors import OperantError
 
-COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "export", "record", "stream")
+COMMANDS = (
+    "train", "monitor", "runs", "status", "stop", "eval", "export", "record", "bench", "stream",
+)  # fmt: skip
 
 
 class LazyGroup(click.Group):

@@ -138,7 +138,9 @@ class TrainConfig(Section):
     env: str = Field("cart_pole", description="the environment")
     algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
-    device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where environments and policy live; auto: a GPU where there is one"
+    )
     num_threads: int = Field(
         0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
     )
@@ -147,6 +149,10 @@ class TrainConfig(Section):
     )
     rollout_steps: int = Field(
         32, ge=1, le=65_536, description="env steps of each environment in an iteration"
+    )
+    rollout: Literal["steps", "fused"] = Field(
+        "steps",
+        description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
     )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .config import TrainConfig
@@ -15,6 +15,7 @@ from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
 from .rollout import Collector, Rollout
+from .telemetry import Stopwatch
 from .threads import Threads, fastest_num_threads
 
 PARTS = ("policy", "learner", "collector")
@@ -49,6 +50,12 @@ class Experiment:
         )
         self.iteration = 0
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
+        self._threads = threads
+
+    @property
+    def num_started(self) -> int:
+        """Iterations begun; here none is begun before the last is over."""
+        return self.iteration
 
     @property
     def env_steps(self) -> int:
@@ -64,6 +71,25 @@ class Experiment:
     def mark(self) -> object:
         """Something that changes whenever work is done."""
         return self.env_steps_so_far, self.learner.num_steps
+
+    def on_tick(self, tick: Callable[[], None]) -> None:
+        """Call `tick` every so often while there is nothing to do but wait."""
+        self._threads.tick = tick
+
+    def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
+        """One iteration; gives its metrics."""
+        with stopwatch.phase("collect"):
+            rollout = self.collector.collect()
+        with stopwatch.phase("learn"):
+            values = self.learn(rollout)
+        return iter((values,))
+
+    def finish(self) -> Iterator[dict[str, float]]:
+        """Metrics of iterations that are not over: none here."""
+        return iter(())
+
+    def close(self) -> None:
+        self._threads.close()
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
@@ -103,7 +129,7 @@ class Experiment:
         self.learner.load_state_dict(state["learner"])
         if self.reward_normalizer:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])
-        self.dead_env_steps = state["dead_env_steps"]
+        self.dead_env_steps = state.get("dead_env_steps", 0)
         self.iteration = iteration
 
 

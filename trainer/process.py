@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 
@@ -42,8 +44,12 @@ def run_training(
     )
     try:
         from .checkpoints import latest_checkpoint  # torch takes a second to import
+        from .device import chosen_device, device_name
         from .loop import train
 
+        device = device_name(chosen_device(config.device))
+        with contextlib.suppress(OSError):  # a full disk is no reason not to train
+            run.write_manifest({**run.manifest(), "device": device})
         resumes = resume_publish is not None
         train(
             config,
@@ -54,9 +60,10 @@ def run_training(
             report=report,
         )
     except Exception as error:
-        traceback.print_exc()
-        session.metrics.event("error", traceback.format_exc()[-EVENT_CHARACTERS:])
-        session.close("failed", 1, f"{type(error).__name__}: {error}")
+        message, explanation = _failure(error, config)
+        print(explanation, file=sys.stderr)
+        session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
+        session.close("failed", 1, message)
         return 1
     state, exit_code, message = _ending(stop_signals)
     session.close(state, exit_code, message)
@@ -67,6 +74,16 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
     if not config.on:
         return None
     return RecorderSettings(**config.model_dump(exclude={"on"}))
+
+
+def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
+    """What a run failed of: in one line, and with all that helps to find the cause."""
+    from .device import out_of_memory_message
+
+    message = out_of_memory_message(error, config)
+    if message:  # a traceback would say nothing more
+        return message, message
+    return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 
 def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:
