@@ -6,13 +6,18 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test check bench learn clean
+.PHONY: train test torture check bench learn clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest
+
+# Ten million publishes under three readers that check every number, then 100,000 damaged pages.
+torture: $(VENV)/installed-dev
+	$(BIN)/python tests/support/torture.py
+	$(BIN)/python tests/support/fuzz.py
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..shared import Event, History, Metric
+from ..shared import Event, History, Metric, MetricsReader
 from ..shared.history import Integers
 from ..shared.status import RunStatus
 
+MAX_EVENTS = 256
 _RECENT = 32  # rows over which a speed is taken that the run does not tell itself
 
 
@@ -48,3 +49,20 @@ class RunView:
         rows = slice(-_RECENT, None)
         counts, seconds = counts[rows], self.history.elapsed_s[rows]
         return float(counts[-1] - counts[0]) / max(float(seconds[-1] - seconds[0]), 1e-9)
+
+
+def view_of(reader: MetricsReader, status: RunStatus, before: RunView | None) -> RunView:
+    """What an open page says, given the view `before` of the same page. Raises PageError."""
+    snapshot = reader.read()
+    publish = snapshot.publish if snapshot else 0
+    is_old = before is not None and before.publish == publish
+    events = before.events if before else ()
+    new = reader.events(after=events[-1].number if events else 0)
+    return RunView(
+        status=status,
+        history=before.history if before and is_old else reader.history(),
+        schema=tuple(reader.schema()),
+        events=(*events, *new)[-MAX_EVENTS:],
+        publish=publish,
+        num_rejected=reader.num_rejected_metrics(),
+    )

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from .layout import (
     HISTORY_FOLD,
+    NEVER,
+    NEVER_BITS,
     RECORD_CRC_OFFSET,
     RECORD_CRC_START,
     VALUES_OFFSET,
@@ -18,6 +20,7 @@ from .layout import (
 
 Floats = NDArray[np.float64]
 HEAD_WORDS = VALUES_OFFSET // 8
+_NEVER = np.frombuffer(NEVER, np.float64)[0]
 
 
 class HistoryWriter:
@@ -44,11 +47,11 @@ class HistoryWriter:
             sequences = rows[:, 0].view(np.uint64)
             later = sequences > publish // HISTORY_FOLD ** self._levels.index(level)
             sequences[later] = 0
-            rows[later, HEAD_WORDS:] = np.nan
+            rows[later, HEAD_WORDS:] = _NEVER
 
     def forget(self, place: int) -> None:
-        """Make metric `place`, new in the middle of a run, NaN in the rows before it."""
-        self._rows[0][:, HEAD_WORDS + place] = np.nan
+        """Make metric `place`, new in the middle of a run, never written in the rows before it."""
+        self._rows[0][:, HEAD_WORDS + place] = _NEVER
 
     def append(self, row: memoryview, number: int, count: int) -> None:
         """Store the row of publish `number`, whose `count` first metrics are in use.
@@ -89,6 +92,7 @@ class HistoryWriter:
                 written = ~np.isnan(means)
                 np.add.reduce(means, axis=0, out=mean, where=written)
                 mean /= np.add.reduce(written, axis=0, dtype=np.int64)
+                mean[(means.view(np.uint64) == NEVER_BITS).all(axis=0)] = _NEVER
         self._store(to_level, group, below[first + HISTORY_FOLD - 1, :HEAD_WORDS])
 
     def _store(self, level_number: int, group: int, head: Floats) -> None:

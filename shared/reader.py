@@ -48,7 +48,8 @@ class MetricsReader:
         )
         layout = self.header.layout
         self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
-        self._history = HistoryReader(self._pread, layout)
+        tells_gaps = self.header.minor >= at.NEVER_SINCE_MINOR
+        self._history = HistoryReader(self._pread, layout, tells_gaps)
         self._newest: Snapshot | None = None
         self._metrics: list[Metric] = []
 
@@ -127,11 +128,16 @@ class MetricsReader:
 
     def history(self) -> History:
         """The whole run as far as the page holds it, finest rows first kept for the newest part."""
-        snapshot = self.read()
-        if snapshot is None:
-            return History()
-        names = [metric.name for metric in self.schema()]
-        return self._history.read(snapshot.publish, names)
+        history = History()
+        for _ in range(ATTEMPTS):
+            snapshot = self.read()
+            if snapshot is None:
+                break
+            names = [metric.name for metric in self.schema()]
+            history, is_whole = self._history.read(snapshot.publish, names)
+            if is_whole:
+                break
+        return history
 
     def events(self, after: int = 0) -> list[Event]:
         """The events still in the ring whose number is above `after`, oldest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from .host import boot_id, process_start
 from .lock import LAUNCHER, lock_holder
 from .outcome import Outcome
 from .page_file import page_folder
-from .reader import MetricsReader
+from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
@@ -129,20 +129,21 @@ def status_of(
         return RunStatus(run.id, "running", message="resuming")
     age_s = reader.age_s(snapshot) if snapshot else None
     state, message = _state(outcome, alive, age_s, reader.header.publish_interval_s)
-    if snapshot is None:
-        return RunStatus(run.id, state, message=message)
+    status = RunStatus(run.id, state, age_s, message=message)
+    return with_numbers(status, snapshot) if snapshot else status
+
+
+def with_numbers(status: RunStatus, snapshot: Snapshot) -> RunStatus:
+    """`status` with the numbers of `snapshot`, all of one publish."""
     metrics = snapshot.metrics
-    return RunStatus(
-        run=run.id,
-        state=state,
-        age_s=age_s,
+    return replace(
+        status,
         iteration=None if snapshot.iteration < 0 else snapshot.iteration,
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
         env_steps_per_s=metrics.get(ENV_STEPS_PER_S),
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=metrics.get(ETA_S) if alive and not outcome else None,
+        eta_s=metrics.get(ETA_S) if status.is_alive else None,
         metrics=metrics,
-        message=message,
     )
 
 

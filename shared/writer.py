@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import struct
 import time
 import weakref
 import zlib
@@ -28,7 +27,6 @@ from .page_file import (
 from .schema import Metric
 
 DEFAULT_MAX_METRICS = 64
-NEVER = struct.pack("<d", float("nan"))
 
 
 class MetricsWriter:
@@ -60,7 +58,7 @@ class MetricsWriter:
 
         # Records are made in memory of our own and reach the page whole. The last place takes the
         # values of rejected names and is never copied.
-        never = NEVER * (self._max_metrics + 1)
+        never = at.NEVER * (self._max_metrics + 1)
         self._never = memoryview(never)
         self._latest = memoryview(bytearray(at.VALUES_OFFSET) + never)
         self._row = memoryview(bytearray(at.VALUES_OFFSET) + never)
@@ -151,6 +149,7 @@ class MetricsWriter:
             self.header,
             created_wall_ns=beginning.header.created_wall_ns,
             created_monotonic_ns=time.monotonic_ns() - beginning.monotonic_ns,
+            minor=min(at.MINOR, beginning.header.minor),  # says what NaN means in its rows
         )
 
     def publish(
@@ -158,9 +157,9 @@ class MetricsWriter:
     ) -> None:
         """Make `values` the newest snapshot and a row of the history, all of them at once.
 
-        Names that are not given keep their value in the snapshot and are NaN in the row; new names
-        take the room that is left; what is no number is passed over. A negative `iteration` or
-        `env_steps` means there is none.
+        Names that are not given keep their value in the snapshot and are not written in the row;
+        new names take the room that is left; what is no number is passed over. A negative
+        `iteration` or `env_steps` means there is none.
         """
         if not self._is_open:
             return

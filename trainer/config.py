@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES
+from .envs import ENV_NAMES, load_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -29,6 +29,16 @@ class PolicyConfig(Section):
     )
     activation: Literal["tanh", "relu", "elu"] = Field(
         "tanh", description="after each hidden layer"
+    )
+    distribution: Literal["auto", "gaussian", "squashed_gaussian", "beta"] = Field(
+        "auto",
+        description="of real-valued actions; auto: gaussian, or categorical for discrete actions",
+    )
+    initial_log_std: float = Field(
+        0.0,
+        ge=-5,
+        le=2,
+        description="logarithm of the gaussians' deviation at the start, in half ranges; -5 to 2",
     )
 
 
@@ -134,6 +144,14 @@ class TrainConfig(Section):
                 f"env = '{env}' is no environment{hint}; there are {', '.join(ENV_NAMES)}"
             )
         return env
+
+    @model_validator(mode="after")
+    def _distribution_suits_the_actions(self) -> TrainConfig:
+        if self.policy.distribution != "auto":
+            from .distributions import make_distribution  # torch takes a second to import
+
+            make_distribution(load_spec(self.env).actions, self.policy.distribution)
+        return self
 
     @model_validator(mode="after")
     def _minibatches_divide_the_rollout(self) -> TrainConfig:

@@ -169,6 +169,7 @@ class PPO:
             for part in (flat[:num_actor], flat[num_actor:])
         ]
         self.optimizer.step(flat, coefficients.learning_rate)
+        self._policy.limit_log_std()
         return torch.stack(sums).detach(), torch.stack(norms)
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .distributions import Distribution
 from .envs.spec import EnvSpec
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
@@ -18,7 +19,8 @@ from .policy import ActorCritic
 class Rollout:
     """T steps of N environments, time first. Its memory is filled anew by every collection.
 
-    `obs` [T + 1, N, D] ends with what the next rollout starts from. `final_obs` [T, N, D] counts
+    `obs` [T + 1, N, D] ends with what the next rollout starts from. `actions` are as the
+    distribution keeps them. `final_obs` [T, N, D] counts
     only where an episode ended; `next_values` [T, N] are of the state each step led to.
     """
 
@@ -33,11 +35,13 @@ class Rollout:
     next_values: Tensor
 
     @classmethod
-    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, action_dtype: torch.dtype) -> Rollout:
+    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, distribution: Distribution) -> Rollout:
         shape = (steps, num_envs)
         return cls(
             obs=torch.zeros(steps + 1, num_envs, spec.obs_size),
-            actions=torch.zeros(shape, dtype=action_dtype),
+            actions=torch.zeros(
+                *shape, *distribution.action_shape, dtype=distribution.action_dtype
+            ),
             rewards=torch.zeros(shape),
             terminated=torch.zeros(shape, dtype=torch.bool),
             truncated=torch.zeros(shape, dtype=torch.bool),
@@ -64,9 +68,7 @@ class Collector:
         self._envs, self._policy = envs, policy
         self._generator = torch.Generator().manual_seed(seed)
         self.env_steps_under_way = 0
-        self.rollout = Rollout.empty(
-            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
-        )
+        self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -80,7 +82,8 @@ class Collector:
         for t, transitions in enumerate(self._transitions):
             outputs = policy.outputs(rollout.obs[t])
             rollout.actions[t] = policy.distribution.sample(outputs, noise[t])
-            self._envs.step(rollout.actions[t].numpy(), transitions)
+            env_actions = policy.distribution.env_actions(rollout.actions[t])
+            self._envs.step(env_actions.numpy(), transitions)
             self.env_steps_under_way += self._envs.num_envs
         judge(rollout, policy)
         self.env_steps_under_way = 0

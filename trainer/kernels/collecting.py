@@ -47,9 +47,7 @@ class CompiledCollector:
 
     def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
         self._envs, self._policy, self._threads = envs, policy, threads
-        self.rollout = Rollout.empty(
-            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
-        )
+        self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
         self._memory = Memory(*(x.numpy() for x in vars(self.rollout).values()))
         self._shards = shards(envs.num_envs, CHUNK)
         self._progress = np.zeros(len(self._shards), np.int64)
