@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .config import TrainConfig
-from .envs import load_spec
+from .envs import LEARNED_ENV_NAMES, load_spec
 from .envs.vector import VectorEnv
 from .evaluation import Evaluation, evaluate
 from .kernels.collecting import CompiledCollector
@@ -14,7 +14,10 @@ from .kernels.learning import CompiledPPO
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .rollout import Rollout
-from .threads import Threads, fastest_num_threads
+from .threads import Threads, available_cores, fastest_num_threads
+
+if TYPE_CHECKING:
+    from .tinyphysics.experiment import TinyPhysicsExperiment
 
 PARTS = ("policy", "learner")
 
@@ -105,10 +108,20 @@ def part_seed(config: TrainConfig, part: str) -> int:
     return len(PARTS) * config.seed + PARTS.index(part)
 
 
+def make_experiment(config: TrainConfig, threads: Threads) -> Experiment | TinyPhysicsExperiment:
+    if config.env in LEARNED_ENV_NAMES:
+        from .tinyphysics.experiment import TinyPhysicsExperiment
+
+        return TinyPhysicsExperiment(config, threads)
+    return Experiment(config, threads)
+
+
 def choose_num_threads(config: TrainConfig) -> int:
     """As configured, or the count with which an iteration runs fastest here and now."""
     if config.num_threads:
         return config.num_threads
+    if config.env in LEARNED_ENV_NAMES:
+        return available_cores()  # an iteration is too long to try, and the model's calls scale
 
     def iterate(threads: Threads) -> None:
         experiment = experiments.setdefault(threads, Experiment(config, threads))

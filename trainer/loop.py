@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..shared import MetricsWriter
 from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
 from .evaluation import Evaluation
-from .experiment import Experiment, choose_num_threads
+from .experiment import Experiment, choose_num_threads, make_experiment
 from .telemetry import Report, Telemetry
 from .threads import Threads
+
+if TYPE_CHECKING:
+    from .tinyphysics.experiment import TinyPhysicsExperiment
 
 
 def train(
@@ -29,7 +33,7 @@ def train(
     whether the run is complete.
     """
     threads = Threads(choose_num_threads(config))
-    experiment = Experiment(config, threads)
+    experiment = make_experiment(config, threads)
     if resume_from:
         experiment.load_state_dict(resume_from.state, resume_from.iteration)
     telemetry = Telemetry(
@@ -62,7 +66,7 @@ def train(
 
 
 def save(
-    experiment: Experiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
+    experiment: Experiment | TinyPhysicsExperiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
 ) -> None:
     """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
     checkpoint = Checkpoint(
@@ -92,4 +96,5 @@ def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
     return {
         "evaluation/return": float(evaluation.returns.mean()),
         "evaluation/length": float(evaluation.lengths.mean()),
+        **evaluation.details,
     }

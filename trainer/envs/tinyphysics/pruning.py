@@ -181,7 +181,7 @@ def _with_separate_splits(model: Any) -> Any:
     for node in model.graph.node:
         product: Any = makers.get(node.input[0]) if node.op_type == "Split" else None
         weight = weights.get(product.input[1]) if product and product.op_type == "MatMul" else None
-        rank = len(shapes.get(node.input[0], ()))
+        rank = len(shapes.get(node.output[0], ()))
         if weight is None or not rank or _attribute(node, "axis", 0) % rank != rank - 1:
             nodes.append(node)
             continue
