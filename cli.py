@@ -9,7 +9,7 @@ import click
 
 from .shared.errors import OperantError
 
-COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "stream")
+COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "stream", "tinyphysics")
 
 
 class LazyGroup(click.Group):

@@ -66,7 +66,10 @@ def train(
 
 
 def save(
-    experiment: Experiment | TinyPhysicsExperiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
+    experiment: Experiment | TinyPhysicsExperiment,
+    metrics: MetricsWriter,
+    folder: Path,
+    telemetry: Telemetry,
 ) -> None:
     """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
     checkpoint = Checkpoint(

@@ -41,9 +41,7 @@ def demonstrations(
     Every step comes `copies` times with the steering history shifted by a random offset, each
     shown the way back: a policy's own history is never quite that of its teacher.
     """
-    draws = torch.rand(
-        routes.rows.shape[1], len(routes), dtype=torch.float64, generator=generator
-    )
+    draws = torch.rand(routes.rows.shape[1], len(routes), dtype=torch.float64, generator=generator)
     simulation = Simulation(engine, routes, draws)
     last = CONTROL_START
     if config.source == "pid":
@@ -52,9 +50,7 @@ def demonstrations(
         last = simulation.last_step(full_trajectory=False)
     parts = [_copy(simulation, range(CONTEXT_STEPS, last), 0.0, generator)]
     for _ in range(config.copies - 1):
-        parts.append(
-            _copy(simulation, range(CONTEXT_STEPS, last), config.history_noise, generator)
-        )
+        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), config.history_noise, generator))
     obs, actions = zip(*parts, strict=True)
     return Demonstrations(torch.cat(obs), torch.cat(actions))
 
@@ -65,8 +61,8 @@ def _copy(
     num_routes, device = simulation.num_routes, simulation.device
     observer = Observer(simulation, torch.float32)
     # Offsets that wander slowly, so that differences of the history stay as they are.
-    steps_of_noise = noise * 0.2 * torch.randn(
-        len(simulation.targets), num_routes, generator=generator
+    steps_of_noise = (
+        noise * 0.2 * torch.randn(len(simulation.targets), num_routes, generator=generator)
     )
     offsets = torch.zeros(num_routes)
     shifted = []

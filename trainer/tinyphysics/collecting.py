@@ -108,9 +108,7 @@ class EpisodeCollector:
         order = torch.randperm(len(self._routes), generator=self._generator).numpy()
         chosen = np.repeat(np.resize(order, num_routes), self._rollouts_per_route)
         routes = self._routes.at(chosen)
-        draws = torch.rand(
-            COST_END, self._num_envs, dtype=torch.float64, generator=self._generator
-        )
+        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, generator=self._generator)
         return Simulation(self._engine, first_rows(routes), draws)
 
     def state_dict(self) -> dict[str, Any]:
@@ -136,4 +134,5 @@ def rewards(simulation: Simulation) -> Tensor:
     lataccels = simulation.lataccels[CONTROL_START:COST_END]
     costs = 100 * LATACCEL_COST_WEIGHT * (targets - lataccels) ** 2
     costs[1:] += 100 * (lataccels.diff(dim=0) / STEP_S) ** 2
-    return -costs.float()
+    lost: Tensor = -costs.float()
+    return lost

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,9 +188,7 @@ def load_split(settings: TinyPhysicsConfig) -> Split:
 
 
 @cache
-def cached_engine(
-    settings: TinyPhysicsConfig, device: str, num_threads: int, batch: int
-) -> Engine:
+def cached_engine(settings: TinyPhysicsConfig, device: str, num_threads: int, batch: int) -> Engine:
     """Measured and built once in a process."""
     model = read_model(model_path(settings.model))
     return make_engine(

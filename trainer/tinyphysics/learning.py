@@ -40,7 +40,9 @@ class EpisodePPO(PPO):
                 flat = torch.cat([gradient.flatten() for gradient in gradients])
                 scaled_down(flat, self._config.max_grad_norm)
                 sizes = [p.numel() for p in critic.parameters()]
-                for parameter, part in zip(critic.parameters(), flat.split(sizes), strict=True):
+                for parameter, part in zip(
+                    critic.parameters(), torch.split(flat, sizes), strict=True
+                ):
                     parameter.grad = part.view_as(parameter)
                 optimizer.step()
                 self.tick()

@@ -7,8 +7,8 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from ..envs.tinyphysics.constants import MAX_STEER
 from ..envs.tinyphysics import OBS_SIZE
+from ..envs.tinyphysics.constants import MAX_STEER
 from ..envs.tinyphysics.observations import Observer
 from ..envs.tinyphysics.simulator import Simulation
 from ..policy import ActorCritic

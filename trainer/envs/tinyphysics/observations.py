@@ -8,6 +8,8 @@ the same in training, in evaluation and in the challenge. Source: the published 
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
 
@@ -78,6 +80,20 @@ class Observer:
             out[:, start : start + PLAN_STEPS] = plan[:n, rows]
             out[:, start + PLAN_STEPS] = plan[:n, step + PLAN_STEPS]
         out.clamp_(-CLIP, CLIP)
+
+    def branched(self, branch: Simulation, first_row: int, running: int, copies: int) -> Observer:
+        """An observer of a simulation's branch, whose rows begin at `first_row` of this one's."""
+        observer: Observer = copy.copy(self)
+        observer._simulation = branch
+        rows = slice(first_row, first_row + len(branch.targets))
+        for name in ("actions", "_lataccels", "_errors"):
+            values = getattr(self, name)[:running, rows].repeat_interleave(copies, 0)
+            setattr(observer, name, values)
+        plan_rows = slice(first_row, first_row + len(branch.targets) + NUM_PLANNED)
+        observer._plans = [
+            plan[:running, plan_rows].repeat_interleave(copies, 0) for plan in self._plans
+        ]
+        return observer
 
     def note(self, step: int, actions: Tensor) -> None:
         """Remember the policy's own actions [n] at `step`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,12 +18,15 @@ from .constants import (
     COST_END,
     MAX_LATACCEL_CHANGE_M_PER_S2,
     MAX_STEER,
+    PLAN_STEPS,
     STATE_SIZE,
 )
 from .cost import Costs, episode_costs
 from .engines.engine import Engine
 from .routes import Routes
 from .tokenizer import Tokenizer
+
+SERIES = ("targets", "roll_lataccels", "v_egos", "a_egos", "steers", "actions", "lataccels")
 
 
 class Controller(Protocol):
@@ -60,6 +64,7 @@ class Simulation:
     def __init__(self, engine: Engine, routes: Routes, draws: Tensor | NDArray[np.float64]) -> None:
         """`draws` [T, N] holds the uniform number of each step of each route."""
         self.engine, self.device = engine, engine.device
+        self.control_start = CONTROL_START
         order = np.argsort(-routes.num_rows, kind="stable")
         self.order = torch.from_numpy(order)
         self._lengths = routes.num_rows[order]
@@ -114,7 +119,7 @@ class Simulation:
     def act(self, step: int, actions: Tensor) -> None:
         """Take the controller's actions [n] at `step`; before the control window they are lost."""
         running = len(actions)
-        if step >= CONTROL_START:
+        if step >= self.control_start:
             self.actions[step, :running] = actions.clamp(-MAX_STEER, MAX_STEER)
             self._states[:running, step, 0] = self.actions[step, :running].float()
 
@@ -123,7 +128,7 @@ class Simulation:
         tokens = self.next_tokens(step)
         running = len(tokens)
         self.sampled[step, :running] = tokens.to(torch.int16)
-        if step < CONTROL_START:
+        if step < self.control_start:
             return
         current = self.lataccels[step - 1, :running]
         change = MAX_LATACCEL_CHANGE_M_PER_S2
@@ -140,6 +145,35 @@ class Simulation:
         self.lataccels[:] = lataccels.to(self.device)[:, order]
         self._states[:, :, 0] = self.actions.T
         self._tokens[:] = self._tokenizer.encode(self.lataccels.T)
+
+    def branched(
+        self, step: int, running: int, copies: int, num_steps: int, draws: Tensor
+    ) -> tuple[Simulation, int]:
+        """Every running route `copies` times, side by side, about to go on from `step`.
+
+        A branch has the rows that matter to the next `num_steps`, for which `draws`
+        [num_steps, n] are the uniform numbers of all copies. Returns it and its own number for
+        `step`.
+        """
+        start = 2 * CONTEXT_STEPS
+        rows = slice(step - start, step + num_steps + PLAN_STEPS + 1)
+        branch: Simulation = copy.copy(self)
+        for name in SERIES:
+            values = getattr(self, name)[rows, :running].repeat_interleave(copies, 1)
+            setattr(branch, name, values)
+        for name in ("_states", "_tokens"):
+            setattr(branch, name, getattr(self, name)[:running, rows].repeat_interleave(copies, 0))
+        branch.sampled = self.sampled[rows, :running].repeat_interleave(copies, 1)
+        branch.control_start = 0
+        branch.num_routes = running * copies
+        branch._lengths = np.full(branch.num_routes, len(branch.targets))
+        branch.num_rows = torch.from_numpy(branch._lengths).to(self.device)
+        branch.order = torch.arange(branch.num_routes)
+        branch._draws = torch.zeros_like(branch.targets)
+        end = min(start + num_steps, len(branch.targets))
+        numbers = draws[: end - start].to(self.device)
+        branch._draws[start:end] = numbers.repeat_interleave(copies, 1)
+        return branch, start
 
     def trajectories(self) -> Trajectories:
         """What happened so far, in the order the routes were given."""
