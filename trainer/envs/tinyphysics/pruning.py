@@ -8,7 +8,8 @@ there, on fewer rows, so the numbers stay as they were to the last bit or nearly
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,9 +131,12 @@ class _Cutter:
     def _reshape(self, node: Any, name: str, axis: int) -> str | None:
         """Where everything up to the axis stays as it is, as when heads are split or merged."""
         before, after = self.shapes.get(node.input[0]), self.shapes.get(name)
-        if not before or not after or axis != 1 or before[: axis + 1] != after[: axis + 1]:
+        if not before or not after or axis != 1 or before[1] != after[1]:
             return None
-        rest = list(after[axis + 1 :])
+        rest = list(after[2:])
+        # A batch of unknown size is the same when everything else is.
+        if before[0] != after[0] and (_product(rest) or 0) != _product(before[2:]):
+            return None
         if sum(not isinstance(size, int) for size in rest) > 1:
             return None
         # 0 keeps the size of the input, -1 is whatever remains.
@@ -228,6 +232,12 @@ def tensor_shapes(graph: Any) -> dict[str, Shape]:
                 for dim in tensor.shape.dim
             )
     return shapes
+
+
+def _product(sizes: Sequence[int | str]) -> int | None:
+    """None where a size is not known."""
+    numbers = [size for size in sizes if isinstance(size, int)]
+    return math.prod(numbers) if len(numbers) == len(sizes) else None
 
 
 def _attribute(node: Any, name: str, default: Any = None) -> Any:
