@@ -32,12 +32,16 @@ def read_route(path: Path) -> NDArray[np.float64]:
         table = pandas.read_csv(path, usecols=lambda name: name in COLUMNS)
     except OSError as error:
         raise RouteError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, UnicodeError) as error:  # pandas' own errors are ValueErrors
-        raise RouteError(f"{path}: {str(error).strip().splitlines()[0]}") from None
+    except ValueError as error:  # pandas' own errors are ValueErrors too
+        raise RouteError(f"{path}, line 1: {str(error).strip().splitlines()[0]}") from None
     missing = [name for name in COLUMNS if name not in table]
     if missing:
         raise RouteError(f"{path}, line 1: no column {', '.join(missing)}")
-    numbers = table[list(COLUMNS)].apply(pandas.to_numeric, errors="coerce").to_numpy(np.float64)
+    numeric = table[list(COLUMNS)].apply(pandas.to_numeric, errors="coerce")
+    numbers = numeric.to_numpy(np.float64, copy=True)
+    # Steering in the control window is never used, and logs may leave it out there.
+    late = numbers[CONTROL_START:, COLUMNS.index("steerCommand")]
+    late[np.isnan(late)] = 0.0
     _check(path, numbers)
     _, v_ego, a_ego, roll, target, steer = numbers.T
     return np.stack([target, np.sin(roll) * GRAVITY_M_PER_S2, v_ego, a_ego, -steer], 1)
