@@ -11,7 +11,7 @@ from ..shared.outcome import State
 from ..shared.run_folder import Run
 from ..shared.session import RunSession
 from .config import TrainConfig
-from .telemetry import METRICS, PUBLISH_INTERVAL_S, Report
+from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -32,7 +32,11 @@ def run_training(
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
-        run, lock, METRICS, publish_interval_s=PUBLISH_INTERVAL_S, continue_from=resume_publish
+        run,
+        lock,
+        metrics_of(config.env),
+        publish_interval_s=PUBLISH_INTERVAL_S,
+        continue_from=resume_publish,
     )
     try:
         from .checkpoints import latest_checkpoint  # torch takes a second to import

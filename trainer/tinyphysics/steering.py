@@ -35,7 +35,8 @@ class TrainedPolicy:
     """
 
     def __init__(self, policy: ActorCritic) -> None:
-        self._actor = copy.deepcopy(nn.Sequential(policy.normalizer, policy.actor)).double()
+        actor = nn.Sequential(policy.normalizer, policy.actor)
+        self._actor = copy.deepcopy(actor).double().requires_grad_(False)
 
     def begin(self, simulation: Simulation) -> None:
         self._actor.to(simulation.device)

@@ -101,7 +101,8 @@ def test_shorter_routes_go_on_with_their_last_row(folder):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda p: change_line(p, 1, lambda s: s.replace("roll", "tilt")), "line 1: no column roll"),
+        (lambda p: change_line(p, 1, lambda s: s.replace("roll", "tilt")),
+         "line 1: no column roll"),
         (lambda p: change_line(p, 57, lambda s: s.replace(s.split(",")[1], "nan")),
          "line 57: vEgo is not a number"),
         (lambda p: change_line(p, 88, lambda s: s.replace(s.split(",")[4], "fast")),
@@ -147,5 +148,5 @@ def test_a_folder_without_routes_says_where_they_come_from(folder, tmp_path):
 def test_only_broken_routes_are_no_routes(folder):
     for path in folder.glob("*.csv"):
         path.write_text("t\n1\n")
-    with pytest.raises(UsageError, match="no route in .* can be driven"):
+    with pytest.raises(UsageError, match=r"no route in .* can be driven"):
         RouteFolder(folder, on_broken="skip")
