@@ -30,6 +30,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/publish.py
+	$(BIN)/python benchmarks/attach.py
 
 # All presets with three seeds; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench

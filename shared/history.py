@@ -97,7 +97,8 @@ class History:
         if not self.tells_gaps:
             return np.zeros(len(self), np.bool_)
         mean = np.ascontiguousarray(series.mean)
-        return ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
+        found: NDArray[np.bool_] = ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
+        return found
 
     def until(self, num_rows: int) -> History:
         """The first `num_rows` rows: the run as it was when they were the newest."""
@@ -124,7 +125,8 @@ class HistoryReader:
         """The history up to publish number `publish` of a page whose metrics are `names`, and
         whether its rows follow each other without a gap: a writer that laps the reader leaves one.
         """
-        heads, values = [], []
+        heads: list[Integers] = []
+        values: list[Floats] = []
         is_whole = True
         begin = publish + 1  # the first publish that the levels seen so far hold
         for ring in self._rings:
@@ -204,7 +206,7 @@ class _Ring:
         return rows
 
     def _whole(self, rows: Words) -> Words:
-        """The newest rows without a gap whose CRC-32 holds; never written where they have no metric.
+        """The newest rows without a gap whose CRC-32 holds; NEVER where they have no metric.
 
         The last of them may not be there yet: a row follows its snapshot, a folded row by several
         publishes.
@@ -224,8 +226,10 @@ class _Ring:
         return rows
 
     def _holds(self, row: Words, count: int) -> bool:
-        """Whether `row`, of `count` metrics, is there and whole."""
-        if row[0] == 0 or count > self._max_metrics:
+        """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,
+        which must be that of the row: a torn row may have the sequence of another.
+        """
+        if row[0] == 0 or row[PUBLISH] != row[0] * self._span or count > self._max_metrics:
             return False
         words = HEAD_WORDS + (self._columns * self._max_metrics if self._columns > 1 else count)
         crc = int(row[1]) & 0xFFFFFFFF

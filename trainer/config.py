@@ -40,6 +40,10 @@ class PolicyConfig(Section):
         le=2,
         description="logarithm of the gaussians' deviation at the start, in half ranges; -5 to 2",
     )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="of the networks' products; weights, probabilities and physics stay float32",
+    )
 
 
 class PPOConfig(Section):
@@ -62,6 +66,11 @@ class PPOConfig(Section):
         "constant", description="how entropy_coef changes over the run"
     )
     value_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
+    value_clip: float | None = Field(
+        None,
+        gt=0,
+        description="how far an update may move a value, in reward units; no limit by default",
+    )
     max_grad_norm: float = Field(
         0.5, gt=0, description="gradients of a larger norm are scaled down to it"
     )

@@ -31,6 +31,7 @@ class ActorCritic(nn.Module):
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.activation = config.activation
+        self._bfloat16 = config.precision == "bfloat16"
         num_log_stds = self.distribution.num_log_stds
         num_outputs = self.distribution.num_outputs - num_log_stds
         self.actor_sizes = (spec.obs_size, *config.hidden_sizes, num_outputs)
@@ -48,15 +49,21 @@ class ActorCritic(nn.Module):
 
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
-        outputs: Tensor = self.actor(self.normalizer(obs))
+        with self._precision(obs):
+            outputs: Tensor = self.actor(self.normalizer(obs)).float()
         if self.log_std is None:
             return outputs
         return torch.cat([outputs, self.log_std.expand(*outputs.shape[:-1], -1)], -1)
 
     def values(self, obs: Tensor) -> Tensor:
         """Expected discounted returns [B], from obs [B, obs_size]."""
-        values: Tensor = self.critic(self.normalizer(obs))
+        with self._precision(obs):
+            values: Tensor = self.critic(self.normalizer(obs)).float()
         return values.squeeze(-1)
+
+    def _precision(self, obs: Tensor) -> torch.autocast:
+        """What products of the networks are computed in; weights stay float32."""
+        return torch.autocast(obs.device.type, torch.bfloat16, enabled=self._bfloat16)
 
     def observe(self, obs: Tensor) -> None:
         """Take obs [..., obs_size] into the running statistics, where there are any."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,9 @@ class Rollout:
     `obs` [T + 1, N, D] ends with what the next rollout starts from. `actions` are as the
     distribution keeps them. `final_obs` [T, N, D] counts
     only where an episode ended; `next_values` [T, N] are of the state each step led to.
+
+    `valid` [T, N] is False for dead transitions, in which an environment did nothing but begin its
+    next episode, and None where there are none: nothing is learned from those.
     """
 
     obs: Tensor
@@ -33,6 +36,7 @@ class Rollout:
     log_probs: Tensor
     values: Tensor
     next_values: Tensor
+    valid: Tensor | None = None
 
     @classmethod
     def empty(cls, spec: EnvSpec, steps: int, num_envs: int, distribution: Distribution) -> Rollout:
@@ -55,6 +59,15 @@ class Rollout:
     def dones(self) -> Tensor:
         return self.terminated | self.truncated
 
+    @property
+    def num_valid(self) -> int:
+        """Env steps that count."""
+        return self.rewards.numel() if self.valid is None else int(self.valid.sum())
+
+    def valid_of(self, x: Tensor) -> Tensor:
+        """The samples of x [T, N, ...] that count, as [B, ...]."""
+        return x.flatten(0, 1) if self.valid is None else x[self.valid]
+
     def transitions(self, t: int) -> Transitions:
         """The memory of step `t`, for the environment to write."""
         rows = (self.rewards, self.terminated, self.truncated, self.final_obs)
@@ -64,8 +77,16 @@ class Rollout:
 class Collector:
     """Steps environments with a policy."""
 
-    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, seed: int) -> None:
-        self._envs, self._policy = envs, policy
+    def __init__(
+        self,
+        envs: VectorEnv,
+        policy: ActorCritic,
+        steps: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tick` is called after every step."""
+        self._envs, self._policy, self._tick = envs, policy, tick
         self._generator = torch.Generator().manual_seed(seed)
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
@@ -85,6 +106,7 @@ class Collector:
             env_actions = policy.distribution.env_actions(rollout.actions[t])
             self._envs.step(env_actions.numpy(), transitions)
             self.env_steps_under_way += self._envs.num_envs
+            self._tick()
         judge(rollout, policy)
         self.env_steps_under_way = 0
         return rollout

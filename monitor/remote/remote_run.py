@@ -14,7 +14,7 @@ from typing import IO, Any
 from ...shared.errors import OperantError, PageError, UsageError
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
-from ...shared.status import RunStatus, with_numbers
+from ...shared.status import RunStatus, speed_at, with_numbers
 from ..run_view import RunView, view_of
 from .frames import PROTOCOL, Frame, StreamError, read_frame, skip_greeting
 from .host import SHELL_NOT_FOUND, SSH_NOT_REACHED, RemoteName, stream_command
@@ -185,7 +185,9 @@ class RemoteRun:
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:
     """The status was taken a moment before the page: bring its numbers up to the page's."""
     snapshot = reader.read()
-    return status if snapshot is None or status.ranks else with_numbers(status, snapshot)
+    if snapshot is None or status.ranks:
+        return status
+    return with_numbers(status, snapshot, speed_at(reader, snapshot))
 
 
 def _status(said: Any, run: str) -> RunStatus:

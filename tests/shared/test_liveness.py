@@ -76,6 +76,19 @@ def test_a_process_that_stands_still_is_stalled_until_it_goes_on(start):
     wait_for(lambda: state(run) == "running")
 
 
+def test_a_loop_that_promises_no_interval_is_stalled_only_when_its_process_stands_still(start):
+    process, run = start(
+        "session = RunSession(run, lock, publish_interval_s=0, rank=0)\n"
+        'session.metrics.publish({"a": 2.0}, 1, 1)\ntime.sleep(600)'
+    )
+    wait_for(lambda: read_status(run).metrics == {"a": 2.0} and read_status(run).age_s > 0.5)
+    assert state(run) == "running"  # ten times what the publisher promised before
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: state(run) == "stalled")
+    process.send_signal(signal.SIGCONT)
+    wait_for(lambda: state(run) == "running")
+
+
 def test_forked_workers_left_alive_do_not_make_a_dead_process_look_alive(start):
     process, run = start(
         "children = [os.fork() for _ in range(8)] if os.fork() else [time.sleep(600)]\n"
