@@ -47,6 +47,11 @@ class ActorCritic(nn.Module):
         self.flat_parameters = flattened(self.parameters_to_learn())
         self.num_actor_parameters = sum(p.numel() for p in self._actor_parameters())
 
+    def to_device(self, device: torch.device) -> None:
+        """Move everything there; the weights lie side by side there as well."""
+        self.to(device)
+        self.flat_parameters = flattened(self.parameters_to_learn())
+
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
         with self._precision(obs):

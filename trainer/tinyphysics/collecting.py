@@ -43,7 +43,7 @@ class EpisodeCollector:
     ) -> None:
         self._engine, self._routes, self._policy = engine, routes, policy
         self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = torch.Generator(engine.device).manual_seed(seed)
         self.tick: Callable[[], None] = lambda: None
         self.env_steps_under_way = 0
         self.costs: dict[str, float] = {}
@@ -94,7 +94,7 @@ class EpisodeCollector:
         rollout, distribution = self.rollout, self._policy.distribution
         observer.observe(step, rollout.obs[t])
         outputs = self._policy.outputs(rollout.obs[t])
-        noise = distribution.noise((self._num_envs,), self._generator).to(outputs.device)
+        noise = distribution.noise((self._num_envs,), self._generator)
         actions = distribution.sample(outputs, noise)
         rollout.actions[t] = actions
         steers = steering(actions.squeeze(-1), observer.actions[:, step - 1])
@@ -105,10 +105,11 @@ class EpisodeCollector:
     def _new_simulation(self) -> Simulation:
         """Copies of a route stand side by side."""
         num_routes = self._num_envs // self._rollouts_per_route
-        order = torch.randperm(len(self._routes), generator=self._generator).numpy()
+        random: Any = {"generator": self._generator, "device": self._engine.device}
+        order = torch.randperm(len(self._routes), **random).cpu().numpy()
         chosen = np.repeat(np.resize(order, num_routes), self._rollouts_per_route)
         routes = self._routes.at(chosen)
-        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, generator=self._generator)
+        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, **random)
         return Simulation(self._engine, first_rows(routes), draws)
 
     def state_dict(self) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class TinyPhysicsExperiment:
     An iteration is one episode in every environment. The first one begins with behaviour cloning.
     """
 
+    why_pytorch = ""  # nothing to explain: it is PyTorch by design
+
     def __init__(self, config: TrainConfig, threads: Threads) -> None:
         """Raises UsageError for a model or routes that cannot be used."""
         self.config, self._threads = config, threads
@@ -58,16 +60,21 @@ class TinyPhysicsExperiment:
         self._split = load_split(settings)
         self._engine = cached_engine(settings, config.device, threads.num_threads, config.num_envs)
         self.policy = make_policy(config)
+        self.policy.to_device(self._engine.device)
+        if settings.precision != "float32":  # then the policy's own products need no more either
+            torch.set_float32_matmul_precision("high")
         self._cloning = torch.Generator().manual_seed(_seed(config, "cloning"))
         self.collector = EpisodeCollector(
             self._engine, self._split.training, self.policy, config.num_envs,
             settings.rollouts_per_route, _seed(config, "collector"),
         )  # fmt: skip
         self.learner = EpisodePPO(
-            self.policy, config.ppo, _seed(config, "learner"), settings.rollouts_per_route
-        )
-        self.reward_normalizer = RewardNormalizer(config.num_envs, config.ppo.gamma)
-        self.collector.tick = self.learner.tick = lambda: self._threads.tick()
+            self.policy, config.ppo, _seed(config, "learner"), settings.rollouts_per_route,
+            tick=lambda: self._threads.tick(),
+        )  # fmt: skip
+        normalizer = RewardNormalizer(config.num_envs, config.ppo.gamma)
+        self.reward_normalizer = normalizer.to(self._engine.device)
+        self.collector.tick = lambda: self._threads.tick()
         self._num_cloning_steps = 0
         self.iteration = 0
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..config import PPOConfig
 from ..policy import ActorCritic
-from ..ppo import PPO, Batch, Coefficients, minibatch_orders, scaled_down
+from ..ppo import PPO, minibatch_orders, scaled_down
 from ..rollout import Rollout
 
 
@@ -17,11 +17,15 @@ class EpisodePPO(PPO):
     """Advantages are centred over the episodes along the same route, step by step."""
 
     def __init__(
-        self, policy: ActorCritic, config: PPOConfig, seed: int, rollouts_per_route: int
+        self,
+        policy: ActorCritic,
+        config: PPOConfig,
+        seed: int,
+        rollouts_per_route: int,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(policy, config, seed)
+        super().__init__(policy, config, seed, tick)
         self._rollouts_per_route = rollouts_per_route
-        self.tick: Callable[[], None] = lambda: None
 
     def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
         advantages, returns = super().estimates(rollout, rewards)
@@ -33,8 +37,9 @@ class EpisodePPO(PPO):
         obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
         critic = self._policy.critic
         optimizer = torch.optim.Adam(critic.parameters(), rate)
-        for order in minibatch_orders(len(obs), num_epochs, self._generator):
-            for index in order.chunk(self._config.num_minibatches):
+        config = self._config.model_copy(update={"num_epochs": num_epochs})
+        for minibatches in minibatch_orders(len(obs), config, self._generator):
+            for index in minibatches:
                 loss = 0.5 * ((self._policy.values(obs[index]) - returns[index]) ** 2).mean()
                 gradients = torch.autograd.grad(loss, list(critic.parameters()))
                 flat = torch.cat([gradient.flatten() for gradient in gradients])
@@ -45,14 +50,9 @@ class EpisodePPO(PPO):
                 ):
                     parameter.grad = part.view_as(parameter)
                 optimizer.step()
-                self.tick()
+                self._tick()
         for parameter in critic.parameters():
             parameter.grad = None
-
-    def _learn(self, minibatch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
-        learned = super()._learn(minibatch, coefficients)
-        self.tick()
-        return learned
 
 
 def centred(advantages: Tensor, group_size: int) -> Tensor:
