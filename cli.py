@@ -10,7 +10,8 @@ import click
 from .shared.errors import OperantError
 
 COMMANDS = (
-    "train", "monitor", "runs", "status", "stop", "eval", "export", "record", "bench", "stream",
+    "train", "monitor", "runs", "status", "stop", "eval", "export", "record", "bench",
+    "tinyphysics", "stream",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES, load_spec
+from .envs import ENV_NAMES, LEARNED_ENV_NAMES, load_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -80,6 +80,48 @@ class PPOConfig(Section):
     )
     target_kl: float | None = Field(
         None, gt=0, description="ends an update once approx_kl exceeds it; none by default"
+    )
+
+
+class TinyPhysicsConfig(Section):
+    """The learned car model of the controls challenge; for env = "tinyphysics" alone."""
+
+    model: str = Field("", description="the ONNX file; '' is where `download` puts it")
+    routes: str = Field("", description="the folder of route files; '' is where they are put")
+    num_routes: int = Field(0, ge=0, le=10**6, description="the first so many; 0: all")
+    held_out_routes: int = Field(
+        8, ge=0, le=10**6, description="the last of these, for evaluation and not for learning"
+    )
+    rollouts_per_route: int = Field(
+        10, ge=1, le=10**4, description="episodes along each route in an iteration"
+    )
+    critic_epochs: int = Field(
+        3, ge=0, le=1000, description="passes of the critic alone over the first rollout"
+    )
+    engine: str = Field(
+        "auto",
+        description="auto (the fastest here), onnxruntime, onnxruntime-cuda, tensorrt or torch",
+    )
+    precision: Literal["float32", "tf32", "half"] = Field(
+        "float32", description="of the torch engine on a GPU"
+    )
+
+
+class CloningConfig(Section):
+    """Behaviour cloning before the first update; for env = "tinyphysics" alone."""
+
+    source: Literal["logged", "pid"] = Field(
+        "logged", description="whom to imitate: the logs' steering at steps 20 to 99, or the PID"
+    )
+    num_epochs: int = Field(20, ge=0, le=10_000, description="passes; 0: no cloning")
+    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples of an AdamW step")
+    learning_rate: float = Field(0.01, gt=0, le=1, description="at the start; cosine to 0")
+    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down to it")
+    copies: int = Field(
+        8, ge=1, le=1000, description="of each sample, all but one with a shifted history"
+    )
+    history_noise: float = Field(
+        0.1, ge=0, le=2, description="deviation of those shifts, in units of steering"
     )
 
 
@@ -160,6 +202,8 @@ class TrainConfig(Section):
     policy: PolicyConfig = PolicyConfig()
     ppo: PPOConfig = PPOConfig()
     normalization: NormalizationConfig = NormalizationConfig()
+    tinyphysics: TinyPhysicsConfig = TinyPhysicsConfig()
+    cloning: CloningConfig = CloningConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     recorder: RecorderConfig = RecorderConfig()
@@ -176,10 +220,11 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        if env not in ENV_NAMES:
-            hint = nearest(env, ENV_NAMES)
+        names = (*ENV_NAMES, *LEARNED_ENV_NAMES)
+        if env not in names:
             raise ValueError(
-                f"env = '{env}' is no environment{hint}; there are {', '.join(ENV_NAMES)}"
+                f"env = '{env}' is no environment{nearest(env, names)}; "
+                f"there are {', '.join(names)}"
             )
         return env
 

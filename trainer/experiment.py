@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from .config import TrainConfig
-from .envs import load_spec
+from .envs import LEARNED_ENV_NAMES, load_spec
 from .envs.vector import VectorEnv
 from .evaluation import Evaluation, evaluate
+from .iterations import Iterations
 from .kernels.collecting import CompiledCollector
 from .kernels.learning import CompiledPPO
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
 from .rollout import Collector, Rollout
-from .telemetry import Stopwatch
-from .threads import Threads, fastest_num_threads
+from .threads import Threads, available_cores, fastest_num_threads
 
 PARTS = ("policy", "learner", "collector")
 
 
-class Experiment:
+class Experiment(Iterations):
     """Environments, policy and learner of one configuration, from their first state on."""
 
     def __init__(self, config: TrainConfig, threads: Threads) -> None:
@@ -50,12 +50,7 @@ class Experiment:
         )
         self.iteration = 0
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
-        self._threads = threads
-
-    @property
-    def num_started(self) -> int:
-        """Iterations begun; here none is begun before the last is over."""
-        return self.iteration
+        self.threads = threads
 
     @property
     def env_steps(self) -> int:
@@ -71,25 +66,6 @@ class Experiment:
     def mark(self) -> object:
         """Something that changes whenever work is done."""
         return self.env_steps_so_far, self.learner.num_steps
-
-    def on_tick(self, tick: Callable[[], None]) -> None:
-        """Call `tick` every so often while there is nothing to do but wait."""
-        self._threads.tick = tick
-
-    def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
-        """One iteration; gives its metrics."""
-        with stopwatch.phase("collect"):
-            rollout = self.collector.collect()
-        with stopwatch.phase("learn"):
-            values = self.learn(rollout)
-        return iter((values,))
-
-    def finish(self) -> Iterator[dict[str, float]]:
-        """Metrics of iterations that are not over: none here."""
-        return iter(())
-
-    def close(self) -> None:
-        self._threads.close()
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
@@ -159,6 +135,8 @@ def choose_num_threads(config: TrainConfig) -> int:
     """As configured, or the count with which an iteration runs fastest here and now."""
     if config.num_threads:
         return config.num_threads
+    if config.env in LEARNED_ENV_NAMES:
+        return available_cores()  # an iteration is too long to try, and the model's calls scale
 
     def iterate(threads: Threads) -> None:
         if threads not in experiments:

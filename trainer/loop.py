@@ -10,6 +10,7 @@ from ..shared import MetricsWriter
 from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
+from .envs import LEARNED_ENV_NAMES
 from .evaluation import Evaluation
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
@@ -17,6 +18,7 @@ from .threads import Threads
 
 if TYPE_CHECKING:
     from .cuda.experiment import CudaExperiment
+    from .tinyphysics.experiment import TinyPhysicsExperiment
 
 
 def train(
@@ -68,9 +70,15 @@ def train(
     return experiment.iteration >= config.num_iterations
 
 
-def make_experiment(config: TrainConfig) -> Experiment | CudaExperiment:
+def make_experiment(
+    config: TrainConfig,
+) -> Experiment | CudaExperiment | TinyPhysicsExperiment:
     """The experiment of a configuration on its device. Raises ConfigError where there is none."""
     device = chosen_device(config.device)
+    if config.env in LEARNED_ENV_NAMES:
+        from .tinyphysics.experiment import TinyPhysicsExperiment  # only here ONNX is needed
+
+        return TinyPhysicsExperiment(config, Threads(choose_num_threads(config)))
     if device.type == "cuda":
         from .cuda.experiment import CudaExperiment  # only here numba-cuda is needed
 
@@ -79,7 +87,7 @@ def make_experiment(config: TrainConfig) -> Experiment | CudaExperiment:
 
 
 def save(
-    experiment: Experiment | CudaExperiment,
+    experiment: Experiment | CudaExperiment | TinyPhysicsExperiment,
     metrics: MetricsWriter,
     folder: Path,
     telemetry: Telemetry,
@@ -112,4 +120,5 @@ def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
     return {
         "evaluation/return": float(evaluation.returns.mean()),
         "evaluation/length": float(evaluation.lengths.mean()),
+        **evaluation.details,
     }

@@ -137,10 +137,7 @@ class PPO:
         """Learn from `rollout` with `rewards` [T, N], normalised or not; returns the metrics."""
         config = self._config
         coefficients = Coefficients.at(config, progress_fraction)
-        advantages, returns = gae(
-            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
-            config.gamma, config.gae_lambda,
-        )  # fmt: skip
+        advantages, returns = self.estimates(rollout, rewards)
         tensors = (
             rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
@@ -152,6 +149,13 @@ class PPO:
         return update_metrics(
             losses.mean(0), norms.mean(), batch.values, batch.returns, coefficients
         )
+
+    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        """Advantages and returns of a rollout, each [T, N]."""
+        return gae(
+            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
+            self._config.gamma, self._config.gae_lambda,
+        )  # fmt: skip
 
     def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
         """Returns mean losses [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""

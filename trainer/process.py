@@ -14,7 +14,7 @@ from ..shared.recorder_process import RecorderSettings
 from ..shared.run_folder import Run
 from ..shared.session import RunSession
 from .config import RecorderConfig, TrainConfig
-from .telemetry import METRICS, PUBLISH_INTERVAL_S, Report
+from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -37,7 +37,7 @@ def run_training(
     session = RunSession(
         run,
         lock,
-        METRICS,
+        metrics_of(config.env),
         publish_interval_s=PUBLISH_INTERVAL_S,
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ..shared import Metric, MetricsWriter
 from ..shared.events import Level
+from .envs import LEARNED_ENV_NAMES
 
 Report = Callable[[Mapping[str, float], int, int], None]
 
@@ -44,6 +45,27 @@ METRICS = (
     *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
       for phase in PHASES),
 )  # fmt: skip
+
+
+# Of runs on TinyPhysics, besides the others.
+TINYPHYSICS_METRICS = (
+    Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
+    Metric("cost/held_out", "cost", better="down",
+           description="mean of the routes held out, the policy's mean steering"),
+    Metric("cost/lataccel", "cost", better="down", description="of tracking, training episodes"),
+    Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
+    Metric("cost/held_out_lataccel", "cost", level=1, better="down",
+           description="of tracking, routes held out"),
+    Metric("cost/held_out_jerk", "cost", level=1, better="down",
+           description="of comfort, routes held out"),
+    Metric("loss/cloning", "nats", level=1, better="down",
+           description="negative log-likelihood after behaviour cloning"),
+)  # fmt: skip
+
+
+def metrics_of(env: str) -> tuple[Metric, ...]:
+    """What a run on the environment of that name publishes."""
+    return METRICS + TINYPHYSICS_METRICS if env in LEARNED_ENV_NAMES else METRICS
 
 
 class Stopwatch:

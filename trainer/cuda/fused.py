@@ -20,7 +20,7 @@ from ...shared.errors import ConfigError
 from ..envs.spec import EnvSpec
 from ..kernels.activations import ACTIVATIONS, RELU, TANH, tanh
 from ..kernels.heads import Head, head_of
-from ..kernels.networks import INPUTS, OUTPUTS, PLACE, layer_table
+from ..kernels.networks import INPUTS, OUTPUTS, PLACE, layout_of
 from ..kernels.normalizing import CLIP
 from ..normalizers import ObsNormalizer
 from ..policy import ActorCritic
@@ -56,7 +56,7 @@ class FusedCollector(CudaCollector):
             raise ConfigError(
                 "rollout = fused: it computes in float32; policy.precision = bfloat16 needs steps"
             )
-        self._layers = torch.from_numpy(layer_table(policy.actor_sizes)).to(envs.device)
+        self._layers = torch.from_numpy(layout_of([policy.actor_sizes]).tables[0]).to(envs.device)
         distribution = policy.distribution
         width = max(*policy.actor_sizes, distribution.num_outputs)
         self._kernel = make_fused(
