@@ -87,7 +87,7 @@ class TinyPhysicsExperiment(Iterations):
     @property
     def env_steps_so_far(self) -> int:
         """Env steps with those of the collection under way."""
-        return self.env_steps + self.collector.env_steps_under_way
+        return self.env_steps + int(self.collector.env_steps_under_way)
 
     @property
     def mark(self) -> object:
