@@ -35,7 +35,7 @@ def make_tile(rows: int, vectors: int) -> Any:
     row, and `a_step` elements further the next column of `a`. No bounds are checked.
     """
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def tile(
         context, start, start_at, start_row, a, a_at, a_row, a_step, b, b_at, b_row, c, c_at, c_row,
         inner,
