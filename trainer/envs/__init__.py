@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .spec import EnvSpec
 
-ENV_NAMES = ("cart_pole",)
+ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 
 
 def load_spec(name: str) -> EnvSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,22 @@ class Box:
         return len(self.low)
 
 
+def symmetric_box(*high: float) -> Box:
+    """From minus these bounds to plus these."""
+    return Box(tuple(-bound for bound in high), high)
+
+
 ActionSpec = Discrete | MultiDiscrete | Box
+
+
+class Spaces(Protocol):
+    """What a policy needs to know of an environment."""
+
+    @property
+    def obs_size(self) -> int: ...
+
+    @property
+    def actions(self) -> ActionSpec: ...
 
 
 @dataclass(frozen=True)
@@ -41,12 +56,14 @@ class EnvSpec:
     """An environment as three scalar functions over `state` [state_size, N], a column each.
 
     - `reset(state, env, random)` begins an episode in column `env`;
-    - `step(state, env, action)` moves it on and returns (reward, terminated); `action` is an integer
-      where actions are `Discrete`, else a row of them;
+    - `step(state, env, action)` moves it on and returns (reward, terminated); `action` is an
+      integer where actions are `Discrete`, else a row of them;
     - `observe(state, env, obs)` writes the observation to `obs[env]`, a row of obs_size.
 
     They are compiled by Numba, so they are plain arithmetic on float32: constants are written
-    `float32(9.8)`, since a bare 9.8 would make everything it touches float64.
+    `float32(9.8)`, since a bare 9.8 would make everything it touches float64. Without loops and
+    calls, but for those of `streams` and `trigonometry`, a step is compiled for many environments
+    at once. `observations` are the bounds told to others, none where there are none.
     """
 
     name: str
@@ -57,3 +74,4 @@ class EnvSpec:
     reset: Callable[..., Any]
     step: Callable[..., Any]
     observe: Callable[..., Any]
+    observations: Box | None = None
