@@ -6,13 +6,18 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test check bench learn clean
+.PHONY: train test torture check bench learn clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest
+
+# Ten million publishes under three readers that check every number, then 100,000 damaged pages.
+torture: $(VENV)/installed-dev
+	$(BIN)/python tests/support/torture.py
+	$(BIN)/python tests/support/fuzz.py
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -25,6 +30,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/publish.py
+	$(BIN)/python benchmarks/attach.py
 
 # All presets with three seeds; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench

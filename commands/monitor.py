@@ -6,8 +6,9 @@ import sys
 
 import click
 
+from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhere
 
 
 @click.command("monitor")
@@ -18,13 +19,13 @@ def command(run: str | None, latest: bool, once: bool, as_json: bool) -> None:
     """Watch a run from any terminal, or choose one from the list of all runs.
 
     RUN is a run's id or any part of it that no other run has. Leaving the monitor, or killing it,
-    changes nothing for the run.
+    changes nothing for the run. HOST:RUN watches a run on another machine over your own ssh, HOST:
+    its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh` here, `operant` there.
     """
     if once or as_json:
-        from ..shared.ranks import read_status
         from .output import print_json, print_status
 
-        status = read_status(chosen_run(run, latest))
+        status = status_anywhere(run, latest)
         if as_json:
             print_json(status.as_json())
         else:
@@ -32,8 +33,26 @@ def command(run: str | None, latest: bool, once: bool, as_json: bool) -> None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
+    remote = chosen_host(run, latest)
+    if remote:
+        _watch_remote(remote)
+        return
     chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
 
     watch(chosen)
+
+
+def _watch_remote(name: RemoteName) -> None:
+    """Connect before the screen is taken, so that ssh can ask for a password."""
+    from ..monitor.app import watch
+    from ..monitor.remote.remote_run import RemoteRun
+
+    source = RemoteRun(name)
+    source.connect()
+    source.start()
+    try:
+        watch(source.run, source)
+    finally:
+        source.close()

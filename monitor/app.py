@@ -34,9 +34,16 @@ _THEME = Theme(
 )
 
 
-def watch(run: Run | None) -> None:
-    """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer."""
-    MonitorApp(run).run()
+def watch(run: Run | None, source: RunSource | None = None) -> None:
+    """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer.
+
+    `source` gives the views of `run` where it is on another machine.
+    """
+
+    def run_source(wanted: Run) -> RunSource:
+        return source if source and wanted == source.run else RunPoller(wanted)
+
+    MonitorApp(run, run_source=run_source).run()
 
 
 class MonitorApp(App[None], inherit_bindings=False):

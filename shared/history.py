@@ -11,18 +11,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .layout import HISTORY_FOLD, RECORD_CRC_START, VALUES_OFFSET, Layout, Section
+from .layout import (
+    HISTORY_FOLD,
+    NEVER,
+    NEVER_BITS,
+    RECORD_CRC_START,
+    VALUES_OFFSET,
+    Layout,
+    Section,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 HEAD_WORDS = VALUES_OFFSET // 8
+NEVER_WRITTEN = np.frombuffer(NEVER, np.float64)[0]
 PUBLISH, WALL_NS, MONOTONIC_NS, ITERATION, ENV_STEPS = range(2, 7)  # words of a record's head
 
 
 class Series(NamedTuple):
-    """One metric over the rows of a history, each [R]; NaN where it was not written."""
+    """One metric over the rows of a history, each [R]; NaN where it has no number."""
 
     low: Floats
     mean: Floats
@@ -38,6 +47,7 @@ class History:
     names: list[str] = field(default_factory=list)
     _heads: Integers = field(default_factory=lambda: np.zeros((0, HEAD_WORDS), np.int64))
     _values: list[Floats] = field(default_factory=list)  # by level, [R, M] or [R, 3, M]
+    tells_gaps: bool = True  # pages of layout 1.0 do not
 
     def __len__(self) -> int:
         return len(self._heads)
@@ -70,7 +80,7 @@ class History:
     def series(self, name: str) -> Series:
         """The values of metric `name`; all NaN when the run has none of that name."""
         if name not in self.names:
-            nothing = np.full(len(self), np.nan)
+            nothing = np.full(len(self), NEVER_WRITTEN)
             return Series(nothing, nothing, nothing)
         place = self.names.index(name)
         columns = [
@@ -80,30 +90,57 @@ class History:
         low, mean, high = np.concatenate([*columns, np.zeros((0, 3))]).T
         return Series(low, mean, high)
 
+    def gaps(self, series: Series) -> NDArray[np.bool_]:
+        """The rows of a series of this history in which something was written, but no finite
+        number [R].
+        """
+        if not self.tells_gaps:
+            return np.zeros(len(self), np.bool_)
+        mean = np.ascontiguousarray(series.mean)
+        found: NDArray[np.bool_] = ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
+        return found
+
+    def until(self, num_rows: int) -> History:
+        """The first `num_rows` rows: the run as it was when they were the newest."""
+        values, left = [], num_rows
+        for level in self._values:
+            values.append(level[: max(0, left)])
+            left -= len(level)
+        return History(self.names, self._heads[:num_rows], values, self.tells_gaps)
+
 
 class HistoryReader:
     """Reads the rings of one page, each time only what is new since the last."""
 
-    def __init__(self, pread: Callable[[int, int], bytes], layout: Layout) -> None:
+    def __init__(
+        self, pread: Callable[[int, int], bytes], layout: Layout, tells_gaps: bool = True
+    ) -> None:
+        self._tells_gaps = tells_gaps
         self._rings = [
             _Ring(pread, section, level, layout.max_metrics)
             for level, section in enumerate(layout.history_levels)
         ]
 
-    def read(self, publish: int, names: list[str]) -> History:
-        """The history up to publish number `publish` of a page whose metrics are `names`."""
-        heads, values = [], []
+    def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
+        """The history up to publish number `publish` of a page whose metrics are `names`, and
+        whether its rows follow each other without a gap: a writer that laps the reader leaves one.
+        """
+        heads: list[Integers] = []
+        values: list[Floats] = []
+        is_whole = True
         begin = publish + 1  # the first publish that the levels seen so far hold
         for ring in self._rings:
             ring.update(publish)
             rows = ring.rows_before(begin)
             if len(rows):
+                is_whole &= not heads or ring.last_publish(rows) + 1 == begin
                 begin = ring.first_publish(rows)
                 heads.append(rows[:, :HEAD_WORDS].view(np.int64))
                 values.append(ring.values(rows)[..., : len(names)])
         if not heads:
-            return History(names)
-        return History(names, np.concatenate(heads[::-1]), values[::-1])
+            return History(names), True
+        heads, values = heads[::-1], values[::-1]
+        return History(names, np.concatenate(heads), values, self._tells_gaps), is_whole
 
 
 class _Ring:
@@ -126,7 +163,9 @@ class _Ring:
         known = int(self._rows[-1, 0]) if len(self._rows) else 0
         if newest > known:
             rows = self._whole(self._read(max(known + 1, oldest), newest))
-            self._rows = np.concatenate([self._rows, rows])
+            if len(rows):
+                follows = int(rows[0, 0]) == known + 1
+                self._rows = np.concatenate([self._rows, rows]) if follows else rows
         self._rows = self._rows[np.searchsorted(self._rows[:, 0], np.uint64(oldest)) :]
 
     def rows_before(self, publish: int) -> Words:
@@ -144,6 +183,9 @@ class _Ring:
 
     def first_publish(self, rows: Words) -> int:
         return (int(rows[0, 0]) - 1) * int(self._span) + 1
+
+    def last_publish(self, rows: Words) -> int:
+        return int(rows[-1, 0]) * int(self._span)
 
     def values(self, rows: Words) -> Floats:
         """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""
@@ -164,7 +206,7 @@ class _Ring:
         return rows
 
     def _whole(self, rows: Words) -> Words:
-        """The newest rows without a gap whose CRC-32 holds, NaN where they hold no metric.
+        """The newest rows without a gap whose CRC-32 holds; NEVER where they have no metric.
 
         The last of them may not be there yet: a row follows its snapshot, a folded row by several
         publishes.
@@ -178,12 +220,16 @@ class _Ring:
             begin -= 1
         rows, counts = rows[begin:end], counts[begin:end]
         beyond = np.arange(self._max_metrics) >= counts[:, None]
-        self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = np.nan
+        self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = (
+            NEVER_WRITTEN
+        )
         return rows
 
     def _holds(self, row: Words, count: int) -> bool:
-        """Whether `row`, of `count` metrics, is there and whole."""
-        if row[0] == 0 or count > self._max_metrics:
+        """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,
+        which must be that of the row: a torn row may have the sequence of another.
+        """
+        if row[0] == 0 or row[PUBLISH] != row[0] * self._span or count > self._max_metrics:
             return False
         words = HEAD_WORDS + (self._columns * self._max_metrics if self._columns > 1 else count)
         crc = int(row[1]) & 0xFFFFFFFF

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .errors import PageError
 
 MAGIC = b"OPERANT\0"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 BYTE_ORDER = 0x01020304
 READY = 0x5944414552  # "READY"
 
@@ -47,6 +47,11 @@ EVENT_BYTES = 1024
 # CRC-32, state, exit code, text bytes, wall
 OUTCOME = struct.Struct("<IIiIq")
 OUTCOME_BYTES = 1024
+
+# A value that was never written: a NaN of its own, told from one that was written as NaN.
+NEVER_BITS = 0x7FF8_0000_4E45_5652
+NEVER = NEVER_BITS.to_bytes(8, "little")
+NEVER_SINCE_MINOR = 1
 
 HISTORY_ROWS = 1024
 HISTORY_FOLD = 8  # rows of one level that make a row of the next

@@ -103,3 +103,68 @@ def test_a_row_being_overwritten_is_left_out(path):
     history = reader.history()
     assert 2000 not in history.publish
     assert 2000.0 not in history.series("a").high
+
+
+def test_a_reader_that_the_writer_laps_still_finds_every_publish_once(path):
+    writer = MetricsWriter.create(path, "run", [Metric("a")], publish_interval_s=1, max_metrics=2)
+    reader = MetricsReader.attach(path)
+
+    def publish(number_of: int) -> None:
+        for _ in range(number_of):
+            number = writer.num_publishes + 1
+            writer.publish({"a": number}, number, 10 * number)
+
+    publish(500)
+    assert len(reader.history()) == 500
+    publish(900)
+    ring = reader._history._rings[0]
+    read_now = ring._pread
+
+    def read_late(size_bytes: int, offset: int) -> bytes:
+        """Between asking and reading, the writer overwrites half of what was asked for."""
+        ring._pread = read_now
+        publish(600)
+        return read_now(size_bytes, offset)
+
+    ring._pread = read_late
+    history = reader.history()
+    series = history.series("a")
+    firsts = [first + 1 for first, _ in spans(history)]
+    assert series.low.tolist() == firsts
+    assert series.high.tolist() == history.publish.tolist()
+    writer.remove()
+
+
+def test_what_was_written_as_nan_is_told_from_what_was_not_written(path):
+    values = [1.0, None, math.nan, math.inf, None, 2.0, 3.0, 4.0]
+    history = written(path, values).history()
+    assert history.gaps(history.series("a")).tolist() == [
+        value is not None and not math.isfinite(value) for value in values
+    ]
+
+
+def test_folded_rows_keep_gaps_where_nothing_else_was_written(path):
+    # Rows of 64 publishes after 9000: the first all NaN, the second nothing, the third a mixture.
+    values = [math.nan] * 64 + [None] * 64 + [math.nan, 1.0, None, 1.0] * 16 + [2.0] * 8808
+    history = written(path, values).history()
+    starts = [before for before, _ in spans(history)]
+    gaps = dict(zip(starts, history.gaps(history.series("a")).tolist(), strict=True))
+    assert (gaps[0], gaps[64], gaps[128]) == (True, False, False)
+    assert sum(gaps.values()) == sum(start < 64 for start in starts)
+
+
+def test_a_metric_that_came_late_has_no_gap_before_it(path):
+    writer = MetricsWriter.create(path, "run", [Metric("a")], publish_interval_s=1, max_metrics=2)
+    for number in range(1, 2000):
+        writer.publish({"a": 1.0} if number < 1990 else {"a": 1.0, "late": 2.0})
+    history = MetricsReader.attach(path).history()
+    assert not history.gaps(history.series("late")).any()
+    assert not history.gaps(history.series("never heard of")).any()
+
+
+def test_a_history_up_to_a_row_is_the_run_as_it_was_then(path):
+    history = written(path, [float(i) for i in range(3000)]).history()
+    for num_rows in (0, 1, 100, 1500, len(history)):
+        part = history.until(num_rows)
+        assert part.publish.tolist() == history.publish[:num_rows].tolist()
+        assert part.series("a").mean.tolist() == history.series("a").mean[:num_rows].tolist()

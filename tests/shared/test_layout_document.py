@@ -80,7 +80,7 @@ def test_the_header_is_where_the_document_says(page):
     header = Record(page, 0, tables()["Header"][0])
     assert header["magic"] == "OPERANT"
     assert header["byte_order"] == 0x01020304
-    assert (header["major"], header["minor"]) == (1, 0)
+    assert (header["major"], header["minor"]) == (1, 1)
     assert header["page_bytes"] == len(page)
     assert (header["run_id"], header["rank"]) == ("the-run", 3)
     assert header["publish_interval_s"] == 0.5
