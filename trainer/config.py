@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES, load_spec
+from .envs import ENV_NAMES, GYMNASIUM_PREFIX, load_any_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -110,10 +110,21 @@ class CheckpointConfig(Section):
     keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
 
 
+class GymnasiumConfig(Section):
+    """How environments from Gymnasium are stepped."""
+
+    vectorization: Literal["sync", "async", "own"] = Field(
+        "sync",
+        description="one after the other, each in a process, or as the environment itself does it",
+    )
+
+
 class TrainConfig(Section):
     """One experiment."""
 
-    env: str = Field("cart_pole", description="the environment")
+    env: str = Field(
+        "cart_pole", description="the environment, or gymnasium: and an id of Gymnasium's"
+    )
     algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
     device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
@@ -132,6 +143,7 @@ class TrainConfig(Section):
     policy: PolicyConfig = PolicyConfig()
     ppo: PPOConfig = PPOConfig()
     normalization: NormalizationConfig = NormalizationConfig()
+    gymnasium: GymnasiumConfig = GymnasiumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
@@ -147,10 +159,11 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        if env not in ENV_NAMES:
+        if env not in ENV_NAMES and not env.startswith(GYMNASIUM_PREFIX):
             hint = nearest(env, ENV_NAMES)
             raise ValueError(
-                f"env = '{env}' is no environment{hint}; there are {', '.join(ENV_NAMES)}"
+                f"env = '{env}' is no environment{hint}; there are "
+                f"{', '.join(ENV_NAMES)}, and gymnasium:ID"
             )
         return env
 
@@ -159,7 +172,10 @@ class TrainConfig(Section):
         if self.policy.distribution != "auto":
             from .distributions import make_distribution  # torch takes a second to import
 
-            make_distribution(load_spec(self.env).actions, self.policy.distribution)
+            make_distribution(
+                load_any_spec(self.env, self.gymnasium.vectorization).actions,
+                self.policy.distribution,
+            )
         return self
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .config import PolicyConfig
 from .distributions import make_distribution
 from .distributions.gaussian import MAX_LOG_STD, MIN_LOG_STD
-from .envs.spec import EnvSpec
+from .envs.spec import Spaces
 from .normalizers import ObsNormalizer
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU}
@@ -25,7 +25,7 @@ class ActorCritic(nn.Module):
     logarithms of deviations at their end: compiled loops and the optimizer work on that one tensor.
     """
 
-    def __init__(self, spec: EnvSpec, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
+    def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
         """Weights are drawn from `seed` alone."""
         super().__init__()
         self.distribution = make_distribution(spec.actions, config.distribution)

@@ -70,6 +70,9 @@ class VectorEnv:
     on how many threads share the work.
     """
 
+    resumes_exactly = True
+    valid: Array | None = None  # no step is ever dead
+
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int, stream: int = TRAINING) -> None:
         self.spec, self.num_envs = spec, num_envs
         self.seed, self.stream = np.uint64(seed), np.uint64(stream)
