@@ -168,6 +168,12 @@ class TrainConfig(Section):
         return env
 
     @model_validator(mode="after")
+    def _gymnasium_has_the_environment(self) -> TrainConfig:
+        if self.env.startswith(GYMNASIUM_PREFIX):
+            load_any_spec(self.env, self.gymnasium.vectorization)
+        return self
+
+    @model_validator(mode="after")
     def _distribution_suits_the_actions(self) -> TrainConfig:
         if self.policy.distribution != "auto":
             from .distributions import make_distribution  # torch takes a second to import
