@@ -235,12 +235,15 @@ class Gpu:
         return {"message": None}
 
     def tinyphysics(self) -> Any:
-        """The figures of `benchmarks/tinyphysics_gpu.py`, where there is one."""
-        if importlib.util.find_spec("tinyphysics_gpu") is None:
-            return {"absent": "benchmarks/tinyphysics_gpu.py"}
+        """The figures of `benchmarks/tinyphysics_gpu.py`, where there is a model to measure with."""
+        data = os.environ.get("OPERANT_TINYPHYSICS")
+        if not data:
+            return {"absent": "OPERANT_TINYPHYSICS names no folder with a model and routes"}
+        if self.dry:
+            return {"absent": "its model is too large for a dry run"}
         import tinyphysics_gpu
 
-        return tinyphysics_gpu.measure(self.device, self.dry)
+        return tinyphysics_gpu.measured(Path(data), 5000)
 
     def experiment(self, config: Any) -> Any:
         from operant.trainer.cuda.experiment import CudaExperiment

@@ -27,7 +27,14 @@ from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
 
 # Mean of 100 greedy episodes that every seed must reach.
-BARS = {"cart_pole_ppo": 495.0}
+BARS = {
+    "acrobot_ppo": -85.0,
+    "cart_pole_ppo": 495.0,
+    "lunar_lander_ppo": 200.0,
+    "mountain_car_ppo": -115.0,
+    "mountain_car_continuous_ppo": 90.0,
+    "pendulum_ppo": -170.0,
+}
 
 CURVE_ROWS = 400
 

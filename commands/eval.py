@@ -20,7 +20,7 @@ def command(run: str, episodes: int, as_json: bool) -> None:
 
     from ..trainer.checkpoints import latest_checkpoint
     from ..trainer.config_file import make_config
-    from ..trainer.envs import load_spec
+    from ..trainer.envs import load_any_spec
     from ..trainer.evaluation import evaluate
     from ..trainer.experiment import make_policy
     from .output import print_json, print_line
@@ -29,7 +29,8 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     config = make_config(checkpoint.config)
     policy = make_policy(config)
     policy.load_state_dict(checkpoint.state["policy"])
-    returns = evaluate(policy, load_spec(config.env), episodes, config.seed).returns
+    spec = load_any_spec(config.env, config.gymnasium.vectorization)
+    returns = evaluate(policy, spec, episodes, config.seed).returns
     if as_json:
         print_json(
             {

@@ -20,6 +20,7 @@ from ..shared.errors import UsageError
     help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated.",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
+@click.option("--hardware", metavar="NAME", help="Sizes for cpu, gpu_small or gpu_large.")
 @click.option("--seed", type=int, help="The seed of everything random.")
 @click.option("--name", help="The middle of the run's id; by default environment and algorithm.")
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
@@ -32,6 +33,7 @@ def command(
     config_option: str | None,
     overrides: tuple[str, ...],
     device: str | None,
+    hardware: str | None,
     seed: int | None,
     name: str | None,
     detach: bool,
@@ -52,10 +54,13 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
+    from ..trainer.config_file import hardware_overrides
     from .launching import Prepared, detached_training, foreground_training, prepared_run
 
     named = {"device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
+    if hardware:
+        overrides = (*hardware_overrides(hardware), *overrides)
     source = config or config_option
 
     def prepare(rank: int) -> Prepared:

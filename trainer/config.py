@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES, LEARNED_ENV_NAMES, load_spec
+from .envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, load_any_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -174,10 +174,21 @@ class RecorderConfig(Section):
         return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to
 
 
+class GymnasiumConfig(Section):
+    """How environments from Gymnasium are stepped."""
+
+    vectorization: Literal["sync", "async", "own"] = Field(
+        "sync",
+        description="one after the other, each in a process, or as the environment itself does it",
+    )
+
+
 class TrainConfig(Section):
     """One experiment."""
 
-    env: str = Field("cart_pole", description="the environment")
+    env: str = Field(
+        "cart_pole", description="the environment, or gymnasium: and an id of Gymnasium's"
+    )
     algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -204,6 +215,7 @@ class TrainConfig(Section):
     normalization: NormalizationConfig = NormalizationConfig()
     tinyphysics: TinyPhysicsConfig = TinyPhysicsConfig()
     cloning: CloningConfig = CloningConfig()
+    gymnasium: GymnasiumConfig = GymnasiumConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     recorder: RecorderConfig = RecorderConfig()
@@ -221,19 +233,28 @@ class TrainConfig(Section):
     @classmethod
     def _env_exists(cls, env: str) -> str:
         names = (*ENV_NAMES, *LEARNED_ENV_NAMES)
-        if env not in names:
+        if env not in names and not env.startswith(GYMNASIUM_PREFIX):
             raise ValueError(
                 f"env = '{env}' is no environment{nearest(env, names)}; "
-                f"there are {', '.join(names)}"
+                f"there are {', '.join(names)}, and gymnasium:ID"
             )
         return env
+
+    @model_validator(mode="after")
+    def _gymnasium_has_the_environment(self) -> TrainConfig:
+        if self.env.startswith(GYMNASIUM_PREFIX):
+            load_any_spec(self.env, self.gymnasium.vectorization)
+        return self
 
     @model_validator(mode="after")
     def _distribution_suits_the_actions(self) -> TrainConfig:
         if self.policy.distribution != "auto":
             from .distributions import make_distribution  # torch takes a second to import
 
-            make_distribution(load_spec(self.env).actions, self.policy.distribution)
+            make_distribution(
+                load_any_spec(self.env, self.gymnasium.vectorization).actions,
+                self.policy.distribution,
+            )
         return self
 
     @model_validator(mode="after")

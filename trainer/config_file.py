@@ -17,6 +17,7 @@ from .config import Section, TrainConfig
 
 DEFAULT_PRESET = "cart_pole_ppo"
 PRESET_FOLDER = Path(configs.__file__).parent
+HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
 
 
 def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
@@ -44,6 +45,27 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
 
 def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESET_FOLDER.glob("*.toml"))
+
+
+def hardware_names() -> list[str]:
+    return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
+
+
+def hardware_overrides(name: str) -> list[str]:
+    """The overlay of some hardware as `key=value`: sizes and precision. Raises ConfigError."""
+    if name not in hardware_names():
+        known = ", ".join(hardware_names())
+        hint = nearest(name, hardware_names())
+        raise ConfigError(f"no hardware is called '{name}'{hint}; there are {known}")
+    return list(_overrides(_read(HARDWARE_FOLDER / f"{name}.toml"), ""))
+
+
+def _overrides(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _overrides(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={value}"
 
 
 def parse_override(override: str) -> tuple[str, Any]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from .envs import make_envs
+from .envs.from_gymnasium import GymnasiumSpec
 from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
-from .envs.vector import Transitions, VectorEnv
+from .envs.vector import Transitions
 from .policy import ActorCritic
 from .threads import one_torch_thread
 
@@ -25,13 +27,15 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def evaluate(policy: ActorCritic, spec: EnvSpec, num_episodes: int, seed: int) -> Evaluation:
+def evaluate(
+    policy: ActorCritic, spec: EnvSpec | GymnasiumSpec, num_episodes: int, seed: int
+) -> Evaluation:
     """Play `num_episodes` greedy episodes, one in each environment.
 
     One each, because the first to finish of many would be the short ones. The episodes come from
     a random stream of their own and are the same for every policy with this seed.
     """
-    envs = VectorEnv(spec, num_episodes, seed, EVALUATION)
+    envs = make_envs(spec, num_episodes, seed, EVALUATION)
     obs = np.zeros((num_episodes, spec.obs_size), np.float32)
     out = Transitions(
         obs,

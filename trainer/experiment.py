@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .config import TrainConfig
-from .envs import LEARNED_ENV_NAMES, load_spec
+from .envs import LEARNED_ENV_NAMES, load_any_spec, make_envs
+from .envs.streams import TRAINING
 from .envs.vector import VectorEnv
 from .evaluation import Evaluation, evaluate
 from .iterations import Iterations
@@ -26,22 +27,24 @@ class Experiment(Iterations):
 
     def __init__(self, config: TrainConfig, threads: Threads) -> None:
         self.config = config
-        self.spec = load_spec(config.env)
+        self.spec = load_any_spec(config.env, config.gymnasium.vectorization)
         self.policy = make_policy(config)
-        self.envs = VectorEnv(self.spec, config.num_envs, config.seed)
+        self.envs = make_envs(self.spec, config.num_envs, config.seed, TRAINING)
         self.why_pytorch = why_pytorch(config)
         self.collector: Collector | CompiledCollector
         self.learner: PPO | CompiledPPO
         seed = part_seed(config, "learner")
-        if self.why_pytorch:
+        if isinstance(self.envs, VectorEnv) and not self.why_pytorch:
+            steps = config.rollout_steps
+            self.collector = CompiledCollector(self.envs, self.policy, steps, threads)
+        else:
             self.collector = Collector(
                 self.envs, self.policy, config.rollout_steps, part_seed(config, "collector"),
                 tick=lambda: threads.tick(),
             )  # fmt: skip
+        if self.why_pytorch:
             self.learner = PPO(self.policy, config.ppo, seed, tick=lambda: threads.tick())
         else:
-            steps = config.rollout_steps
-            self.collector = CompiledCollector(self.envs, self.policy, steps, threads)
             self.learner = CompiledPPO(self.policy, config.ppo, threads, seed)
         self.reward_normalizer = (
             RewardNormalizer(config.num_envs, config.ppo.gamma)
@@ -112,7 +115,7 @@ class Experiment(Iterations):
 def make_policy(config: TrainConfig) -> ActorCritic:
     """The policy of a configuration, its weights drawn from the seed."""
     return ActorCritic(
-        load_spec(config.env),
+        load_any_spec(config.env, config.gymnasium.vectorization),
         config.policy,
         config.normalization.obs,
         part_seed(config, "policy"),

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from .distributions import Distribution
-from .envs.spec import EnvSpec
+from .envs.from_gymnasium import GymnasiumEnvs
+from .envs.spec import Spaces
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
 from .threads import one_torch_thread
@@ -40,7 +41,7 @@ class Rollout:
     valid: Tensor | None = None
 
     @classmethod
-    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, distribution: Distribution) -> Rollout:
+    def empty(cls, spec: Spaces, steps: int, num_envs: int, distribution: Distribution) -> Rollout:
         shape = (steps, num_envs)
         return cls(
             obs=torch.zeros(steps + 1, num_envs, spec.obs_size),
@@ -80,7 +81,7 @@ class Collector:
 
     def __init__(
         self,
-        envs: VectorEnv,
+        envs: VectorEnv | GymnasiumEnvs,
         policy: ActorCritic,
         steps: int,
         seed: int,
@@ -91,6 +92,8 @@ class Collector:
         self._generator = torch.Generator().manual_seed(seed)
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
+        if envs.valid is not None:
+            self.rollout.valid = torch.ones_like(self.rollout.terminated)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -107,6 +110,8 @@ class Collector:
             env_actions = policy.distribution.env_actions(rollout.actions[t])
             self._envs.step(env_actions.numpy(), transitions)
             one_torch_thread()
+            if rollout.valid is not None:
+                rollout.valid[t] = torch.from_numpy(self._envs.valid)
             self.env_steps_under_way += self._envs.num_envs
             self._tick()
         judge(rollout, policy)
@@ -123,7 +128,10 @@ class Collector:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._envs.load_state_dict(state["envs"])
-        self.rollout.obs[-1] = state["obs"]
+        if self._envs.resumes_exactly:
+            self.rollout.obs[-1] = state["obs"]
+        else:
+            self._envs.reset(self.rollout.obs[-1].numpy())
         self._generator.set_state(state["generator"])
 
 

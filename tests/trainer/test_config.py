@@ -9,6 +9,8 @@ import pytest
 from operant.shared import ConfigError
 from operant.trainer.config_file import (
     fields_with_defaults,
+    hardware_names,
+    hardware_overrides,
     load_config,
     make_config,
     preset_names,
@@ -27,6 +29,22 @@ def test_every_preset_is_valid():
     for name in preset_names():
         assert load_config(name).num_iterations >= 1
     assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
+
+
+def test_hardware_changes_sizes_and_precision_alone():
+    assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
+    free = {"num_envs", "rollout_steps", "ppo.num_minibatches", "policy.precision"}
+    for name in hardware_names():
+        overrides = hardware_overrides(name)
+        assert {override.partition("=")[0] for override in overrides} <= free
+        for preset in preset_names():
+            load_config(preset, overrides)
+    assert load_config("cart_pole_ppo", hardware_overrides("gpu_small")).num_envs == 2048
+
+
+def test_unknown_hardware_is_named_with_what_there_is():
+    with pytest.raises(ConfigError, match=r"'gpu_smal'.*gpu_small.*there are cpu, gpu_large"):
+        hardware_overrides("gpu_smal")
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):

@@ -11,7 +11,7 @@ from numba import cuda, float32, float64, int64
 from torch import Tensor
 
 from ..envs.spec import EnvSpec
-from ..envs.streams import TRAINING, unit
+from ..envs.streams import TRAINING
 from ..envs.vector import (
     EnvState,
     EpisodeTotals,
@@ -65,7 +65,6 @@ class CudaVectorEnv:
             fields=self._zeros(torch.float32, spec.state_size, num_envs),
             elapsed=self._zeros(torch.int32, num_envs),
             episode=self._zeros(torch.int64, num_envs),
-            draws=self._zeros(torch.int64, num_envs),
             episode_return=self._zeros(torch.float64, num_envs),
         )
         self.totals = EpisodeTotals(*(self._zeros(torch.float64, num_envs) for _ in range(3)))
@@ -164,7 +163,6 @@ def own_bindings(spec: EnvSpec) -> dict[str, Any]:
     return {
         "state_size": spec.state_size,
         "obs_size": spec.obs_size,
-        "uniform": uniform_of_one,
     }
 
 
@@ -195,7 +193,7 @@ def many_thread_template(size, arguments):
     env = cuda.grid(1)
     if env < size:
         fields = cuda.local.array((state_size, 1), float32)
-        counts = cuda.local.array(3, int64)
+        counts = cuda.local.array(2, int64)
         return_ = cuda.local.array(1, float64)
         obs = cuda.local.array((2, obs_size), float32)
         body(env, (fields, counts, return_, obs), arguments)
@@ -204,15 +202,15 @@ def many_thread_template(size, arguments):
 def many_loop_template(size, arguments):
     for env in range(size):
         fields = np.empty((state_size, 1), np.float32)
-        counts = np.empty(3, np.int64)
+        counts = np.empty(2, np.int64)
         return_ = np.empty(1, np.float64)
         obs = np.empty((2, obs_size), np.float32)
         body(env, (fields, counts, return_, obs), arguments)
 
 
-# Of one environment in memory of its own: `own` is (fields [state_size, 1], counts [3], return_
+# Of one environment in memory of its own: `own` is (fields [state_size, 1], counts [2], return_
 # [1], obs [2, D]), where the second row of `obs` is for the state in which an episode ended.
-DRAWS, ELAPSED, EPISODE = range(3)
+ELAPSED, EPISODE = range(2)
 NEXT, FINAL = range(2)
 OBS = 3
 
@@ -222,8 +220,7 @@ def take_out(env, own, state):
     fields, counts, return_, _ = own
     for field in range(state_size):
         fields[field, 0] = state.fields[field, env]
-    counts[DRAWS], counts[ELAPSED] = state.draws[env], state.elapsed[env]
-    counts[EPISODE] = state.episode[env]
+    counts[ELAPSED], counts[EPISODE] = state.elapsed[env], state.episode[env]
     return_[0] = state.episode_return[env]
 
 
@@ -231,8 +228,7 @@ def put_back(env, own, state):
     fields, counts, return_, _ = own
     for field in range(state_size):
         state.fields[field, env] = fields[field, 0]
-    state.draws[env], state.elapsed[env] = counts[DRAWS], counts[ELAPSED]
-    state.episode[env] = counts[EPISODE]
+    state.elapsed[env], state.episode[env] = counts[ELAPSED], counts[EPISODE]
     state.episode_return[env] = return_[0]
 
 
@@ -252,20 +248,11 @@ def step_alone(env, own, totals, seed, stream, action):
         totals.return_[env] += return_[0]
         totals.length[env] += counts[ELAPSED]
         counts[EPISODE] += 1
-        counts[DRAWS] = 0
         counts[ELAPSED] = 0
         return_[0] = 0.0
-        env_reset(fields, 0, (counts, env, counts[EPISODE], seed, stream))
+        env_reset(fields, 0, (env, counts[EPISODE], seed, stream))
     observe(fields, NEXT, obs)
     return reward, terminated, truncated
-
-
-def uniform_of_one(random, low, high):
-    """`streams.uniform` for an environment whose draws are counted in memory of its own."""
-    counts, env, episode, seed, stream = random
-    draw = counts[DRAWS]
-    counts[DRAWS] = draw + 1
-    return low + (high - low) * unit(np.uint64(draw), np.uint64(episode), env, seed, stream)
 
 
 def step_one_many_times(env, own, arguments):

@@ -9,10 +9,36 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec, Vectorization
     from .spec import EnvSpec
+    from .vector import VectorEnv
 
-ENV_NAMES = ("cart_pole",)
+ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
+GYMNASIUM_PREFIX = "gymnasium:"
+
+
+def load_any_spec(name: str, vectorization: Vectorization = "sync") -> EnvSpec | GymnasiumSpec:
+    """The spec of one of `ENV_NAMES`, or of "gymnasium:" and the id of an environment of
+    Gymnasium's, which may be vectorised in different ways. Raises ConfigError.
+    """
+    if not name.startswith(GYMNASIUM_PREFIX):
+        return load_spec(name)
+    from .from_gymnasium import load_gymnasium_spec
+
+    return load_gymnasium_spec(name.removeprefix(GYMNASIUM_PREFIX), vectorization)
+
+
+def make_envs(
+    spec: EnvSpec | GymnasiumSpec, num_envs: int, seed: int, stream: int
+) -> VectorEnv | GymnasiumEnvs:
+    """`num_envs` environments on the processor, with the random numbers of `stream`."""
+    from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+    from .vector import VectorEnv
+
+    if isinstance(spec, GymnasiumSpec):
+        return GymnasiumEnvs(spec, num_envs, seed, stream)
+    return VectorEnv(spec, num_envs, seed, stream)
 
 
 def load_spec(name: str) -> EnvSpec:

@@ -9,8 +9,9 @@ import math
 
 from numpy import float32
 
-from .spec import Discrete, EnvSpec
+from .spec import Discrete, EnvSpec, symmetric_box
 from .streams import uniform
+from .trigonometry import sine_and_cosine
 
 GRAVITY_M_PER_S2 = float32(9.8)
 POLE_MASS_KG = float32(0.1)
@@ -30,8 +31,10 @@ POSITION_M, VELOCITY_M_PER_S, ANGLE_RAD, ANGULAR_VELOCITY_RAD_PER_S = range(4)
 
 def reset(state, env, random):
     """Start near the middle, near upright and near rest."""
-    for field in range(4):
-        state[field, env] = uniform(random, -RESET_RANGE, RESET_RANGE)
+    state[POSITION_M, env] = uniform(random, 0, -RESET_RANGE, RESET_RANGE)
+    state[VELOCITY_M_PER_S, env] = uniform(random, 1, -RESET_RANGE, RESET_RANGE)
+    state[ANGLE_RAD, env] = uniform(random, 2, -RESET_RANGE, RESET_RANGE)
+    state[ANGULAR_VELOCITY_RAD_PER_S, env] = uniform(random, 3, -RESET_RANGE, RESET_RANGE)
 
 
 def step(state, env, action):
@@ -40,7 +43,7 @@ def step(state, env, action):
     velocity_m_per_s = state[VELOCITY_M_PER_S, env]
     angular_velocity = state[ANGULAR_VELOCITY_RAD_PER_S, env]
     force_n = PUSH_N if action == 1 else -PUSH_N
-    sine, cosine = math.sin(angle_rad), math.cos(angle_rad)
+    sine, cosine = sine_and_cosine(angle_rad)
 
     pole_force_n = POLE_MASS_KG * HALF_POLE_M * angular_velocity * angular_velocity * sine
     push_m_per_s2 = (force_n + pole_force_n) / TOTAL_MASS_KG
@@ -72,6 +75,7 @@ SPEC = EnvSpec(
     obs_size=4,
     actions=Discrete(2),
     max_episode_steps=500,
+    observations=symmetric_box(4.8, math.inf, math.radians(24), math.inf),
     reset=reset,
     step=step,
     observe=observe,

@@ -33,6 +33,11 @@ class Box:
         return len(self.low)
 
 
+def symmetric_box(*high: float) -> Box:
+    """From minus these bounds to plus these."""
+    return Box(tuple(-bound for bound in high), high)
+
+
 ActionSpec = Discrete | MultiDiscrete | Box
 
 
@@ -56,7 +61,9 @@ class EnvSpec:
     - `observe(state, env, obs)` writes the observation to `obs[env]`, a row of obs_size.
 
     They are compiled by Numba, so they are plain arithmetic on float32: constants are written
-    `float32(9.8)`, since a bare 9.8 would make everything it touches float64.
+    `float32(9.8)`, since a bare 9.8 would make everything it touches float64. Without loops and
+    calls, but for those of `streams` and `trigonometry`, a step is compiled for many environments
+    at once. `observations` are the bounds told to others, none where there are none.
     """
 
     name: str
@@ -67,3 +74,4 @@ class EnvSpec:
     reset: Callable[..., Any]
     step: Callable[..., Any]
     observe: Callable[..., Any]
+    observations: Box | None = None

@@ -23,7 +23,7 @@ _UNIT = np.float32(2**-24)
 
 @njit(inline="always")
 def philox(counter_0, counter_1, counter_2, counter_3, key_0, key_1):
-    """The first of the four 32-bit words that belong to this counter and key, as uint64."""
+    """The four 32-bit words that belong to this counter and key, as uint64."""
     for _ in range(_ROUNDS):
         product_0 = counter_0 * _MULTIPLY_0
         product_1 = counter_2 * _MULTIPLY_1
@@ -33,19 +33,22 @@ def philox(counter_0, counter_1, counter_2, counter_3, key_0, key_1):
         counter_3 = product_0 & _LOW
         key_0 = (key_0 + _KEY_STEP_0) & _LOW
         key_1 = (key_1 + _KEY_STEP_1) & _LOW
-    return counter_0
+    return counter_0, counter_1, counter_2, counter_3
 
 
 @njit(inline="always")
-def uniform(random, low, high):
-    """The next float32 of the stream, in [low, high).
+def uniform(random, draw, low, high):
+    """Number `draw`, from 0, of an episode: a float32 in [low, high).
 
-    `random` is (draws [N], env, episode, seed, stream): `draws[env]` counts this episode's draws.
+    `random` is (env, episode, seed, stream). Four draws share one computation where `draw` is
+    written out as a number.
     """
-    draws, env, episode, seed, stream = random
-    draw = draws[env]
-    draws[env] = draw + 1
-    return low + (high - low) * unit(np.uint64(draw), np.uint64(episode), env, seed, stream)
+    env, episode, seed, stream = random
+    words = _words(np.uint64(draw >> 2), np.uint64(episode), env, seed, stream)
+    # Chosen by arithmetic: a tuple's item cannot be taken by a variable.
+    first = words[1] if draw & 1 else words[0]
+    second = words[3] if draw & 1 else words[2]
+    return low + (high - low) * _fraction(second if draw & 2 else first)
 
 
 @njit(inline="always")
@@ -61,8 +64,18 @@ def uniform_at(step, draw, env, seed):
 @njit(inline="always")
 def unit(counter_0, counter_1, env, seed, stream):
     """A float32 in [0, 1) that belongs to these numbers."""
+    return _fraction(_words(counter_0, counter_1, env, seed, stream)[0])
+
+
+@njit(inline="always")
+def _words(counter_0, counter_1, env, seed, stream):
     seed = np.uint64(seed)
-    word = philox(
+    return philox(
         counter_0, counter_1, np.uint64(env), np.uint64(stream), seed & _LOW, seed >> _HALF
     )
-    return np.float32(word >> _DROP) * _UNIT
+
+
+@njit(inline="always")
+def _fraction(word):
+    """The upper 24 bits of a word as a float32 in [0, 1)."""
+    return np.float32(np.int32(word >> _DROP)) * _UNIT

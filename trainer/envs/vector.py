@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from ..compiling import compiled, specialised
 from .spec import EnvSpec
 from .streams import TRAINING
+from .tiles import TILE, make_step_range
 
 Array = NDArray[Any]
 
-BLOCK = 256  # environments that one thread steps without looking up
+BLOCK = 16 * TILE  # environments that one thread steps without looking up
 
 
 class EnvState(NamedTuple):
@@ -26,7 +27,6 @@ class EnvState(NamedTuple):
     fields: Array  # [state_size, N] float32
     elapsed: Array  # int32, env steps of the episode so far
     episode: Array  # int64, number of the episode, from 0
-    draws: Array  # int64, random numbers the episode has drawn
     episode_return: Array  # float64, rewards of the episode so far
 
 
@@ -70,6 +70,9 @@ class VectorEnv:
     on how many threads share the work.
     """
 
+    resumes_exactly = True
+    valid: Array | None = None  # no step is ever dead
+
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int, stream: int = TRAINING) -> None:
         self.spec, self.num_envs = spec, num_envs
         self.seed, self.stream = np.uint64(seed), np.uint64(stream)
@@ -77,7 +80,6 @@ class VectorEnv:
             fields=np.zeros((spec.state_size, num_envs), np.float32),
             elapsed=np.zeros(num_envs, np.int32),
             episode=np.zeros(num_envs, np.int64),
-            draws=np.zeros(num_envs, np.int64),
             episode_return=np.zeros(num_envs),
         )
         self.totals = EpisodeTotals(*(np.zeros(num_envs) for _ in range(3)))
@@ -119,15 +121,17 @@ max_episode_steps: Any = None
 
 def begin_episode_template(env, state, seed, stream, obs):
     """Reset environment `env` into the episode that `state` says is next."""
-    state.draws[env] = 0
     state.elapsed[env] = 0
     state.episode_return[env] = 0.0
-    env_reset(state.fields, env, (state.draws, env, state.episode[env], seed, stream))
+    env_reset(state.fields, env, (env, state.episode[env], seed, stream))
     observe(state.fields, env, obs)
 
 
 def step_range_template(start, stop, state, totals, seed, stream, actions, out):
-    """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
+    """Step environments `start` to `stop` one by one, as `tiles.py` does many at once.
+
+    For threads that have one environment each.
+    """
     for env in range(start, stop):
         reward, terminated = env_step(state.fields, env, actions[env])
         state.elapsed[env] += 1
@@ -160,6 +164,18 @@ def step_all(state, totals, seed, stream, actions, out):
         step_range(block * BLOCK, stop, state, totals, seed, stream, actions, out)
 
 
+def one_by_one(spec: EnvSpec) -> Callable[..., None]:
+    """`step_range` without vectors: what `tiles.py` must agree with."""
+    functions: dict[str, Any] = {
+        "env_reset": compiled(spec.reset),
+        "env_step": compiled(spec.step),
+        "observe": compiled(spec.observe),
+        "max_episode_steps": spec.max_episode_steps,
+    }
+    begin = specialised(begin_episode_template, spec.name, **functions)
+    return specialised(step_range_template, spec.name, begin_episode=begin, **functions)
+
+
 class Loops(NamedTuple):
     """One environment's compiled loops. `step_range` is for the loops of others."""
 
@@ -173,14 +189,12 @@ def compile_loops(spec: EnvSpec) -> Loops:
     """The loops around one environment's functions."""
     functions: dict[str, Any] = {
         "env_reset": compiled(spec.reset),
-        "env_step": compiled(spec.step),
         "observe": compiled(spec.observe),
-        "max_episode_steps": spec.max_episode_steps,
     }
     begin = specialised(begin_episode_template, spec.name, **functions)
-    step = specialised(step_range_template, spec.name, begin_episode=begin, **functions)
+    step_range = make_step_range(spec)
     return Loops(
         reset=specialised(reset_all, spec.name, begin_episode=begin),
-        step=specialised(step_all, spec.name, parallel=True, step_range=step),
-        step_range=step,
+        step=specialised(step_all, spec.name, parallel=True, step_range=step_range),
+        step_range=step_range,
     )

@@ -7,50 +7,83 @@ import numpy as np
 import pytest
 from numba import njit
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs import ENV_NAMES, load_spec
+from operant.trainer.envs.spec import Box
 
 NUM_STEPS = 10_000
 TOLERANCE = 1e-5
 
+# States to step from: all that can be reached, and a little beyond what ends an episode.
+LOW_AND_HIGH = {
+    "acrobot": [(-np.pi, np.pi), (-np.pi, np.pi), (-4 * np.pi, 4 * np.pi), (-9 * np.pi, 9 * np.pi)],
+    "cart_pole": [(-2.5, 2.5), (-4, 4), (-0.22, 0.22), (-4, 4)],
+    "mountain_car": [(-1.2, 0.6), (-0.07, 0.07)],
+    "mountain_car_continuous": [(-1.2, 0.6), (-0.07, 0.07)],
+    "pendulum": [(-np.pi, np.pi), (-8, 8)],
+}
+ANGLES = {"acrobot": [0, 1], "pendulum": [0]}  # fields that mean the same a turn later
 
-def cart_pole_states(random):
-    """States over the whole of the track, and a little beyond its ends."""
-    high = np.array([2.5, 4.0, 0.22, 4.0])
-    return random.uniform(-high, high, (NUM_STEPS, 4))
+
+def distances_to_an_end(name, states):
+    """How far each of `states` [B, F] is from where `terminated` changes."""
+    if name == "acrobot":
+        return np.abs(-np.cos(states[:, 0]) - np.cos(states[:, 0] + states[:, 1]) - 1)
+    if name == "cart_pole":
+        return np.abs(np.abs(states[:, [0, 2]]) - [2.4, np.radians(12)]).min(1)
+    if name.startswith("mountain_car"):
+        flag = 0.5 if name == "mountain_car" else 0.45
+        return np.abs(states - [flag, 0.0]).min(1)
+    return np.full(len(states), np.inf)
 
 
-STATES = {"cart_pole": cart_pole_states}
+def random_actions(spec, random):
+    if isinstance(spec.actions, Box):
+        # Also beyond the bounds: what is asked for is clipped, or paid for.
+        low, high = np.array(spec.actions.low), np.array(spec.actions.high)
+        return random.uniform(1.5 * low, 1.5 * high, (NUM_STEPS, len(low))).astype(np.float32)
+    return random.integers(spec.actions.n, size=NUM_STEPS)
 
 
 def gymnasium_steps(spec, states, actions):
-    """Gymnasium's next states [B, F] and terminated flags [B], each step from a state of ours."""
+    """Gymnasium's next states [B, F], observations, rewards and terminated flags [B]."""
     env = gymnasium.make(spec.name).unwrapped
     env.reset(seed=0)
-    next_states, terminated = np.empty_like(states), np.empty(len(states), bool)
-    for i, (state, action) in enumerate(zip(states, actions, strict=True)):
-        env.state = tuple(state)
+    steps = []
+    for state, action in zip(states, actions, strict=True):
+        env.state = np.array(state)
         env.steps_beyond_terminated = None
-        _, _, terminated[i], _, _ = env.step(action)
-        next_states[i] = env.state
-    return next_states, terminated
+        obs, reward, terminated, _, _ = env.step(action)
+        steps.append((np.array(env.state, np.float64), obs, reward, terminated))
+    return [np.array(column) for column in zip(*steps, strict=True)]
 
 
 @pytest.mark.filterwarnings("ignore:.*calling 'step.*")
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", ENV_NAMES)
 def test_a_step_from_any_state_is_gymnasiums(name):
     spec = load_spec(name)
     random = np.random.default_rng(1)
-    states = STATES[name](random).astype(np.float32)
-    actions = random.integers(spec.actions.n, size=NUM_STEPS)
-    step = njit(spec.step)
+    low, high = np.array(LOW_AND_HIGH[name]).T
+    states = random.uniform(low, high, (NUM_STEPS, len(low))).astype(np.float32)
+    actions = random_actions(spec, random)
+    step, observe = njit(spec.step), njit(spec.observe)
 
-    ours, terminated = states.T.copy(), np.empty(NUM_STEPS, bool)
+    ours, obs = states.T.copy(), np.empty((NUM_STEPS, spec.obs_size), np.float32)
+    rewards, terminated = np.empty(NUM_STEPS, np.float32), np.empty(NUM_STEPS, bool)
     for env in range(NUM_STEPS):
-        _, terminated[env] = step(ours, env, actions[env])
+        rewards[env], terminated[env] = step(ours, env, actions[env])
+        observe(ours, env, obs)
 
-    theirs, their_terminated = gymnasium_steps(spec, states.astype(np.float64), actions)
-    assert np.abs(ours.T - theirs).max() < TOLERANCE
-    thresholds = np.array([2.4, np.inf, np.radians(12), np.inf])
-    near = (np.abs(np.abs(theirs) - thresholds) < TOLERANCE).any(1)
-    assert (terminated == their_terminated)[~near].all()
-    assert 0.1 < terminated.mean() < 0.9
+    states, their_obs, their_rewards, their_terminated = gymnasium_steps(
+        spec, states.astype(np.float64), actions
+    )
+    differences = ours.T - states
+    angles = ANGLES.get(name, [])
+    differences[:, angles] = (differences[:, angles] + np.pi) % (2 * np.pi) - np.pi
+    assert np.abs(differences).max() < TOLERANCE
+    assert np.abs(obs - their_obs).max() < TOLERANCE
+    clear = distances_to_an_end(name, states) > TOLERANCE
+    assert clear.mean() > 0.9
+    assert (terminated == their_terminated)[clear].all()
+    assert np.abs(rewards - their_rewards)[clear].max() < TOLERANCE
+    if name != "pendulum":  # which never ends by itself
+        assert 0.01 < terminated.mean() < 0.99

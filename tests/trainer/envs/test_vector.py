@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from operant.trainer.envs import ENV_NAMES, load_spec
-from operant.trainer.envs.spec import Discrete, EnvSpec
+from operant.trainer.envs.spec import Box, Discrete, EnvSpec, MultiDiscrete
 from operant.trainer.envs.streams import EVALUATION
-from operant.trainer.envs.vector import Transitions, VectorEnv
+from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv, one_by_one
 
 
 def count_reset(state, env, random):
@@ -27,6 +27,15 @@ def count_observe(state, env, obs):
 
 
 COUNTER = EnvSpec("counter", 1, 1, Discrete(3), 4, count_reset, count_step, count_observe)
+
+
+def switch_step(state, env, action):
+    """Adds up the second of two choices; the first says whether the task ends."""
+    state[0, env] += action[1]
+    return state[0, env], action[0] == 1
+
+
+SWITCH = EnvSpec("switch", 1, 1, MultiDiscrete((2, 5)), 9, count_reset, switch_step, count_observe)
 
 
 class Stepped:
@@ -87,8 +96,21 @@ def test_returns_and_lengths_of_ended_episodes_are_counted_once():
     assert counter.envs.take_episode_totals() == (0, 0.0, 0.0)
 
 
+def test_several_discrete_actions_reach_their_environment_together():
+    switch = Stepped(SWITCH, 3)
+    switch.step([[0, 4], [0, 1], [0, 0]])
+    out = switch.step([[0, 3], [1, 2], [0, 1]])
+    assert out.reward.tolist() == [7.0, 3.0, 1.0]
+    assert out.terminated.tolist() == [False, True, False]
+    assert out.obs[:, 0].tolist() == [7.0, 0.0, 1.0]
+
+
 def random_actions(spec, shape, seed=0):
-    return np.random.default_rng(seed).integers(spec.actions.n, size=shape)
+    random = np.random.default_rng(seed)
+    if isinstance(spec.actions, Box):
+        size = (*shape, spec.actions.action_size)
+        return random.uniform(spec.actions.low, spec.actions.high, size).astype(np.float32)
+    return random.integers(spec.actions.n, size=shape)
 
 
 def trajectory(spec, num_envs, steps, actions):
@@ -100,6 +122,28 @@ def trajectory(spec, num_envs, steps, actions):
         seen.append((out.obs.copy(), np.array([out.reward, out.terminated, out.truncated])))
     obs, rest = zip(*seen, strict=True)
     return np.array(obs), np.array(rest)
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_many_at_once_and_one_by_one_are_the_same(name):
+    spec = load_spec(name)
+    actions = random_actions(spec, (600, 37))
+    many, single = Stepped(spec, 37), Stepped(spec, 37)
+    step_range = one_by_one(spec)
+    for envs in (many.envs, single.envs):
+        envs.state.elapsed[::2] = (
+            spec.max_episode_steps - 300
+        )  # so that some are cut, and begin anew
+    for t in range(600):
+        out, envs = many.step(actions[t]), single.envs
+        step_range(0, 37, envs.state, envs.totals, envs.seed, envs.stream, actions[t], single.out)
+        for ours, theirs in zip(out[:4], single.out[:4], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=2e-5)
+        assert (many.envs.state.episode == envs.state.episode).all()
+        assert (many.envs.state.elapsed == envs.state.elapsed).all()
+        # From the same state each time: rounding, which may differ, must not add up.
+        envs.load_state_dict(many.envs.state_dict())
+    assert many.envs.take_episode_totals()[0] >= 19
 
 
 @pytest.mark.parametrize("name", ENV_NAMES)
@@ -115,11 +159,12 @@ def test_an_environment_does_not_depend_on_how_many_others_there_are(name):
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_an_environment_does_not_depend_on_the_number_of_threads(name):
     spec = load_spec(name)
-    actions = random_actions(spec, (50, 1000))
+    num_envs = 3 * BLOCK + 5
+    actions = random_actions(spec, (30, num_envs))
     seen = []
     for num_threads in (1, numba.config.NUMBA_NUM_THREADS):
         numba.set_num_threads(num_threads)
-        seen.append(trajectory(spec, 1000, 50, actions))
+        seen.append(trajectory(spec, num_envs, 30, actions))
     for a, b in zip(*seen, strict=True):
         assert (a == b).all()
 
@@ -134,7 +179,7 @@ def test_seeds_streams_environments_and_episodes_all_begin_differently(name):
     ]
     stepped = Stepped(spec, 2)
     stepped.envs.state.elapsed[:] = spec.max_episode_steps - 1
-    begins.append(stepped.step([0, 0]).obs)
+    begins.append(stepped.step(random_actions(spec, (2,))).obs)
     rows = np.concatenate(begins)
     assert len(np.unique(rows, axis=0)) == len(rows)
 

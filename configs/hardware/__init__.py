@@ -1,0 +1,1 @@
+"""Overlays that fit an experiment to a machine: sizes and precision, and nothing else."""

@@ -1,0 +1,186 @@
+"""Gymnasium's environments in every autoreset mode; nothing is learned from what is dead."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from operant.shared.errors import ConfigError
+from operant.trainer.envs import load_any_spec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.spec import Discrete
+from operant.trainer.envs.vector import Transitions
+
+SPEC = GymnasiumSpec("count", 1, Discrete(2))
+MODES = tuple(AutoresetMode)
+
+
+class Count(gymnasium.Env):
+    """Shows how many steps there were, and pays as much. Task and time limit end where told."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, terminates_at=99, truncates_at=99):
+        self.terminates_at, self.truncates_at = terminates_at, truncates_at
+        self.count = 0
+
+    def obs(self):
+        return np.array([self.count], np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return self.obs(), {}
+
+    def step(self, action):
+        self.count += 1
+        ends = (self.count >= self.terminates_at, self.count >= self.truncates_at)
+        return self.obs(), float(self.count), *ends, {}
+
+
+def make_envs(mode, *limits):
+    """One environment for each of `limits`, which are arguments of `Count`."""
+    functions = [lambda each=each: Count(*each) for each in limits]
+    vector = SyncVectorEnv(functions, autoreset_mode=mode)
+    return GymnasiumEnvs(SPEC, len(limits), seed=1, stream=0, envs=vector)
+
+
+def steps(envs, num_steps):
+    """What `num_steps` steps give: a list of transitions, and which were dead [T, N]."""
+    out = Transitions.empty(SPEC, envs.num_envs)
+    envs.reset(out.obs)
+    seen, dead = [], []
+    for _ in range(num_steps):
+        envs.step(np.zeros(envs.num_envs, np.int64), out)
+        seen.append(Transitions(*(x.copy() for x in out)))
+        dead.append(np.zeros(envs.num_envs, bool) if envs.valid is None else ~envs.valid)
+    return seen, np.array(dead)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_episode_is_the_same_in_every_mode(mode):
+    seen, dead = steps(make_envs(mode, (3, 99), (99, 2)), 9)
+    for env, (length, flag) in enumerate([(3, "terminated"), (2, "truncated")]):
+        live = [out for out, is_dead in zip(seen, dead[:, env], strict=True) if not is_dead]
+        for i, out in enumerate(live):
+            place = i % length + 1
+            assert out.reward[env] == place
+            assert getattr(out, flag)[env] == (place == length)
+            if place == length:
+                assert out.final_obs[env, 0] == length
+            if place < length:
+                assert out.obs[env, 0] == place
+
+
+def test_only_the_next_step_mode_has_dead_steps_one_after_each_end():
+    for mode in MODES:
+        _, dead = steps(make_envs(mode, (3, 99), (99, 2)), 9)
+        expected = [[3, 7], [2, 5, 8]] if mode == AutoresetMode.NEXT_STEP else [[], []]
+        assert [np.flatnonzero(column).tolist() for column in dead.T] == expected
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+def test_without_dead_steps_the_next_episode_is_seen_at_once(mode):
+    seen, _ = steps(make_envs(mode, (2, 99)), 2)
+    assert seen[1].terminated[0]
+    assert seen[1].obs[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_when_both_flags_are_set_terminated_wins(mode):
+    seen, _ = steps(make_envs(mode, (2, 2)), 2)
+    assert (seen[1].terminated[0], seen[1].truncated[0]) == (True, False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_returns_and_lengths_leave_dead_steps_out(mode):
+    envs = make_envs(mode, (3, 99))
+    steps(envs, 7)
+    # Two episodes of rewards 1 + 2 + 3, whatever lay between them.
+    assert envs.take_episode_totals() == (2, 12.0, 6.0)
+
+
+def test_an_unknown_autoreset_mode_is_refused():
+    vector = SyncVectorEnv([Count])
+    vector.metadata["autoreset_mode"] = "Sometimes"
+    with pytest.raises(ConfigError, match="autoreset_mode = 'Sometimes' is not known"):
+        GymnasiumEnvs(SPEC, 1, 1, 0, vector)
+
+
+# Gymnasium's own vector environment of CartPole resets in the next step.
+WITH_DEAD_STEPS = (
+    "env=gymnasium:CartPole-v1", "gymnasium.vectorization=own", "normalization.obs=true",
+    "normalization.reward=true", "rollout_steps=64", "ppo.normalize_advantages=rollout",
+)  # fmt: skip
+
+
+def test_dead_steps_change_nothing_that_is_learned(make_experiment):
+    experiment, again = make_experiment(*WITH_DEAD_STEPS), make_experiment(*WITH_DEAD_STEPS)
+    again.load_state_dict(experiment.state_dict(), 0)
+    rollout = experiment.collector.collect()
+    dead = ~rollout.valid
+    assert dead.sum() > 10
+    assert torch.equal(dead[1:], rollout.dones[:-1])
+
+    poisoned = again.collector.rollout
+    for name in ("obs", "actions", "rewards", "terminated", "truncated", "final_obs",
+                 "log_probs", "values", "next_values"):  # fmt: skip
+        getattr(poisoned, name).copy_(getattr(rollout, name))
+    poisoned.valid = rollout.valid.clone()
+    poisoned.rewards[dead] = 1e6
+    poisoned.values[dead] = -1e6
+    poisoned.log_probs[dead] = 50.0
+    poisoned.obs[:-1][dead] = 1e6
+
+    experiment.learn(rollout)
+    again.learn(poisoned)
+    assert torch.equal(experiment.policy.flat_parameters, again.policy.flat_parameters)
+    for name, moment in experiment.policy.normalizer.state_dict().items():
+        assert torch.equal(moment, again.policy.normalizer.state_dict()[name])
+    assert experiment.env_steps == 8 * 64 - int(dead.sum())
+
+
+@pytest.mark.parametrize("vectorization", ["sync", "async"])
+def test_any_environment_is_trained_by_its_id(make_experiment, vectorization):
+    experiment = make_experiment(
+        "env=gymnasium:MountainCarContinuous-v0", f"gymnasium.vectorization={vectorization}"
+    )
+    rollout = experiment.collector.collect()
+    assert rollout.obs[0, :, 0].min() >= -0.6
+    assert len(rollout.obs[0, :, 0].unique()) == 8  # each from a seed of its own
+    assert experiment.collector.collect() is rollout
+    experiment.learn(rollout)
+    assert experiment.env_steps == 128
+    experiment.envs.close()
+
+
+def test_observations_that_are_no_vector_are_made_one():
+    assert load_any_spec("gymnasium:FrozenLake-v1").obs_size == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gymnasium:CartPoole-v1", "CartPoole"),
+        ("gymnasium:CartPole-v99", "CartPole-v99"),
+    ],
+)
+def test_an_environment_that_is_not_there_is_named_in_one_line(name, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        load_any_spec(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_resumed_run_plays_other_episodes(make_experiment):
+    overrides = ["env=gymnasium:CartPole-v1"]
+    first = make_experiment(*overrides)
+    began = first.collector.rollout.obs[-1].clone()
+    first.learn(first.collector.collect())
+    second = make_experiment(*overrides)
+    second.load_state_dict(first.state_dict(), 1)
+    assert not torch.equal(second.collector.rollout.obs[-1], began)
+    assert torch.equal(first.policy.flat_parameters, second.policy.flat_parameters)

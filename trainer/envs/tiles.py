@@ -1,0 +1,190 @@
+"""One step of many environments as loops over vectors, and a rare pass for the episodes that ended.
+
+Environments are taken a tile at a time onto the stack, where the compiler can see that nothing
+overlaps: it then makes vectors of the environment's scalar functions, whatever they are. A tile is
+always computed whole, its unused columns as copies of the first, so an environment's numbers do
+not depend on where in a tile it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ..compiling import OPTIONS, specialised
+from .spec import Discrete, EnvSpec, MultiDiscrete
+from .stack import stack_array
+
+TILE = 128  # environments on the stack at once: state, actions and observations stay in cache
+GROUP = 8  # episodes begun at once: a vector of 64-bit words holds that many
+
+# Bound for each environment by `make_step_range`; what follows are its templates.
+env_reset: Any = None
+env_step: Any = None
+observe: Any = None
+copy_actions: Any = None
+end_episodes: Any = None
+begin_episodes: Any = None
+step_tile: Any = None
+new_fields: Any = None
+new_actions: Any = None
+new_obs: Any = None
+new_rewards: Any = None
+new_flags: Any = None
+new_ended: Any = None
+new_group_fields: Any = None
+new_group_obs: Any = None
+new_group_words: Any = None
+state_size: Any = None
+obs_size: Any = None
+max_episode_steps: Any = None
+
+
+def make_step_range(spec: EnvSpec) -> Callable[..., None]:
+    """`step_range(start, stop, state, totals, seed, stream, actions, out)` for one environment."""
+    inlined = njit(**OPTIONS, inline="always")
+    bindings: dict[str, Any] = {
+        "env_reset": inlined(spec.reset),
+        "env_step": inlined(spec.step),
+        "observe": inlined(spec.observe),
+        "state_size": spec.state_size,
+        "obs_size": spec.obs_size,
+        "max_episode_steps": np.int32(spec.max_episode_steps),
+        "new_fields": stack_array((spec.state_size, TILE), np.float32),
+        "new_obs": stack_array((TILE, spec.obs_size), np.float32),
+        "new_rewards": stack_array((TILE,), np.float32),
+        "new_flags": stack_array((TILE,), np.bool_),
+        "new_ended": stack_array((TILE + 1,), np.int32),
+        "new_group_fields": stack_array((spec.state_size, GROUP), np.float32),
+        "new_group_obs": stack_array((GROUP, spec.obs_size), np.float32),
+        "new_group_words": stack_array((GROUP,), np.int64),
+        **_action_bindings(spec),
+    }
+    bindings["begin_episodes"] = specialised(begin_episodes_template, spec.name, **bindings)
+    bindings["end_episodes"] = specialised(end_episodes_template, spec.name, **bindings)
+    bindings["step_tile"] = specialised(step_tile_template, spec.name, **bindings)
+    return specialised(step_range_template, spec.name, **bindings)
+
+
+def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
+    """How actions are laid out: numbers, or rows of them."""
+    actions = spec.actions
+    if isinstance(actions, Discrete):
+        memory = stack_array((TILE,), np.int32)
+        return {"new_actions": memory, "copy_actions": copy_padded}
+    is_whole = isinstance(actions, MultiDiscrete)
+    size = len(actions.nvec) if isinstance(actions, MultiDiscrete) else actions.action_size
+    memory = stack_array((TILE, size), np.int32 if is_whole else np.float32)
+    return {"new_actions": memory, "copy_actions": copy_rows}
+
+
+def step_range_template(start, stop, state, totals, seed, stream, actions, out):
+    """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        step_tile(first, last, state, totals, seed, stream, actions, out)
+
+
+def step_tile_template(first, last, state, totals, seed, stream, actions, out):
+    """As `step_range`, for at most TILE environments.
+
+    Each loop is over few arrays: the compiler makes no vectors where it would have to ask of too
+    many pairs whether they overlap.
+    """
+    rows = last - first
+    fields, tile_actions, obs = new_fields(), new_actions(), new_obs()
+    rewards, terminated, truncated = new_rewards(), new_flags(), new_flags()
+    for field in range(state_size):
+        copy_padded(state.fields[field, first:last], fields[field])
+    copy_actions(actions[first:last], tile_actions)
+    for i in range(TILE):
+        rewards[i], terminated[i] = env_step(fields, i, tile_actions[i])
+    for i in range(TILE):
+        observe(fields, i, obs)
+
+    episode_return, elapsed = state.episode_return[first:last], state.elapsed[first:last]
+    for i in range(rows):
+        episode_return[i] += rewards[i]
+    for i in range(rows):
+        elapsed[i] += np.int32(1)
+    for i in range(rows):
+        # When both happen in one step the end of the task wins: there is nothing to bootstrap.
+        truncated[i] = (elapsed[i] >= max_episode_steps) & (not terminated[i])
+    end_episodes(
+        first, rows, state, totals, seed, stream, fields, obs, terminated, truncated, out.final_obs
+    )
+    for field in range(state_size):
+        copy(fields[field], state.fields[field, first:last])
+    copy(obs.reshape(-1), out.obs.reshape(-1)[first * obs_size : last * obs_size])
+    copy(rewards, out.reward[first:last])
+    copy(terminated, out.terminated[first:last])
+    copy(truncated, out.truncated[first:last])
+
+
+def end_episodes_template(
+    first, rows, state, totals, seed, stream, fields, obs, terminated, truncated, final_obs
+):
+    """Count the episodes of a tile that ended, keep where they did, and begin the next ones."""
+    ended = new_ended()
+    count = 0
+    for i in range(rows):
+        ended[count] = i
+        count += terminated[i] | truncated[i]
+    for k in range(count):
+        i = ended[k]
+        env = first + i
+        for part in range(obs_size):
+            final_obs[env, part] = obs[i, part]
+        totals.episodes[env] += 1
+        totals.return_[env] += state.episode_return[env]
+        totals.length[env] += state.elapsed[env]
+        state.episode_return[env] = 0.0
+        state.elapsed[env] = 0
+        state.episode[env] += 1
+    for k in range(0, count, GROUP):
+        chosen = ended[k : min(k + GROUP, count)]
+        begin_episodes(first, chosen, state.episode, seed, stream, fields, obs)
+
+
+def begin_episodes_template(first, chosen, episode, seed, stream, fields, obs):
+    """Begin an episode in the columns `chosen` of a tile, at most GROUP of them."""
+    group_fields, group_obs = new_group_fields(), new_group_obs()
+    envs, episodes = new_group_words(), new_group_words()
+    for k in range(GROUP):
+        envs[k] = first + chosen[min(k, len(chosen) - 1)]
+        episodes[k] = episode[envs[k]]
+    for k in range(GROUP):
+        env_reset(group_fields, k, (envs[k], episodes[k], seed, stream))
+    for k in range(GROUP):
+        observe(group_fields, k, group_obs)
+    for k in range(len(chosen)):
+        for field in range(state_size):
+            fields[field, chosen[k]] = group_fields[field, k]
+        for part in range(obs_size):
+            obs[chosen[k], part] = group_obs[k, part]
+
+
+@njit(inline="always")
+def copy(source, target):
+    """As much of `source` as `target` holds."""
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
+@njit(inline="always")
+def copy_padded(source, target):
+    """`source`, and its first item for the rest of `target`."""
+    for i in range(len(source)):
+        target[i] = source[i]
+    for i in range(len(source), len(target)):
+        target[i] = source[0]
+
+
+@njit(inline="always")
+def copy_rows(source, target):
+    for row in range(len(target)):
+        for i in range(target.shape[1]):
+            target[row, i] = source[row if row < len(source) else 0, i]
