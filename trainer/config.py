@@ -13,6 +13,7 @@ from .envs import ENV_NAMES, LEARNED_ENV_NAMES, load_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
+Sink = Literal["tensorboard", "prometheus", "wandb"]
 
 
 class Section(BaseModel):
@@ -151,13 +152,36 @@ class CheckpointConfig(Section):
     keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
 
 
+class RecorderConfig(Section):
+    """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
+
+    on: bool = Field(True, description="whether the run starts one")
+    every_s: float = Field(
+        3.0, ge=0.1, le=3600, description="seconds between two rows of metrics.csv; 0.1 to 3600"
+    )
+    to: tuple[Sink, ...] = Field(
+        (), description='also to any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
+    )
+    prometheus_port: int = Field(9464, ge=1, le=65535, description="1 to 65535")
+    prometheus_address: str = Field(
+        "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"
+    )
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _names_with_commas(cls, to: object) -> object:
+        return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to
+
+
 class TrainConfig(Section):
     """One experiment."""
 
     env: str = Field("cart_pole", description="the environment")
     algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
-    device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where environments and policy live; auto: a GPU where there is one"
+    )
     num_threads: int = Field(
         0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
     )
@@ -166,6 +190,10 @@ class TrainConfig(Section):
     )
     rollout_steps: int = Field(
         32, ge=1, le=65_536, description="env steps of each environment in an iteration"
+    )
+    rollout: Literal["steps", "fused"] = Field(
+        "steps",
+        description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
     )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
@@ -177,6 +205,7 @@ class TrainConfig(Section):
     cloning: CloningConfig = CloningConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    recorder: RecorderConfig = RecorderConfig()
 
     @property
     def rollout_size(self) -> int:

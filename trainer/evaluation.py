@@ -12,6 +12,7 @@ from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
+from .threads import one_torch_thread
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def evaluate(policy: ActorCritic, spec: EnvSpec, num_episodes: int, seed: int) -
     while playing.any():
         actions = policy.distribution.mode(policy.outputs(torch.from_numpy(obs)))
         envs.step(policy.distribution.env_actions(actions).numpy(), out)
+        one_torch_thread()
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)

@@ -57,7 +57,7 @@ KL = LossSums._fields.index("kl")
 
 
 def ppo_loss_sums(
-    policy: ActorCritic, batch: Batch, clip_coef: float, value_clip: float | None = None
+    policy: ActorCritic, batch: Batch, clip_coef: Any, value_clip: float | None = None
 ) -> LossSums:
     """The terms of the clipped objective, summed over the samples.
 
@@ -95,14 +95,14 @@ def normalized(advantages: Tensor) -> Tensor:
 
 @dataclass
 class Coefficients:
-    """What the schedules give for one iteration."""
+    """What the schedules give for one iteration: numbers, or scalar tensors."""
 
-    learning_rate: float
-    clip_coef: float
-    entropy_coef: float
+    learning_rate: Any
+    clip_coef: Any
+    entropy_coef: Any
 
     @classmethod
-    def at(cls, config: PPOConfig, progress_fraction: float) -> Coefficients:
+    def at(cls, config: PPOConfig, progress_fraction: Any) -> Coefficients:
         return cls(
             scheduled(config.learning_rate, config.learning_rate_schedule, progress_fraction),
             scheduled(config.clip_coef, config.clip_schedule, progress_fraction),
@@ -202,7 +202,8 @@ class PPO:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        self._generator.set_state(state["generator"])
+        if "generator" in state:  # a run that began on a GPU has none
+            self._generator.set_state(state["generator"])
 
 
 def minibatch_orders(

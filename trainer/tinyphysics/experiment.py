@@ -25,6 +25,7 @@ from ..envs.tinyphysics.route_cache import RouteFolder
 from ..envs.tinyphysics.routes import Routes
 from ..envs.tinyphysics.simulator import simulate
 from ..evaluation import Evaluation
+from ..iterations import Iterations
 from ..normalizers import RewardNormalizer
 from ..policy import ActorCritic
 from ..rollout import Rollout, judge
@@ -45,7 +46,7 @@ class Split:
     held_out: Routes
 
 
-class TinyPhysicsExperiment:
+class TinyPhysicsExperiment(Iterations):
     """Engine, routes, policy and learner of one configuration, from their first state on.
 
     An iteration is one episode in every environment. The first one begins with behaviour cloning.
@@ -55,7 +56,7 @@ class TinyPhysicsExperiment:
 
     def __init__(self, config: TrainConfig, threads: Threads) -> None:
         """Raises UsageError for a model or routes that cannot be used."""
-        self.config, self._threads = config, threads
+        self.config, self.threads = config, threads
         settings = config.tinyphysics
         self._split = load_split(settings)
         self._engine = cached_engine(settings, config.device, threads.num_threads, config.num_envs)
@@ -70,11 +71,11 @@ class TinyPhysicsExperiment:
         )  # fmt: skip
         self.learner = EpisodePPO(
             self.policy, config.ppo, _seed(config, "learner"), settings.rollouts_per_route,
-            tick=lambda: self._threads.tick(),
+            tick=lambda: self.threads.tick(),
         )  # fmt: skip
         normalizer = RewardNormalizer(config.num_envs, config.ppo.gamma)
         self.reward_normalizer = normalizer.to(self._engine.device)
-        self.collector.tick = lambda: self._threads.tick()
+        self.collector.tick = lambda: self.threads.tick()
         self._num_cloning_steps = 0
         self.iteration = 0
 
@@ -86,7 +87,7 @@ class TinyPhysicsExperiment:
     @property
     def env_steps_so_far(self) -> int:
         """Env steps with those of the collection under way."""
-        return self.env_steps + self.collector.env_steps_under_way
+        return self.env_steps + int(self.collector.env_steps_under_way)
 
     @property
     def mark(self) -> object:
@@ -116,7 +117,7 @@ class TinyPhysicsExperiment:
         """Drive the held-out routes, as often as the reference does: once, with its draws."""
         routes = self._split.held_out
         routes = routes.at(np.arange(min(num_episodes, len(routes))))
-        costs = route_costs(self._engine, routes, self.policy, self._threads.tick)
+        costs = route_costs(self._engine, routes, self.policy, self.threads.tick)
         returns = -costs.total.numpy() * self.config.rollout_steps
         return Evaluation(
             returns=returns,
@@ -165,7 +166,7 @@ class TinyPhysicsExperiment:
     def _clone(self) -> float:
         def tick() -> None:
             self._num_cloning_steps += 1
-            self._threads.tick()
+            self.threads.tick()
 
         with torch.inference_mode():
             shown = demonstrations(
