@@ -235,7 +235,7 @@ class Gpu:
         return {"message": None}
 
     def tinyphysics(self) -> Any:
-        """The figures of `benchmarks/tinyphysics_gpu.py`, where there is a model to measure with."""
+        """The figures of `benchmarks/tinyphysics_gpu.py`, given a model to measure with."""
         data = os.environ.get("OPERANT_TINYPHYSICS")
         if not data:
             return {"absent": "OPERANT_TINYPHYSICS names no folder with a model and routes"}

@@ -15,7 +15,7 @@ from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..trainer.config import TrainConfig
 from ..trainer.config_file import load_config, make_config
-from ..trainer.envs import GYMNASIUM_PREFIX
+from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .output import headline, print_json, print_line
 
 LOOK_AGAIN_S = 0.02
@@ -43,6 +43,10 @@ def prepared_run(
         return _resumed_run(find_run(resume), source, overrides, rank)
     config = load_config(source, overrides)
     _check_device(config)
+    if config.env in LEARNED_ENV_NAMES:
+        from ..trainer.envs.tinyphysics.model_file import check_files
+
+        check_files(config.tinyphysics.model, config.tinyphysics.routes)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest["config"] = config.model_dump(mode="json")

@@ -98,9 +98,8 @@ class TinyPhysicsConfig(Section):
     critic_epochs: int = Field(
         3, ge=0, le=1000, description="passes of the critic alone over the first rollout"
     )
-    engine: str = Field(
-        "auto",
-        description="auto (the fastest here), onnxruntime, onnxruntime-cuda, tensorrt or torch",
+    engine: Literal["auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch"] = Field(
+        "auto", description="what runs the model; auto: the fastest here"
     )
     precision: Literal["float32", "tf32", "half"] = Field(
         "float32", description="of the torch engine on a GPU"

@@ -63,8 +63,9 @@ def command(
     check_engine_name(engine)
     if report and not report.absolute().parent.is_dir():
         raise UsageError(f"--report {report}: there is no folder {report.absolute().parent}")
-    drivers = {controller: make_controller(controller, look_ahead)}
-    if baseline and baseline != controller:
+    called = f"{controller} looking ahead" if look_ahead else controller
+    drivers = {called: make_controller(controller, look_ahead)}
+    if baseline and baseline != called:
         drivers[baseline] = make_controller(baseline)
     proto = read_model(model_path(model))
     folder = RouteFolder(

@@ -7,7 +7,9 @@ from typing import Any
 
 from ....shared.errors import UsageError
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
+from .places import model_path, routes_folder
 from .pruning import tensor_shapes
+from .route_cache import route_paths
 
 INPUTS = {"states": (CONTEXT_STEPS, STATE_SIZE), "tokens": (CONTEXT_STEPS,)}
 OUTPUT = (CONTEXT_STEPS, VOCABULARY_SIZE)
@@ -15,6 +17,12 @@ OUTPUT = (CONTEXT_STEPS, VOCABULARY_SIZE)
 
 class ModelError(UsageError):
     """A model cannot be used: the text names the file and what it is or has instead."""
+
+
+def check_files(model: str, routes: str) -> None:
+    """Raises UsageError unless there are a model and routes, '' being where they usually lie."""
+    read_model(model_path(model))
+    route_paths(routes_folder(routes))
 
 
 def read_model(path: Path) -> Any:
