@@ -97,7 +97,8 @@ class History:
         if not self.tells_gaps:
             return np.zeros(len(self), np.bool_)
         mean = np.ascontiguousarray(series.mean)
-        return ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
+        found: NDArray[np.bool_] = ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
+        return found
 
     def until(self, num_rows: int) -> History:
         """The first `num_rows` rows: the run as it was when they were the newest."""
@@ -195,7 +196,8 @@ class _Ring:
         return rows
 
     def _whole(self, rows: Words) -> Words:
-        """The newest rows without a gap whose CRC-32 holds, never written where they hold no metric.
+        """The newest rows without a gap whose CRC-32 holds; never written where they hold no
+        metric.
 
         The last of them may not be there yet: a row follows its snapshot, a folded row by several
         publishes.
@@ -209,7 +211,9 @@ class _Ring:
             begin -= 1
         rows, counts = rows[begin:end], counts[begin:end]
         beyond = np.arange(self._max_metrics) >= counts[:, None]
-        self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = NEVER_WRITTEN
+        self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = (
+            NEVER_WRITTEN
+        )
         return rows
 
     def _holds(self, row: Words, count: int) -> bool:

@@ -157,9 +157,9 @@ class MetricsWriter:
     ) -> None:
         """Make `values` the newest snapshot and a row of the history, all of them at once.
 
-        Names that are not given keep their value in the snapshot and are never written in the row; new names
-        take the room that is left; what is no number is passed over. A negative `iteration` or
-        `env_steps` means there is none.
+        Names that are not given keep their value in the snapshot and are never written in the row;
+        new names take the room that is left; what is no number is passed over. A negative
+        `iteration` or `env_steps` means there is none.
         """
         if not self._is_open:
             return

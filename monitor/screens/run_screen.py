@@ -14,6 +14,7 @@ from textual.screen import Screen
 from ...shared.run_folder import Run
 from ..poll_loop import PollLoop
 from ..run_view import RunView
+from ..shown_run import Watched
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.events_panel import EventsPanel
 from ..widgets.key_line import KeyLine
@@ -109,7 +110,7 @@ class RunScreen(Screen[None], inherit_bindings=False):
             return
         self.query_one(RunHead).show(view)
         self.query_one(NoticeLine).show(view)
-        self.query_one(ChartGrid).show(view)
+        self.query_one(ChartGrid).show([Watched(view)])
         self.query_one(TimePanel).show(view)
         self.query_one(EventsPanel).show(view)
 

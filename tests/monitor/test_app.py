@@ -75,7 +75,7 @@ async def test_arrows_select_charts_and_scroll_to_them():
             await pilot.press(key)
             assert grid.selected == selected
         await pilot.press("end")
-        assert grid.selected == len(grid.metrics) - 1 == 6
+        assert grid.selected == len(grid.board.metrics) - 1 == 6
         await until(pilot, shows(pilot, "policy/approx_kl"))
         assert "episode/return" not in screen_text(app)
         await pilot.press("home")

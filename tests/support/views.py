@@ -9,7 +9,7 @@ import numpy as np
 from operant.monitor.run_view import RunView
 from operant.monitor.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
-from operant.shared.history import HEAD_WORDS
+from operant.shared.history import HEAD_WORDS, NEVER_WRITTEN
 from operant.shared.run_folder import Run
 from operant.shared.session import RunSession
 from operant.shared.status import RunState, RunStatus
@@ -53,7 +53,7 @@ def training_curves(num_rows: int) -> dict[str, np.ndarray]:
     done = np.linspace(0.0, 0.6, num_rows)
     rows = np.arange(num_rows)
     ripple = 0.7 * np.sin(rows * 0.13) + 0.3 * np.sin(rows * 1.7)
-    evaluation = np.full(num_rows, np.nan)
+    evaluation = np.full(num_rows, NEVER_WRITTEN)
     evaluation[19::20] = 490 / (1 + np.exp(-12 * (done[19::20] - 0.3))) + 10
     return {
         "episode/return": 490 / (1 + np.exp(-12 * (done - 0.3))) + 5 * ripple + 10,
