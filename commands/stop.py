@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 
 import click
@@ -24,6 +22,7 @@ def command(run: str | None, latest: bool) -> None:
     """
     from ..shared.lock import lock_holder
     from ..shared.ranks import read_status
+    from ..shared.requests import send_request
     from .output import headline, print_line
 
     chosen = chosen_run(run, latest)
@@ -31,9 +30,7 @@ def command(run: str | None, latest: bool) -> None:
     if holder is None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
-    if not holder.pid:
-        raise OperantError(f"{chosen.id} runs where it cannot be signalled, as in a container")
-    os.kill(holder.pid, signal.SIGTERM)
+    send_request(chosen, "stop")
     deadline = time.monotonic() + PATIENCE_S
     while lock_holder(chosen.lock_path):
         if time.monotonic() > deadline:

@@ -21,9 +21,11 @@ def train(
     *,
     resume_from: Checkpoint | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    wants_checkpoint: Callable[[], bool] = lambda: False,
     report: Report = lambda *_: None,
 ) -> bool:
-    """Train to `config.total_env_steps`, or until `should_stop`, asked between iterations.
+    """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
+    is `wants_checkpoint`, which is done with once it has said so.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
@@ -50,7 +52,7 @@ def train(
             values |= evaluation_values(evaluation)
             telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
         telemetry.iteration(values)
-        if checkpoint_due(config, experiment.iteration):
+        if wants_checkpoint() or checkpoint_due(config, experiment.iteration):
             with phase("checkpoint"), telemetry.errors_as_events(OSError):
                 save(experiment, metrics, checkpoint_folder, telemetry)
                 saved_at = experiment.iteration

@@ -7,6 +7,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ..ascii import ascii_text
 from ..lines import Line, harmless
 from ..palette import styles_for
 
@@ -41,9 +42,10 @@ class Drawing(Widget):
             self._drawn_size = width, height
             self._lines = self._draw(width, height)
         line = self._lines[y] if y < len(self._lines) else []
-        styles = styles_for(self.app.console.color_system)
+        styles = styles_for(self.app.console.color_system, self._app.palette_name)
         plain = styles["text"]
-        segments = [Segment(harmless(text), styles.get(name, plain)) for text, name in line]
+        shown = ascii_text if self._app.is_ascii else harmless
+        segments = [Segment(shown(harmless(text)), styles.get(name, plain)) for text, name in line]
         return Strip(segments).adjust_cell_length(width, plain)
 
     def _draw(self, width: int, height: int) -> list[Line]:
