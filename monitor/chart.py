@@ -198,7 +198,7 @@ def _draw(
 
 
 def x_at(chart: Chart, column: float, width: int) -> float:
-    """The place on the axis under a cell of a chart of `width` cells, counted from its left edge."""
+    """The place on the axis under a cell, from the left, of a chart of `width` cells."""
     low, high = _on_its_axes(chart).x_range
     share = (column - GUTTER - 2) / max(1, width - GUTTER - 5)
     x = low + min(max(share, 0.0), 1.0) * (high - low)

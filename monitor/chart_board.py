@@ -66,11 +66,10 @@ class ChartBoard:
         return replace(self.options, window=self.options.window.panned(self.whole, share))
 
     def with_cursor_moved(self, place: int, width: int, cells: int) -> ChartOptions:
-        """The cursor so many cells of the chart at `place` further; at its end if it was nowhere."""
+        """The cursor so many cells further in the chart at `place`; at its end at first."""
         chart, cursor = self.chart(place), self.options.cursor
-        if cursor is None:
-            column = float(width)
-        else:
+        column = float(width)
+        if cursor is not None:
             column = column_of(chart, cursor, width) + cells
         return replace(self.options, cursor=x_at(chart, column, width))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .smoothing import STRENGTHS
 from .x_axis import X_COUNTS, XCount, XWindow
@@ -18,7 +18,7 @@ class ChartOptions:
     smoothing: int = 0
     log_x: frozenset[str] = frozenset()
     log_y: frozenset[str] = frozenset()
-    window: XWindow = XWindow()
+    window: XWindow = field(default_factory=XWindow)
     cursor: float | None = None
     shows_difference: bool = False
     words: tuple[str, ...] = ()
@@ -42,6 +42,9 @@ class ChartOptions:
         place = (X_COUNTS.index(self.x_count) + 1) % len(X_COUNTS)
         return replace(self, x_count=X_COUNTS[place], window=XWindow(), cursor=None)
 
+    def with_words(self, words: tuple[str, ...]) -> ChartOptions:
+        return replace(self, words=words)
+
     def reset(self) -> ChartOptions:
         """All of the axis, no cursor, no smoothing, plain axes; the filter stays."""
         return ChartOptions(x_count=self.x_count, words=self.words)
@@ -52,7 +55,7 @@ class ChartOptions:
         if self.window.width is not None:
             parts.append("zoomed" + ("" if self.window.end is not None else ", following"))
         if self.smoothing:
-            parts.append(f"smoothed over {self.strength:.1%} of the run")
+            parts.append(f"smoothed {100 * self.strength:g}%")
         if self.shows_difference:
             parts.append("difference to the reference")
         if self.words:

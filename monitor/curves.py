@@ -17,8 +17,8 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass(frozen=True)
 class Curve:
-    """The written points of one metric, ordered by `x`, each [P] and finite. `breaks` are the points
-    that no line leads to from the one before.
+    """The written points of one metric, ordered by `x`, each [P] and finite. `breaks` are the
+    points that no line leads to from the one before.
     """
 
     x: Floats

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from pathlib import Path
 
@@ -49,11 +48,6 @@ class LogTail:
             self._lines.append(text)
         unfinished = self._rest.rpartition(b"\r")[2].decode("utf-8", "replace")
         self._shown = (*self._lines, unfinished) if unfinished else tuple(self._lines)
-
-
-def log_tail(path: Path) -> LogTail | None:
-    """Of the file at `path`; None where nobody writes one, as for a run in the foreground."""
-    return LogTail(path) if os.path.lexists(path) else None
 
 
 def last_traceback(lines: tuple[str, ...]) -> tuple[str, ...]:

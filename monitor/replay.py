@@ -41,7 +41,7 @@ def view_at(view: RunView, row: int) -> RunView:
 
 
 def row_at(view: RunView, share: float) -> int:
-    """The row of the history at `share` of the run, by its publishes: rows are not evenly spaced."""
+    """The row of the history at `share` of the run by its publishes: rows are not evenly spaced."""
     publish = view.history.publish
     if not len(publish):
         return 0

@@ -12,9 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..shared import Event, MetricsReader
+from ..shared.host import process_start
 from ..shared.ranks import combined_status
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus, open_page, read_rank_status, status_of
+from .log_tail import LogTail
+from .machine import MachineSample, MachineSampler
 from .run_view import RunView
 
 MAX_EVENTS = 256
@@ -37,6 +40,9 @@ class RunPoller:
         self._seen_s = 0.0
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
         self._view: RunView | None = None
+        self._log = LogTail(run.log_path)
+        self._sampler = MachineSampler()
+        self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
     def poll(self) -> RunView:
         """Look once. What cannot be read now keeps what was read before."""
@@ -55,6 +61,15 @@ class RunPoller:
     def close(self) -> None:
         self._detach("")
 
+    def machine(self) -> MachineSample | None:
+        """What the machine does for the run now; None once its process has gone. For another thread
+        than `poll`, which it must not hold up.
+        """
+        if self._process is None:
+            return None
+        pid, start = self._process
+        return self._sampler.sample(pid) if process_start(pid) == start else None
+
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
@@ -72,6 +87,7 @@ class RunPoller:
             events=tuple(self._events),
             publish=publish,
             num_rejected=reader.num_rejected_metrics(),
+            log=self._log.read(),
         )
 
     def _status(self, reader: MetricsReader) -> RunStatus:
@@ -88,7 +104,7 @@ class RunPoller:
             status = RunStatus(self.run.id, "crashed", message=str(error))
         is_page_expected = os.path.exists(self.run.rank_path(0))
         if self._view is None:
-            return RunView(status, is_page_expected=is_page_expected)
+            return RunView(status, is_page_expected=is_page_expected, log=self._log.read())
         seen = self._view.status
         status = replace(
             seen,
@@ -123,6 +139,7 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
+        self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
             self._events.clear()

@@ -12,6 +12,7 @@ from typing import Any
 
 import platformdirs
 
+from .chart_options import ChartOptions
 from .palette import THEMES
 from .pane_layout import PANES
 from .run_order import ORDERS
@@ -41,6 +42,25 @@ class Settings:
     order: str = "newest"
     reversed_order: bool = False
 
+    def for_session(self, theme: str | None, is_ascii: bool) -> Settings:
+        """With a theme for this session, if any, and ASCII where the terminal needs it."""
+        return replace(self, theme=theme or self.theme, ascii=self.ascii or is_ascii)
+
+    def chart_options(self) -> ChartOptions:
+        """The charts as they were left."""
+        count = next(count for count in X_COUNTS if count == self.x_axis)
+        return ChartOptions(count, self.smoothing, frozenset(self.log_x), frozenset(self.log_y))
+
+    @staticmethod
+    def with_chart_options(options: ChartOptions) -> dict[str, Any]:
+        """What of `options` is remembered."""
+        return {
+            "x_axis": options.x_count,
+            "smoothing": options.smoothing,
+            "log_x": tuple(sorted(options.log_x)),
+            "log_y": tuple(sorted(options.log_y)),
+        }
+
 
 def settings_path() -> Path:
     return platformdirs.user_config_path("operant") / "monitor.toml"
@@ -57,7 +77,8 @@ def load_settings(path: Path) -> tuple[Settings, str]:
         return Settings(), ""
     except (OSError, ValueError) as error:
         return Settings(), f"{path} is not used: {' '.join(str(error).split())}"
-    problems, chosen = [], {}
+    problems: list[str] = []
+    chosen: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _CHECKS:
             problems.append(f"{name} is no setting")

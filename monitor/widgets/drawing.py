@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
@@ -11,6 +13,9 @@ from ..ascii import ascii_text
 from ..lines import Line, harmless
 from ..palette import styles_for
 
+if TYPE_CHECKING:
+    from ..app import MonitorApp
+
 
 class Drawing(Widget):
     """A widget of which `draw` gives the lines, as often as `redraw` is called."""
@@ -19,6 +24,10 @@ class Drawing(Widget):
         super().__init__(id=id, classes=classes)
         self._lines: list[Line] = []
         self._drawn_size = (0, 0)
+
+    @property
+    def monitor(self) -> MonitorApp:
+        return cast("MonitorApp", self.app)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """The widget's text in `width` by `height` cells; missing lines stay blank."""
@@ -42,9 +51,9 @@ class Drawing(Widget):
             self._drawn_size = width, height
             self._lines = self._draw(width, height)
         line = self._lines[y] if y < len(self._lines) else []
-        styles = styles_for(self.app.console.color_system, self._app.palette_name)
+        styles = styles_for(self.app.console.color_system, self.monitor.palette_name)
         plain = styles["text"]
-        shown = ascii_text if self._app.is_ascii else harmless
+        shown = ascii_text if self.monitor.is_ascii else harmless
         segments = [Segment(shown(harmless(text)), styles.get(name, plain)) for text, name in line]
         return Strip(segments).adjust_cell_length(width, plain)
 

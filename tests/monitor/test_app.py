@@ -16,6 +16,7 @@ from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.widgets.chart_grid import ChartGrid
+from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
@@ -120,15 +121,15 @@ async def test_tab_goes_round_the_panes():
         assert isinstance(app.focused, EventsPanel)
 
 
-async def test_enlarged_events_show_all_of_a_traceback():
+async def test_a_failed_run_opens_with_its_traceback_first():
     view = make_view("failed", "ValueError: no")
     traceback = "Traceback (most recent call last):\n  File 'loop.py', line 42\nValueError: no"
     app = watching(replace(view, events=(replace(view.events[0], level="error", text=traceback),)))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "! failed", "✗ ValueError: no"))
-        assert "line 42" not in screen_text(app)
-        await pilot.press("tab", "tab", "enter")
-        await until(pilot, shows(pilot, "File 'loop.py', line 42"))
+        await until(pilot, shows(pilot, "! failed", "File 'loop.py', line 42"))
+        assert "loss/policy" not in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "✗ ValueError: no", "loss/policy"))
 
 
 async def test_events_scroll_back_and_follow_again_at_the_end():
@@ -260,10 +261,11 @@ async def test_a_new_run_appears_in_the_list(make_session):
 @pytest.mark.parametrize("make_app", [watching, choosing])
 async def test_the_help_lists_every_key(make_app):
     app = make_app()
-    async with app.run_test(size=(80, 40)) as pilot:
+    async with app.run_test(size=(80, 100)) as pilot:
+        await until(pilot, lambda: app.focused is not None)
         bindings = {
             (binding.key, binding.description)
-            for node in (app, app.screen, *app.screen.query("*"))
+            for node in (app, app.screen, *app.screen.query(Drawing))
             for binding in node._bindings.key_to_bindings.values()
             for binding in binding
         }

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from operant.monitor.machine import MachineSample
 from operant.monitor.run_view import RunView
 from operant.monitor.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
@@ -132,13 +133,16 @@ def all_states() -> RunsView:
 class StillRun:
     """A source of views of one run that always gives the view it has."""
 
-    def __init__(self, view: RunView) -> None:
+    def __init__(self, view: RunView, sample: MachineSample | None = None) -> None:
         self.run = Run(Path("/runs") / view.status.run)
-        self.view = view
+        self.view, self.sample = view, sample
         self.is_closed = False
 
     def poll(self) -> RunView:
         return self.view
+
+    def machine(self) -> MachineSample | None:
+        return self.sample
 
     def close(self) -> None:
         self.is_closed = True

@@ -100,9 +100,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config,
     assert "error" in {event.level for event in reader.events()}
 
 
-def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(
-    small_config, page, tmp_path
-):
+def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_config, page, tmp_path):
     writer, _ = page
     requests = [False, True, False, False, False, False]
     config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
