@@ -76,7 +76,9 @@ def _slow(history: History) -> Iterator[Alert]:
     if len(rows) < _ENOUGH:
         return
     usual = float(np.median(speed))
-    for start, end in _stretches(speed < _SLOW * usual):
+    slow = speed < _SLOW * usual
+    slow[:_ENOUGH] = False  # the first iterations compile and warm up
+    for start, end in _stretches(slow):
         slowest = format_si(float(speed[start:end].min()))
         text = f"speed fell to {slowest}, under half its median of {format_si(usual)}"
         yield _alert("warning", text, history, rows[start], ENV_STEPS_PER_S)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from ..shared.errors import OperantError
 from ..shared.requests import send_request
@@ -236,11 +236,9 @@ def _theme_name(palette_name: str) -> str:
 def _theme(name: str, palette: Palette) -> Theme:
     """What Textual's own widgets look like."""
     if name == "plain":
-        default = "ansi_default"
-        return Theme(
-            _theme_name(name), primary=default, background=default, surface=default,
-            foreground=default, panel=default, ansi=True, variables={"bar": default},
-        )  # fmt: skip
+        terminals = BUILTIN_THEMES["ansi-dark"]  # its own colours, whatever they are
+        variables = {**terminals.variables, "bar": "ansi_default"}
+        return replace(terminals, name=_theme_name(name), variables=variables)
     return Theme(
         _theme_name(name), primary=palette.focus, background=palette.background,
         surface=palette.background, panel=palette.bar, foreground=palette.text,

@@ -75,7 +75,7 @@ def chart_of(
     if reference is not None and not front.is_reference and not shows_difference:
         unit = _to_reference(curves[0], reference, options.cursor) or unit
     return Chart(
-        title=("Δ " if shows_difference else "") + metric.name,
+        title=_title(metric.name, options, shows_difference),
         value=value,
         traces=tuple(_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)),
         x_range=options.window.shown(whole),
@@ -87,6 +87,16 @@ def chart_of(
         cursor=options.cursor,
         marks=marks,
     )
+
+
+def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
+    logs = "".join(axis for axis, names in _logs(options) if name in names)
+    title = f"Δ {name}" if shows_difference else name
+    return f"{title} log {logs}" if logs else title
+
+
+def _logs(options: ChartOptions) -> tuple[tuple[str, frozenset[str]], ...]:
+    return ("x", options.log_x), ("y", options.log_y)
 
 
 def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -> Trace:

@@ -157,9 +157,9 @@ def _entries(phases: Sequence[Phase], with_seconds: bool) -> list[Line]:
 def _side_by_side(blocks: list[list[Line]]) -> list[Line]:
     """Blocks of lines as columns; the first block is the longest."""
     lines: list[Line] = [[] for _ in blocks[0]]
-    for block in blocks:
+    for place, block in enumerate(blocks):
         for y, line in enumerate(block):
-            lines[y] += [*line, (_GAP, "text")]
+            lines[y] += [(_GAP, "text"), *line] if place else line
     return lines
 
 

@@ -22,13 +22,14 @@ class PublishCost:
     seconds: float | None = None
     fraction: float | None = None
 
-    def in_words(self) -> str:
-        """`1234 publishes, 6.1µs each, 0.02% of the time`."""
+    def in_words(self, width: int = 80) -> str:
+        """`1234 publishes, 6.1µs each, 0.02% of the time`, in fewer words where it is narrow."""
         words = f"{format_count(self.num_publishes)} publishes"
         if self.seconds is None or self.fraction is None:
             return words
-        share = "<0.01%" if self.fraction < 1e-4 else format_small_percent(self.fraction)
-        return f"{words}, {format_short_time(self.seconds)} each, {share} of the time"
+        share = "<0.01%" if self.fraction < 5e-5 else format_small_percent(self.fraction)
+        words = f"{words}, {format_short_time(self.seconds)} each, {share}"
+        return f"{words} of the time" if len(words) + 12 <= width else words
 
 
 def format_small_percent(fraction: float) -> str:

@@ -109,13 +109,13 @@ def _term(word: str) -> Term:
     key, how, value = match["key"], match["how"], match["value"]
     if not value:
         raise FilterError(f"{word} lacks a value")
+    is_number = key in _NUMBERS or how in ("<", ">", "<=", ">=")
+    if is_number and (key in _WORDS or not _is_number(value)):
+        raise FilterError(f"{word} does not compare numbers")
     if key == "state":
         for state in value.split(","):
             if not any(state and state in known for known in _STATES):
                 raise FilterError(f"state:{state} is no state{nearest(state, _STATES)}")
-    is_number = key in _NUMBERS or how in ("<", ">", "<=", ">=")
-    if is_number and (key in _WORDS or not _is_number(value)):
-        raise FilterError(f"{word} does not compare numbers")
     return Term(value, key, how, bool(match["not"]))
 
 

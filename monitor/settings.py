@@ -34,7 +34,7 @@ class Settings:
     ascii: bool = False
     refresh_s: float = 0.25
     bell: bool = False
-    panes: tuple[str, ...] = ("charts", "time", "events", "machine")
+    panes: tuple[str, ...] = ("charts", "events", "time", "machine")
     x_axis: str = "env steps"
     smoothing: int = 0
     log_x: tuple[str, ...] = ()

@@ -292,10 +292,10 @@ class RunScreen(MonitorScreen):
         self.tell_modes()
 
     def action_replay(self) -> None:
-        """Show the slider, or put it away and be back at the newest moment."""
+        """Go to the slider; once there, put it away and be back at the newest moment."""
         slider = self.query_one(TimeSlider)
-        slider.display = not slider.display
         self.is_playing = False
+        slider.display = not slider.has_focus
         if slider.display:
             slider.focus()
         else:

@@ -25,9 +25,10 @@ class KeyLine(Drawing):
     def draw(self, width: int, height: int) -> list[Line]:
         line: Line = [(" ", "bar_text")]
         modes: Line = [(f"{self._modes} ", "bar_focus")] if self._modes else []
-        room = width - min(line_width(modes), width // 2)
+        room = width - line_width(modes)
+        modes = modes if room > width // 3 else []
         for key, what in self._keys:
             piece: Line = [(key, "bar_strong"), (f" {what}  ", "bar_dim")]
-            if line_width(line) + line_width(piece) - 2 <= room:
+            if line_width(line) + line_width(piece) - 2 * (not modes) <= room:
                 line += piece
         return [spread(line, modes, width, "bar_text")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..lines import Line, boxed
+from ..lines import Line, boxed, fit
 from ..phases import (
     NUM_ITERATIONS,
     Phase,
@@ -50,7 +50,7 @@ class TimePanel(Pane):
         body = self._body(width - 4, room)
         if len(body) < room or room >= 4:
             body = [*body[: room - 1], *([] for _ in range(room - 1 - len(body)))]
-            body.append([(f"publishing: {self._cost.in_words()}"[: width - 4], "dim")])
+            body.append([(fit(self._cost.in_words(width - 4), width - 4), "dim")])
         return boxed(title, body, width, height, self.border)
 
     def _body(self, width: int, room: int) -> list[Line]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from operant.monitor.machine import MachineSample
+from operant.monitor.machine import GpuSample, MachineSample
 from operant.monitor.run_view import RunView
 from operant.monitor.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
@@ -128,6 +128,20 @@ def all_states() -> RunsView:
         make_row("failed-gggg", "failed", age_s=300_000.0, message="the loss is NaN"),
     )
     return RunsView(rows, is_complete=True)
+
+
+SAMPLES = tuple(
+    MachineSample(
+        num_processes=1,
+        num_threads=9,
+        memory_bytes=2 << 30,
+        total_memory_bytes=64 << 30,
+        num_cores=8,
+        cpu_cores=cores,
+        gpus=(GpuSample("RTX 4090", load, 5 << 30, 16 << 30, 210.0, 300.0, 61.0),),
+    )
+    for cores, load in ((None, 0.1), (1.2, 0.5), (1.4, 0.9), (1.5, 0.82))
+)
 
 
 class StillRun:
