@@ -50,6 +50,11 @@ def bottom_edge(
     columns = width - start - 2
     if high > low and start:
         taken = [False] * len(cells)
+        mark_cells = [
+            start - 1 + round((mark - low) / (high - low) * (columns - 1))
+            for mark in marks
+            if low <= mark <= high
+        ]
         labels = _labels(low, high, max(3, columns // 8), is_log)
         if cursor is not None and low <= cursor <= high:
             where = 10.0**cursor if is_log else cursor
@@ -62,11 +67,12 @@ def bottom_edge(
             if begin < 0 or any(taken[span]):
                 continue
             is_cursor = cursor is not None and number == 0 and place == cursor
+            if not is_cursor and any(span.start <= at < span.stop for at in mark_cells):
+                continue
             _put(cells, styles, begin, f" {label} ", "focus" if is_cursor else "dim")
             taken[span] = [True] * (span.stop - span.start)
-        for mark in marks:
-            if low <= mark <= high:
-                at = start - 1 + round((mark - low) / (high - low) * (columns - 1))
+        for at in mark_cells:
+            if not taken[at]:
                 _put(cells, styles, at, _MARK, "warning")
     return [("╰", border), *_pieces(cells, styles), ("╯", border)]
 

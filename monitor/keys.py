@@ -28,7 +28,7 @@ _NAMES = {
     "pageup": "pgup",
     "pagedown": "pgdn",
 }
-_KEY_WIDTH = 18
+_KEY_WIDTH = 16
 
 Section = tuple[str, Iterable[BindingType]]
 

@@ -46,7 +46,8 @@ def _gpu_rows(
     if gpu.memory_bytes is not None and gpu.total_memory_bytes:
         shares = [(sample.memory_bytes or 0) / gpu.total_memory_bytes for sample in past]
         total = _bytes(gpu.total_memory_bytes)
-        rows.append(_row("vram", f"{_bytes(gpu.memory_bytes)} of {total}", shares, width))
+        used = _bytes(gpu.memory_bytes).removesuffix(total[-4:])
+        rows.append(_row("vram", f"{used} of {total}", shares, width))
     if gpu.power_w is not None:
         limit = gpu.power_limit_w or 0.0
         shares = [(sample.power_w or 0.0) / limit if limit else 0.0 for sample in past]

@@ -81,10 +81,7 @@ def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Lin
     """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width)
-    name = row.run.id
-    if columns.name < _FULL_NAME_WIDTH:
-        name = _STAMP.sub("", name)
-    name = fit(fit_middle(name, columns.name), columns.name)
+    name = fit(short_name(row.run.id, columns.name), columns.name)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
     if row.status is None:
         unread: Line = [(f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"), (name, f"{prefix}text")]
@@ -116,6 +113,11 @@ def _heads(width: int) -> list[tuple[str, int, str]]:
     if columns.device:
         heads.append(("device", _DEVICE_WIDTH, ">"))
     return [*heads, ("done", _PERCENT_WIDTH, ">")]
+
+
+def short_name(run_id: str, width: int) -> str:
+    """A run's id in at most `width` cells; where it is narrow without the date in it."""
+    return fit_middle(_STAMP.sub("", run_id) if width < _FULL_NAME_WIDTH else run_id, width)
 
 
 def draw_count(rows: Sequence[RunRow]) -> str:

@@ -62,9 +62,9 @@ class RunScreen(MonitorScreen):
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
         Binding("tab", "app.focus_next", "next, previous pane"),
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
-        *(Binding(str(i), f"toggle_pane('{pane}')", "show or hide: " + ", ".join(PANES))
+        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
           for i, pane in enumerate(PANES, 1)),
-        Binding("slash", "find", "find charts, events or log lines by words"),
+        Binding("slash", "find", "find charts, events, log lines"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),

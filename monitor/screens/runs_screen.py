@@ -43,7 +43,7 @@ class RunsScreen(MonitorScreen):
     """The list of runs; it rests while it is covered."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "filter: cart state:running return>400 gamma<1"),
+        Binding("slash", "filter", "filter by words and values"),
         Binding("s", "sort", "sort by the next column (or click it)"),
         Binding("S", "reverse", "sort the other way round"),
         Binding("escape", "clear", "unmark all, drop the filter"),

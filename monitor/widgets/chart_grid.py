@@ -45,8 +45,8 @@ class ChartGrid(Pane):
         Binding("a", "next_axis", "axis: env steps, iterations, wall time"),
         Binding("s", "smooth(1)", "smooth more, less"),
         Binding("S", "smooth(-1)", "smooth more, less"),
-        Binding("d", "difference", "values, or differences to the reference"),
-        Binding("0", "reset", "undo zoom, cursor, smoothing, logarithms"),
+        Binding("d", "difference", "differences to the reference"),
+        Binding("0", "reset", "undo zoom, cursor, smoothing, log"),
     ]
 
     selected: var[int] = var(0, init=False)

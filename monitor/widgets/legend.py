@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lines import Line, fit_middle, line_width
+from ..lines import Line, line_width
+from ..run_table import short_name
 from ..shown_run import Watched
 from .drawing import Drawing
 
@@ -29,7 +30,7 @@ class Legend(Drawing):
         for one in self._watched:
             if one.look is None:
                 continue
-            name = fit_middle(one.view.status.run, room - 4 * one.is_reference)
+            name = short_name(one.view.status.run, room - 4 * one.is_reference)
             piece: Line = [(f"{one.look.marker} ", one.look.style), (name, "text")]
             if one.is_reference:
                 piece.append((" ref", "dim"))

@@ -29,7 +29,7 @@ class RunsTable(Drawing, can_focus=True):
         Binding("pagedown", "move_pages(1)", "a page up or down"),
         Binding("home", "move(-100000)", "the newest, the oldest run"),
         Binding("end", "move(100000)", "the newest, the oldest run"),
-        Binding("enter", "open", "open the selected run, with those marked"),
+        Binding("enter", "open", "open it, with those marked"),
         Binding("space", "mark(False)", "mark: draw it on the charts of others"),
         Binding("p", "mark(True)", "pin as the reference to compare with"),
     ]

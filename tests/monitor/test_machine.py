@@ -102,7 +102,7 @@ def test_the_lines_fit_and_say_what_is_used(width):
     assert all(len(line) <= max(width, 21) for line in lines)
     if width >= 36:
         text = "\n".join(lines)
-        for words in ("1.5 cores of 8", "2.0 GiB", "82.0% 61°C", "5.0 GiB of 16.0", "210 of 300 W"):
+        for words in ("1.5 cores of 8", "2.0 GiB", "82.0% 61°C", "5.0 of 16.0 GiB", "210 of 300 W"):
             assert words in text
 
 

@@ -128,7 +128,7 @@ def test_a_failed_run_opens_with_its_traceback(snap_compare, size):
     view = rich_view("failed", "FloatingPointError: the policy's loss is NaN at iteration 200")
     failure = Event(4, NOON_NS + 80 * 10**9, "error", TRACEBACK, 409_600)
     app = run_app(replace(view, events=(*EVENTS, failure)))
-    assert snap_compare(app, terminal_size=size, run_before=ready("in update"))
+    assert snap_compare(app, terminal_size=size, run_before=ready("loss is NaN"))
 
 
 @sizes
