@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test check bench learn clean
+.PHONY: train test check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -24,7 +24,12 @@ check: $(VENV)/installed-dev
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/monitor_cost.py
+	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
+
+# The monitor left open for two hours; MINUTES=10 for less.
+soak: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),120)
 
 # All presets with three seeds; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench

@@ -11,7 +11,7 @@ import numpy as np
 from .canvas import DOTS_HIGH, DOTS_WIDE, Canvas, dashed
 from .chart_frame import bottom_edge, inside_of, top_edge
 from .curves import NO_CURVE, Columns, Curve, band_spans, gather, line_spans
-from .formatting import format_log_tick, format_ticks
+from .formatting import format_ticks, log_tick_label
 from .lines import Line, fit
 from .ticks import Floats, Scale, log_scale, log_tick_rows, nice_scale, tick_rows
 from .x_axis import share_of
@@ -165,7 +165,7 @@ def _labels(scale: Scale, num_rows: int, is_log: bool) -> dict[int, str]:
     """The labels of the vertical axis by their row."""
     if is_log:
         rows = log_tick_rows(scale, num_rows)
-        return {row: format_log_tick(power) for row, power in rows.items()}
+        return {row: log_tick_label(power) for row, power in rows.items()}
     rows = tick_rows(scale, num_rows)
     return dict(zip(rows, format_ticks(list(rows.values()), scale.step), strict=True))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from .formatting import format_log_tick, format_ticks, format_value
+from .formatting import format_ticks, format_value, log_tick_label
 from .lines import Line, fit, line_width
 from .ticks import log_ticks, ticks
 
@@ -92,7 +92,7 @@ def inside_of(text: str, width: int, rows: int, border: str) -> list[Line]:
 def _labels(low: float, high: float, at_most: int, is_log: bool) -> list[tuple[float, str]]:
     if is_log:
         powers = log_ticks(low, high, at_most).tolist()
-        return [(power, format_log_tick(power)) for power in powers]
+        return [(power, log_tick_label(power)) for power in powers]
     places = ticks(low, high, at_most).tolist()
     step = places[1] - places[0] if len(places) > 1 else high
     return list(zip(places, format_ticks(places, step), strict=True))

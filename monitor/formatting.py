@@ -136,7 +136,7 @@ def format_ticks(ticks: Sequence[float], step: float) -> list[str]:
     ]
 
 
-def format_log_tick(power: float) -> str:
+def log_tick_label(power: float) -> str:
     """The label of ten to the `power` on an axis of powers: 1e-4, 0.02, 5, 200, 10k, 1e21."""
     exponent = math.floor(power + 1e-9)
     mantissa = round(10 ** (power - exponent), 2)

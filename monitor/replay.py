@@ -45,7 +45,7 @@ def row_at(view: RunView, share: float) -> int:
     publish = view.history.publish
     if not len(publish):
         return 0
-    wanted = share * float(publish[-1])
+    wanted = share * float(publish[-1]) - 1e-6  # less than a publish, more than rounding
     return min(int(np.searchsorted(publish, wanted)), len(publish) - 1)
 
 

@@ -32,7 +32,7 @@ class Settings:
 
     theme: str = "dark"
     ascii: bool = False
-    refresh_s: float = 0.25
+    refresh_s: float = 0.5
     bell: bool = False
     panes: tuple[str, ...] = ("charts", "events", "time", "machine")
     x_axis: str = "env steps"

@@ -142,6 +142,11 @@ class RunScreen(MonitorScreen):
         """Whether there is anything to see: the run, and the machine where it lives here."""
         return self._looked is not None and self._has_sampled
 
+    @property
+    def state(self) -> str:
+        """The state of the run at the last look; nothing before the first."""
+        return self._looked.view.status.state if self._looked else ""
+
     def compose(self) -> ComposeResult:
         yield RunHead()
         yield NoticeLine()

@@ -105,15 +105,20 @@ def ready(word: str, *keys: str, then: str = ""):
     return wait
 
 
+def drawn(size) -> str:
+    """What stands on a run's screen once all of it is there."""
+    return "episode/return" if size[0] < 120 else "2.0 GiB"
+
+
 @sizes
 def test_a_run_that_goes_well(snap_compare, size):
-    wait = ready("episode/return") if size[0] < 120 else ready("2.0 GiB")
+    wait = ready(drawn(size))
     assert snap_compare(run_app(), terminal_size=size, run_before=wait)
 
 
 @sizes
 def test_several_runs_with_a_reference(snap_compare, size):
-    wait = ready("episode/return") if size[0] < 120 else ready("2.0 GiB")
+    wait = ready(drawn(size))
     assert snap_compare(several_runs(), terminal_size=size, run_before=wait)
 
 
@@ -134,7 +139,7 @@ def test_a_failed_run_opens_with_its_traceback(snap_compare, size):
 @sizes
 def test_a_crashed_run_in_its_past(snap_compare, size):
     view = rich_view("crashed", "the process is gone without a last word")
-    wait = ready("last word", "r", *["pageup"] * 4, then="in the past")
+    wait = ready(drawn(size), "r", *["pageup"] * 4, then="in the past")
     assert snap_compare(run_app(view), terminal_size=size, run_before=wait)
 
 
@@ -161,13 +166,13 @@ def test_a_filter_that_is_wrong(snap_compare, size):
 
 @sizes
 def test_the_help(snap_compare, size):
-    wait = ready("episode/return", "question_mark", then="everywhere")
+    wait = ready(drawn(size), "question_mark", then="everywhere")
     assert snap_compare(run_app(), terminal_size=size, run_before=wait)
 
 
 @sizes
 def test_a_question_before_the_trainer_is_stopped(snap_compare, size):
-    wait = ready("episode/return", "X", then="sure?")
+    wait = ready(drawn(size), "X", then="sure?")
     assert snap_compare(run_app(), terminal_size=size, run_before=wait)
 
 

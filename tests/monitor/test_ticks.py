@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from operant.monitor.formatting import format_log_tick
+from operant.monitor.formatting import log_tick_label
 from operant.monitor.ticks import (
     log_scale,
     log_tick_rows,
@@ -136,4 +136,4 @@ def test_logarithmic_ticks_lie_in_their_range_and_are_never_too_many(low, size, 
     ],
 )
 def test_logarithmic_ticks_stand_at_tens_or_finer(low, high, labels):
-    assert [format_log_tick(power) for power in log_ticks(low, high, 5)] == labels
+    assert [log_tick_label(power) for power in log_ticks(low, high, 5)] == labels
