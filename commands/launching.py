@@ -122,10 +122,8 @@ def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as
         return 0
     if then_monitor:
         from ..monitor.app import watch
-        from ..monitor.settings import settings_path
-        from .monitor import remembered_settings
 
-        watch(run, remembered_settings(None, as_ascii=False), settings_path())
+        watch(run)
     print_line(f"{run.id}: {headline(read_status(run))}")
     print_line(f"  operant monitor {run.id}    watches it")
     print_line(f"  operant stop {run.id}       stops it")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import UsageError, nearest
 from .choosing_a_run import chosen_run, run_argument
-
-if TYPE_CHECKING:
-    from ..monitor.settings import Settings
 
 
 @click.command("monitor")
@@ -60,19 +56,15 @@ def command(
     chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
-    from ..monitor.settings import settings_path
 
-    watch(chosen, remembered_settings(theme, as_ascii), settings_path(), is_readonly=readonly)
+    watch(chosen, theme=known_theme(theme), is_ascii=as_ascii, is_readonly=readonly)
 
 
-def remembered_settings(theme: str | None, as_ascii: bool) -> Settings:
-    """Those of the last session, with what the command line asks for. Raises UsageError."""
-    from ..monitor.ascii import needs_ascii
+def known_theme(name: str | None) -> str | None:
+    """`name`, if there is such a theme. Raises UsageError."""
     from ..monitor.palette import THEMES
-    from ..monitor.settings import load_settings, settings_path
 
-    settings, _ = load_settings(settings_path())
-    if theme is not None and theme not in THEMES:
-        hint = nearest(theme, THEMES)
-        raise UsageError(f"--theme {theme} is none{hint}; there are {', '.join(THEMES)}")
-    return settings.for_session(theme, as_ascii or needs_ascii())
+    if name is not None and name not in THEMES:
+        hint = nearest(name, THEMES)
+        raise UsageError(f"--theme {name} is none{hint}; there are {', '.join(THEMES)}")
+    return name

@@ -29,12 +29,11 @@ def command(
     chosen = chosen_run(run, latest)
 
     from ..monitor.picture import picture
-    from .monitor import remembered_settings
+    from .monitor import known_theme
     from .output import print_line
 
-    settings = remembered_settings(theme, as_ascii=False)
-    keys = tuple(key for key in press.split(",") if key)
-    svg = picture(chosen, (width, height), settings, keys)
+    keys = [key for key in press.split(",") if key]
+    svg = picture(chosen, (width, height), known_theme(theme), keys)
     try:
         path.write_text(svg, "utf-8")
     except OSError as error:

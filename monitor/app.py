@@ -16,6 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from ..shared.errors import OperantError
 from ..shared.requests import send_request
 from ..shared.run_folder import Run
+from .ascii import needs_ascii
 from .comparison import Comparison
 from .keys import Section
 from .palette import THEMES, Palette
@@ -26,7 +27,7 @@ from .screens.dialog import Dialog
 from .screens.help_screen import HelpScreen
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
-from .settings import REFRESH_S, Settings, load_settings, save_settings
+from .settings import REFRESH_S, Settings, load_settings, save_settings, settings_path
 from .shown_run import Look, assigned_looks
 from .widgets.drawing import Drawing
 from .widgets.pane import Pane
@@ -66,12 +67,14 @@ class MonitorApp(App[None], inherit_bindings=False):
         runs_source: RunsSource | None = None,
         settings: Settings | None = None,
         settings_path: Path | None = None,
+        theme: str | None = None,
+        is_ascii: bool = False,
         is_readonly: bool = False,
     ) -> None:
         """Open `run`, or the list of runs; views come from `run_source` and `runs_source`.
 
         Settings are those of the file at `settings_path`, where changes are kept; without a path
-        nothing is. `settings` goes before the file.
+        nothing is. `theme` and `is_ascii` are for this session alone.
         """
         # Textual takes NO_COLOR from the environment here, and leaves out all colours then.
         is_plain = "NO_COLOR" in os.environ
@@ -82,7 +85,8 @@ class MonitorApp(App[None], inherit_bindings=False):
         self._path = settings_path
         loaded, self.warning = load_settings(settings_path) if settings_path else (Settings(), "")
         self.settings = settings or loaded
-        self._forced_plain = is_plain
+        self._theme = "plain" if is_plain else theme
+        self.is_ascii = is_ascii or self.settings.ascii
         self.is_readonly = is_readonly
         self.comparison = Comparison()
         self.looks: dict[str, Look] = {}
@@ -92,11 +96,7 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     @property
     def palette_name(self) -> str:
-        return "plain" if self._forced_plain else self.settings.theme
-
-    @property
-    def is_ascii(self) -> bool:
-        return self.settings.ascii
+        return self._theme or self.settings.theme
 
     def on_mount(self) -> None:
         if self._first_run:
@@ -119,7 +119,7 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that has a key, and the themes."""
-        for title, bindings in self.help_sections():
+        for title, bindings in self.help_sections(screen):
             for binding in bindings:
                 assert isinstance(binding, Binding)
                 action, description = binding.action, binding.description
@@ -163,7 +163,7 @@ class MonitorApp(App[None], inherit_bindings=False):
             self.bell()
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.help_sections()))
+        self.push_screen(HelpScreen(self.help_sections(self.screen)))
 
     def action_refresh_rate(self, steps: int) -> None:
         """The next interval between two looks."""
@@ -174,17 +174,17 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     def action_next_theme(self) -> None:
         names = list(THEMES)
-        self._wear(names[(names.index(self.settings.theme) + 1) % len(names)])
+        self._wear(names[(names.index(self.palette_name) + 1) % len(names)])
 
     def action_toggle_bell(self) -> None:
         self.change_settings(bell=not self.settings.bell)
         self.notify("alerts ring the bell" if self.settings.bell else "no bell", timeout=2)
 
-    def help_sections(self) -> list[Section]:
-        """The bindings that hold on the present screen, by where they hold."""
-        own = [b for b in self.screen.BINDINGS if self._is_allowed(b)]
+    def help_sections(self, screen: Screen[Any]) -> list[Section]:
+        """The bindings that hold on a screen, by where they hold."""
+        own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
-        for widget in self.screen.query(Drawing):
+        for widget in screen.query(Drawing):
             if isinstance(widget, Pane | RunsTable | TimeSlider):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
@@ -200,6 +200,9 @@ class MonitorApp(App[None], inherit_bindings=False):
                 return
 
     def _wear(self, name: str) -> None:
+        if self.no_color:
+            return
+        self._theme = None
         self.change_settings(theme=name)
         self.theme = _theme_name(self.palette_name)
         for screen in self.screen_stack:
@@ -253,8 +256,16 @@ def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
     return [binding for kind in kinds for binding in vars(kind).get("BINDINGS", ())]
 
 
-def watch(run: Run | None, settings: Settings, path: Path, is_readonly: bool = False) -> None:
+def watch(
+    run: Run | None, *, theme: str | None = None, is_ascii: bool = False, is_readonly: bool = False
+) -> None:
     """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
     nothing of it reaches the trainer.
     """
-    MonitorApp(run, settings=settings, settings_path=path, is_readonly=is_readonly).run()
+    MonitorApp(
+        run,
+        settings_path=settings_path(),
+        theme=theme,
+        is_ascii=is_ascii or needs_ascii(),
+        is_readonly=is_readonly,
+    ).run()

@@ -9,38 +9,23 @@ from dataclasses import replace
 
 from ..shared.run_folder import Run
 from .app import MonitorApp
-from .run_poller import RunPoller
-from .run_source import RunSource
 from .screens.run_screen import RunScreen
-from .settings import Settings
+from .settings import load_settings, settings_path
 
 _LOOK_AGAIN_S, _PATIENCE_S = 0.02, 30.0
 _TITLE = "operant monitor"
 
 
-def picture(
-    run: Run,
-    size: tuple[int, int],
-    settings: Settings,
-    keys: Sequence[str] = (),
-    source: RunSource | None = None,
-) -> str:
+def picture(run: Run, size: tuple[int, int], theme: str | None, keys: Sequence[str] = ()) -> str:
     """The screen of `run` in `size` columns and rows after `keys` were pressed, as SVG."""
     os.environ.setdefault("TERM", "xterm-256color")
     os.environ["COLORTERM"] = "truecolor"
-    return asyncio.run(_picture(run, size, settings, keys, source))
+    return asyncio.run(_picture(run, size, theme, keys))
 
 
-async def _picture(
-    run: Run, size: tuple[int, int], settings: Settings, keys: Sequence[str],
-    source: RunSource | None,
-) -> str:  # fmt: skip
-    app = MonitorApp(
-        run,
-        run_source=lambda run: source or RunPoller(run),
-        settings=replace(settings, ascii=False),
-        is_readonly=True,
-    )
+async def _picture(run: Run, size: tuple[int, int], theme: str | None, keys: Sequence[str]) -> str:
+    settings, _ = load_settings(settings_path())
+    app = MonitorApp(run, settings=replace(settings, ascii=False), theme=theme, is_readonly=True)
     async with app.run_test(size=size) as pilot:
         for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
             await pilot.pause(_LOOK_AGAIN_S)

@@ -42,10 +42,6 @@ class Settings:
     order: str = "newest"
     reversed_order: bool = False
 
-    def for_session(self, theme: str | None, is_ascii: bool) -> Settings:
-        """With a theme for this session, if any, and ASCII where the terminal needs it."""
-        return replace(self, theme=theme or self.theme, ascii=self.ascii or is_ascii)
-
     def chart_options(self) -> ChartOptions:
         """The charts as they were left."""
         count = next(count for count in X_COUNTS if count == self.x_axis)

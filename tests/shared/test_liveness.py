@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import RunFolderError
-from operant.shared.lock import RunLock, lock_holder
+from operant.shared.lock import LAUNCHER, RunLock, lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.session import RunSession
@@ -188,3 +188,14 @@ def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append).close("finished", 0)
     assert "belongs to another user" in warnings[0]
     assert not list(folder.iterdir())
+
+
+def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1e-9)
+    session.metrics.publish({"a": 1.0}, 1, 1)
+    lock.release()  # as a process that died
+    assert read_status(run).state == "crashed"
+    launcher = RunLock(run.lock_path, LAUNCHER)
+    assert (read_status(run).state, read_status(run).message) == ("running", "resuming")
+    launcher.release()
