@@ -123,11 +123,13 @@ def _on_its_axes(chart: Chart) -> Chart:
 
 
 def _log_y(curve: Curve) -> Curve:
-    """The positive points; a band that reaches below has no lower edge but its line."""
+    """The positive points; a band that reaches below ends at its line."""
     keep = curve.mean > 0
-    low = np.where(curve.low[keep] > 0, curve.low[keep], curve.mean[keep])
-    mean, high = np.log10(curve.mean[keep]), np.log10(curve.high[keep])
-    return Curve(curve.x[keep], np.log10(low), mean, high, curve.breaks[keep])
+    low, high = (
+        np.where(side[keep] > 0, side[keep], curve.mean[keep]) for side in (curve.low, curve.high)
+    )
+    low, mean, high = (np.log10(side) for side in (low, curve.mean[keep], high))
+    return Curve(curve.x[keep], low, mean, high, curve.breaks[keep])
 
 
 def _log_x(curve: Curve) -> Curve:

@@ -24,7 +24,8 @@ _NAMES = {
     "less_than_sign": "<",
     "greater_than_sign": ">",
     "escape": "esc",
-    "shift+tab": "shift+tab",
+    "shift+left": "shift+←",
+    "shift+right": "shift+→",
     "pageup": "pgup",
     "pagedown": "pgdn",
 }

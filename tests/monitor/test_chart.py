@@ -125,6 +125,14 @@ def test_a_logarithmic_axis_shows_decades_alike_and_leaves_out_what_is_not_posit
     assert "nothing above 0" in nothing[3]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_smooth_curve_may_be_positive_where_its_values_are_not():
+    x = np.arange(3.0)
+    below = curve(x, np.array([1.0, 2.0, 3.0]), x - 9, x - 8)
+    shown = Chart("loss", "3", (Trace(below),), (0.0, 2.0), is_log_y=True)
+    assert "loss" in texts(draw_chart(shown, 40, 8))[0]
+
+
 def test_a_cursor_stands_at_its_place_and_says_where_it_is():
     lines = texts(draw_chart(chart(*[5.0] * 101, cursor=50.0), 80, 9))
     column = lines[2].index("│", 10)
