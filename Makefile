@@ -6,13 +6,18 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test check bench learn soak clean
+.PHONY: train test torture check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
 
 test: $(VENV)/installed-dev
 	$(BIN)/pytest
+
+# Ten million publishes under three readers that check every number, then 100,000 damaged pages.
+torture: $(VENV)/installed-dev
+	$(BIN)/python tests/support/torture.py
+	$(BIN)/python tests/support/fuzz.py
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -26,6 +31,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/publish.py
+	$(BIN)/python benchmarks/attach.py
 
 # The monitor left open for two hours; MINUTES=10 for less.
 soak: $(VENV)/installed-bench

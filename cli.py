@@ -9,7 +9,7 @@ import click
 
 from .shared.errors import OperantError
 
-COMMANDS = ("train", "monitor", "snapshot", "runs", "status", "stop", "eval")
+COMMANDS = ("train", "monitor", "snapshot", "runs", "status", "stop", "eval", "stream")
 
 
 class LazyGroup(click.Group):

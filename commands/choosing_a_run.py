@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from ..monitor.remote.host import RemoteName, remote_name
 from ..shared.errors import UsageError
+from ..shared.ranks import read_status
 from ..shared.run_folder import Run, find_run, latest_run
+from ..shared.status import RunStatus
 
 
 def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,3 +25,25 @@ def chosen_run(run: str | None, latest: bool) -> Run:
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
     return find_run(run) if run else latest_run()
+
+
+def status_anywhere(run: str | None, latest: bool) -> RunStatus:
+    """The status of the run asked for, here or as HOST:RUN on another machine."""
+    remote = chosen_host(run, latest)
+    if remote is None:
+        return read_status(chosen_run(run, latest))
+    from ..monitor.remote.remote_run import RemoteRun
+
+    source = RemoteRun(remote)
+    try:
+        return source.connect()
+    finally:
+        source.close()
+
+
+def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
+    """HOST:RUN taken apart, or None for a run of this machine."""
+    remote = remote_name(run) if run else None
+    if remote and latest:
+        raise UsageError(f"give '{remote.host}:' for the latest run of {remote.host}")
+    return remote

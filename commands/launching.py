@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..shared.errors import CheckpointError, OperantError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
+from ..shared.provenance import provenance
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..trainer.config import TrainConfig
@@ -44,7 +42,7 @@ def prepared_run(
         return _resumed_run(find_run(resume), source, overrides, rank)
     config = load_config(source, overrides)
     name = name or f"{config.env}-{config.algorithm}"
-    manifest = {**_provenance(), "seed": config.seed, "device": "cpu"}
+    manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": "cpu"}
     manifest["config"] = config.model_dump(mode="json")
     run, lock = create_run(name, manifest, rank=rank)
     return Prepared(run, lock, config, None)
@@ -67,7 +65,9 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
     lock = RunLock(run.lock_path, rank)
     manifest = run.manifest()
     manifest["config"] = config.model_dump(mode="json")
-    manifest.setdefault("resumed", []).append({**_provenance(), "iteration": checkpoint.iteration})
+    manifest.setdefault("resumed", []).append(
+        {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
+    )
     run.write_manifest(manifest)
     return Prepared(run, lock, config, checkpoint.publish)
 
@@ -141,27 +141,3 @@ def wait_for_first_publish(run: Run, process: subprocess.Popen[bytes]) -> None:
                 print_line(line)
             raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")
         time.sleep(LOOK_AGAIN_S)
-
-
-def _provenance() -> dict[str, Any]:
-    """What tells later how a run came to be."""
-    return {
-        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command_line": shlex.join(sys.argv),
-        "git_commit": _git_commit(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in VERSIONS_OF},
-        },
-    }
-
-
-def _git_commit() -> str | None:
-    """The commit checked out in the working folder; None outside a repository."""
-    try:
-        answer = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip()

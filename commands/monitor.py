@@ -6,8 +6,9 @@ import sys
 
 import click
 
+from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError, nearest
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhere
 
 
 @click.command("monitor")
@@ -31,7 +32,9 @@ def command(
     """Watch a run from any terminal, or choose one from the list of all runs.
 
     RUN is a run's id or any part of it that no other run has. Leaving the monitor, or killing it,
-    changes nothing for the run. `?` lists the keys.
+    changes nothing for the run; `?` lists the keys. HOST:RUN watches a run on another machine over
+    your own ssh, HOST: its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
+    here, `operant` there.
     """
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
@@ -40,19 +43,15 @@ def command(
 
         follow_run(chosen_run(run, latest))
         return
-    if as_json:
-        from ..shared.ranks import read_status
-        from .output import print_json
-
-        print_json(read_status(chosen_run(run, latest)).as_json())
-        return
-    if once:
-        from .output import print_report
-
-        print_report(chosen_run(run, latest))
+    if once or as_json:
+        _print_once(run, latest, as_json)
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
+    remote = chosen_host(run, latest)
+    if remote:
+        _watch_remote(remote, known_theme(theme), as_ascii)
+        return
     chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
@@ -68,3 +67,31 @@ def known_theme(name: str | None) -> str | None:
         hint = nearest(name, THEMES)
         raise UsageError(f"--theme {name} is none{hint}; there are {', '.join(THEMES)}")
     return name
+
+
+def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
+    """All of a run of this machine; of one elsewhere its status."""
+    from .output import print_json, print_report, print_status
+
+    if as_json:
+        print_json(status_anywhere(run, latest).as_json())
+    elif chosen_host(run, latest):
+        print_status(status_anywhere(run, latest))
+    else:
+        print_report(chosen_run(run, latest))
+
+
+def _watch_remote(name: RemoteName, theme: str | None, as_ascii: bool) -> None:
+    """Connect before the screen is taken, so that ssh can ask for a password. The trainer cannot
+    be asked for anything from here.
+    """
+    from ..monitor.app import watch
+    from ..monitor.remote.remote_run import RemoteRun
+
+    source = RemoteRun(name)
+    source.connect()
+    source.start()
+    try:
+        watch(source.run, source, theme=theme, is_ascii=as_ascii, is_readonly=True)
+    finally:
+        source.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import run_argument, status_anywhere
 
 
 @click.command("status")
@@ -13,12 +13,12 @@ from .choosing_a_run import chosen_run, run_argument
 def command(run: str | None, latest: bool, as_json: bool) -> None:
     """Show how a run is doing, the latest by default.
 
-    RUN is a run's id or any part of it that no other run has.
+    RUN is a run's id or any part of it that no other run has; HOST:RUN one on another machine, over
+    your own ssh.
     """
-    from ..shared.ranks import read_status
     from .output import print_json, print_status
 
-    status = read_status(chosen_run(run, latest))
+    status = status_anywhere(run, latest)
     if as_json:
         print_json(status.as_json())
     else:

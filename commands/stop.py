@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import time
 
 import click
@@ -18,21 +21,25 @@ LOOK_AGAIN_S = 0.05
 def command(run: str | None, latest: bool) -> None:
     """Stop a run, the latest by default: it finishes its iteration and saves a checkpoint.
 
-    `operant train --resume RUN` goes on from there.
+    `operant train --resume RUN` goes on from there. A training loop of your own gets SIGTERM.
     """
     from ..shared.lock import lock_holder
     from ..shared.ranks import read_status
-    from ..shared.requests import send_request
     from .output import headline, print_line
 
     chosen = chosen_run(run, latest)
-    holder = lock_holder(chosen.lock_path)
-    if holder is None:
+    if lock_holder(chosen.lock_path) is None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
-    send_request(chosen, "stop")
+    signalled = set()
     deadline = time.monotonic() + PATIENCE_S
-    while lock_holder(chosen.lock_path):
+    while holder := lock_holder(chosen.lock_path):
+        if not holder.pid:
+            raise OperantError(f"{chosen.id} runs where it cannot be signalled, as in a container")
+        if holder.pid not in signalled:  # of several ranks, one is seen after the other
+            signalled.add(holder.pid)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(holder.pid, signal.SIGTERM)
         if time.monotonic() > deadline:
             raise OperantError(
                 f"{chosen.id} (process {holder.pid}) has not stopped within {PATIENCE_S:.0f} s"

@@ -257,13 +257,25 @@ def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
 
 
 def watch(
-    run: Run | None, *, theme: str | None = None, is_ascii: bool = False, is_readonly: bool = False
+    run: Run | None,
+    source: RunSource | None = None,
+    *,
+    theme: str | None = None,
+    is_ascii: bool = False,
+    is_readonly: bool = False,
 ) -> None:
     """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
     nothing of it reaches the trainer.
+
+    `source` gives the views of `run` where it is on another machine.
     """
+
+    def run_source(wanted: Run) -> RunSource:
+        return source if source and wanted == source.run else RunPoller(wanted)
+
     MonitorApp(
         run,
+        run_source=run_source,
         settings_path=settings_path(),
         theme=theme,
         is_ascii=is_ascii or needs_ascii(),

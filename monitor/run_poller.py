@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..shared import Event, MetricsReader
+from ..shared import MetricsReader
 from ..shared.host import process_start
 from ..shared.ranks import combined_status
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus, open_page, read_rank_status, status_of
 from .log_tail import LogTail
 from .machine import MachineSample, MachineSampler
-from .run_view import RunView
+from .run_view import RunView, view_of
 
-MAX_EVENTS = 256
 REOPEN_EVERY_S = 1.0
 
 
@@ -38,7 +36,6 @@ class RunPoller:
         self._identity: tuple[int, int, int] | None = None
         self._opened_s = float("-inf")
         self._seen_s = 0.0
-        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
         self._view: RunView | None = None
         self._log = LogTail(run.log_path)
         self._sampler = MachineSampler()
@@ -73,22 +70,8 @@ class RunPoller:
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
-        reader, before = self._reader, self._view
-        status, snapshot = self._status(reader), reader.read()
-        publish = snapshot.publish if snapshot else 0
-        is_old = before is not None and before.publish == publish
-        history = before.history if before and is_old else reader.history()
-        known = self._events[-1].number if self._events else 0
-        self._events.extend(reader.events(after=known))
-        return RunView(
-            status=status,
-            history=history,
-            schema=tuple(reader.schema()),
-            events=tuple(self._events),
-            publish=publish,
-            num_rejected=reader.num_rejected_metrics(),
-            log=self._log.read(),
-        )
+        view = view_of(self._reader, self._status(self._reader), self._view)
+        return replace(view, log=self._log.read())
 
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""
@@ -133,7 +116,7 @@ class RunPoller:
             if self._reader is None:
                 self._page_error = str(error) or type(error).__name__
             return
-        identity = _page_identity(reader)
+        identity = page_identity(reader)
         if self._reader and identity == self._identity:
             reader.detach()
             return
@@ -142,7 +125,6 @@ class RunPoller:
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
-            self._events.clear()
 
     def _detach(self, page_error: str) -> None:
         self._page_error = page_error
@@ -159,7 +141,7 @@ class RunPoller:
         return status.st_ino, status.st_mtime_ns
 
 
-def _page_identity(reader: MetricsReader) -> tuple[int, int, int]:
+def page_identity(reader: MetricsReader) -> tuple[int, int, int]:
     """Equal for a page and its copy, different for the page of another process."""
     header = reader.header
     return header.pid, header.process_start, header.created_monotonic_ns

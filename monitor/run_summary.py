@@ -104,7 +104,7 @@ def _numbers(view: RunView) -> list[tuple[str, str]]:
         ]
     else:
         numbers = [
-            ("steps/s", _speed(view.env_steps_per_s())),
+            ("steps/s", _speed(status.env_steps_per_s)),
             ("return", format_written(status.metrics.get(RETURN))),
             ("env steps", format_count(status.env_steps)),
         ]

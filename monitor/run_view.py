@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..shared import Event, History, Metric
-from ..shared.history import Integers
+from ..shared import Event, History, Metric, MetricsReader
 from ..shared.status import RunStatus
 
-_RECENT = 32  # rows over which a speed is taken that the run does not tell itself
+MAX_EVENTS = 256
+_RECENT = 32  # rows over which publishes a second are counted
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare as one truth
@@ -34,18 +34,25 @@ class RunView:
 
     def publishes_per_s(self) -> float | None:
         """From the history's newest rows."""
-        return self._per_s(self.history.publish)
-
-    def env_steps_per_s(self) -> float | None:
-        """As the run says itself; else from the history's newest rows."""
-        said = self.status.env_steps_per_s
-        if said is not None and said == said:
-            return said
-        return None if self.status.env_steps is None else self._per_s(self.history.env_steps)
-
-    def _per_s(self, counts: Integers) -> float | None:
-        if len(counts) < 2:
+        if len(self.history) < 2:
             return None
         rows = slice(-_RECENT, None)
-        counts, seconds = counts[rows], self.history.elapsed_s[rows]
+        counts, seconds = self.history.publish[rows], self.history.elapsed_s[rows]
         return float(counts[-1] - counts[0]) / max(float(seconds[-1] - seconds[0]), 1e-9)
+
+
+def view_of(reader: MetricsReader, status: RunStatus, before: RunView | None) -> RunView:
+    """What an open page says, given the view `before` of the same page. Raises PageError."""
+    snapshot = reader.read()
+    publish = snapshot.publish if snapshot else 0
+    is_old = before is not None and before.publish == publish
+    events = before.events if before else ()
+    new = reader.events(after=events[-1].number if events else 0)
+    return RunView(
+        status=status,
+        history=before.history if before and is_old else reader.history(),
+        schema=tuple(reader.schema()),
+        events=(*events, *new)[-MAX_EVENTS:],
+        publish=publish,
+        num_rejected=reader.num_rejected_metrics(),
+    )

@@ -121,21 +121,26 @@ class HistoryReader:
             for level, section in enumerate(layout.history_levels)
         ]
 
-    def read(self, publish: int, names: list[str]) -> History:
-        """The history up to publish number `publish` of a page whose metrics are `names`."""
-        heads, values = [], []
+    def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
+        """The history up to publish number `publish` of a page whose metrics are `names`, and
+        whether its rows follow each other without a gap: a writer that laps the reader leaves one.
+        """
+        heads: list[Integers] = []
+        values: list[Floats] = []
+        is_whole = True
         begin = publish + 1  # the first publish that the levels seen so far hold
         for ring in self._rings:
             ring.update(publish)
             rows = ring.rows_before(begin)
             if len(rows):
+                is_whole &= not heads or ring.last_publish(rows) + 1 == begin
                 begin = ring.first_publish(rows)
                 heads.append(rows[:, :HEAD_WORDS].view(np.int64))
                 values.append(ring.values(rows)[..., : len(names)])
         if not heads:
-            return History(names)
+            return History(names), True
         heads, values = heads[::-1], values[::-1]
-        return History(names, np.concatenate(heads), values, self._tells_gaps)
+        return History(names, np.concatenate(heads), values, self._tells_gaps), is_whole
 
 
 class _Ring:
@@ -158,7 +163,9 @@ class _Ring:
         known = int(self._rows[-1, 0]) if len(self._rows) else 0
         if newest > known:
             rows = self._whole(self._read(max(known + 1, oldest), newest))
-            self._rows = np.concatenate([self._rows, rows])
+            if len(rows):
+                follows = int(rows[0, 0]) == known + 1
+                self._rows = np.concatenate([self._rows, rows]) if follows else rows
         self._rows = self._rows[np.searchsorted(self._rows[:, 0], np.uint64(oldest)) :]
 
     def rows_before(self, publish: int) -> Words:
@@ -176,6 +183,9 @@ class _Ring:
 
     def first_publish(self, rows: Words) -> int:
         return (int(rows[0, 0]) - 1) * int(self._span) + 1
+
+    def last_publish(self, rows: Words) -> int:
+        return int(rows[-1, 0]) * int(self._span)
 
     def values(self, rows: Words) -> Floats:
         """[R, M] at level 0, else [R, 3, M]: lowest, mean, highest."""
@@ -196,8 +206,7 @@ class _Ring:
         return rows
 
     def _whole(self, rows: Words) -> Words:
-        """The newest rows without a gap whose CRC-32 holds; never written where they hold no
-        metric.
+        """The newest rows without a gap whose CRC-32 holds; NEVER where they have no metric.
 
         The last of them may not be there yet: a row follows its snapshot, a folded row by several
         publishes.
@@ -217,8 +226,10 @@ class _Ring:
         return rows
 
     def _holds(self, row: Words, count: int) -> bool:
-        """Whether `row`, of `count` metrics, is there and whole."""
-        if row[0] == 0 or count > self._max_metrics:
+        """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,
+        which must be that of the row: a torn row may have the sequence of another.
+        """
+        if row[0] == 0 or row[PUBLISH] != row[0] * self._span or count > self._max_metrics:
             return False
         words = HEAD_WORDS + (self._columns * self._max_metrics if self._columns > 1 else count)
         crc = int(row[1]) & 0xFFFFFFFF

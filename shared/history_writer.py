@@ -28,6 +28,7 @@ class HistoryWriter:
 
     def __init__(self, mapping: mmap.mmap, layout: Layout) -> None:
         self._bytes = memoryview(mapping)
+        self._words = self._bytes.cast("Q")
         self._levels = layout.history_levels
         self._max_metrics = layout.max_metrics
         self._rows: list[Floats] = [
@@ -36,6 +37,14 @@ class HistoryWriter:
             )
             for level in self._levels
         ]
+        level_0 = self._levels[0]
+        self._start, self._row_bytes = level_0.offset, level_0.record_bytes
+        self._num_rows = level_0.num_records
+        # Bits that are set in a publish number which completes no group, by delay; all bits where
+        # there is no level to fold into.
+        num_folds = len(self._levels) - 1
+        self._inside_group = [HISTORY_FOLD ** (k + 1) - 1 for k in range(num_folds)]
+        self._inside_group += [-1] * (HISTORY_FOLD - num_folds)
         self._folded = np.full(HEAD_WORDS + 3 * self._max_metrics, np.nan)
         self._folded_bytes = self._folded.data.cast("B")
 
@@ -53,20 +62,22 @@ class HistoryWriter:
         """Make metric `place`, new in the middle of a run, never written in the rows before it."""
         self._rows[0][:, HEAD_WORDS + place] = _NEVER
 
-    def append(self, row: memoryview, number: int, count: int) -> None:
-        """Store the row of publish `number`, whose `count` first metrics are in use.
+    def append(self, row: bytes, number: int) -> None:
+        """Store the row of publish `number`: all of a record behind its sequence.
 
         At most one level is folded each time, so that no publish pays for several: level k + 1 in
         the k-th publish after the one that completed its group.
         """
-        level = self._levels[0]
-        start = level.offset + (number - 1) % level.num_records * level.record_bytes
-        self._bytes[start : start + len(row)] = row
+        start = self._start + (number - 1) % self._num_rows * self._row_bytes
+        self._bytes[start + 8 : start + 8 + len(row)] = row
+        self._words[start // 8] = number
 
         delay = number % HISTORY_FOLD
-        group, left = divmod(number - delay, HISTORY_FOLD ** (delay + 1))
-        if delay + 1 < len(self._levels) and group and not left:
-            self._fold(delay + 1, group, count)
+        if (number - delay) & self._inside_group[delay]:
+            return
+        group = (number - delay) // HISTORY_FOLD ** (delay + 1)
+        if group:
+            self._fold(delay + 1, group, (len(row) + 8 - VALUES_OFFSET) // 8)
 
     def _fold(self, to_level: int, group: int, count: int) -> None:
         """Write row `group` (from 1) of `to_level` from the eight rows below it."""

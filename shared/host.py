@@ -25,5 +25,14 @@ def process_start(pid: int) -> int:
         return 0
 
 
+def is_process_stopped(pid: int) -> bool:
+    """Whether process `pid` stands still by a signal (SIGSTOP, Ctrl-Z) or a debugger."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+
+
 def host_name() -> str:
     return socket.gethostname()

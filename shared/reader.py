@@ -19,6 +19,8 @@ from .outcome import Outcome
 from .schema import Metric
 
 ATTEMPTS = 100
+SPEED_WINDOW_S = 1.0  # at least, as far as the window's most publishes reach
+SPEED_WINDOWS = (32, 256, 1000)  # publishes
 
 
 @dataclass(frozen=True)
@@ -128,11 +130,38 @@ class MetricsReader:
 
     def history(self) -> History:
         """The whole run as far as the page holds it, finest rows first kept for the newest part."""
-        snapshot = self.read()
-        if snapshot is None:
-            return History()
-        names = [metric.name for metric in self.schema()]
-        return self._history.read(snapshot.publish, names)
+        history = History()
+        for _ in range(ATTEMPTS):
+            snapshot = self.read()
+            if snapshot is None:
+                break
+            names = [metric.name for metric in self.schema()]
+            history, is_whole = self._history.read(snapshot.publish, names)
+            if is_whole:
+                break
+        return history
+
+    def env_steps_per_s(self, newest: Snapshot) -> float | None:
+        """Over the last second up to `newest` or the last 32 publishes, whichever is longer, as far
+        as 1000 publishes reach; None where no env steps are counted or too little is known.
+        """
+        speed = None
+        for publishes in SPEED_WINDOWS:
+            older = self._row(max(1, newest.publish - publishes))
+            if older is None or older.publish == newest.publish or older.env_steps < 0:
+                break
+            seconds = max((newest.monotonic_ns - older.monotonic_ns) / 1e9, 1e-9)
+            speed = (newest.env_steps - older.env_steps) / seconds
+            if seconds >= SPEED_WINDOW_S or older.publish == 1:
+                break
+        return speed
+
+    def _row(self, publish: int) -> Snapshot | None:
+        """One publish of the newest 1024; None when it is no longer whole."""
+        ring = self.header.layout["HISTORY0"]
+        place = (publish - 1) % ring.num_records
+        row = self._decode(self._pread(ring.record_bytes, ring.offset + place * ring.record_bytes))
+        return row if row and row.publish == publish else None
 
     def events(self, after: int = 0) -> list[Event]:
         """The events still in the ring whose number is above `after`, oldest first."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from .errors import NoPageError, PageError
-from .host import boot_id, process_start
-from .lock import LAUNCHER, lock_holder
+from .host import boot_id, is_process_stopped, process_start
+from .lock import LAUNCHER, Holder, lock_holder
 from .outcome import Outcome
 from .page_file import page_folder
-from .reader import MetricsReader
+from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
@@ -125,6 +125,7 @@ def status_of(
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
     try:
         outcome, snapshot = reader.outcome(), reader.read()
+        env_steps_per_s = speed_at(reader, snapshot)
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
     is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
@@ -132,37 +133,53 @@ def status_of(
     if is_resumed or (launcher and not own and snapshot):
         return RunStatus(run.id, "running", message="resuming")
     age_s = reader.age_s(snapshot) if snapshot else None
-    state, message = _state(outcome, alive, age_s, reader.header.publish_interval_s)
-    if snapshot is None:
-        return RunStatus(run.id, state, message=message)
+    state, message = _state(outcome, holder, age_s, reader.header.publish_interval_s)
+    status = RunStatus(run.id, state, age_s, message=message)
+    return with_numbers(status, snapshot, env_steps_per_s) if snapshot else status
+
+
+def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float | None) -> RunStatus:
+    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it."""
     metrics = snapshot.metrics
-    return RunStatus(
-        run=run.id,
-        state=state,
-        age_s=age_s,
+    return replace(
+        status,
         iteration=None if snapshot.iteration < 0 else snapshot.iteration,
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
-        env_steps_per_s=metrics.get(ENV_STEPS_PER_S),
+        env_steps_per_s=env_steps_per_s,
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=metrics.get(ETA_S) if alive and not outcome else None,
+        eta_s=metrics.get(ETA_S) if status.is_alive else None,
         metrics=metrics,
-        message=message,
     )
 
 
 def _state(
-    outcome: Outcome | None, alive: bool, age_s: float | None, publish_interval_s: float
+    outcome: Outcome | None,
+    holder: Holder | None,
+    age_s: float | None,
+    publish_interval_s: float,
 ) -> tuple[RunState, str]:
     """The state, and a word on why where there is one."""
     if outcome:
         return outcome.state, outcome.message
-    if not alive:
+    if holder is None:
         return "crashed", "the process is gone without a last word"
     if age_s is None:
         return "running", "starting"
-    if age_s > STALLED_AFTER_INTERVALS * publish_interval_s:
-        return "stalled", "alive, but nothing published"
-    return "running", ""
+    if publish_interval_s > 0:
+        is_stalled = age_s > STALLED_AFTER_INTERVALS * publish_interval_s
+    else:  # a loop that publishes when it likes: silence alone says nothing
+        is_stalled = is_process_stopped(holder.pid)
+    return ("stalled", "alive, but nothing published") if is_stalled else ("running", "")
+
+
+def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
+    """Env steps per second as the run says itself; else from its newest publishes."""
+    if snapshot is None:
+        return None
+    said = snapshot.metrics.get(ENV_STEPS_PER_S, math.nan)
+    if not math.isnan(said):
+        return said
+    return None if snapshot.env_steps < 0 else reader.env_steps_per_s(snapshot)
 
 
 def _rank_place(run: Run, rank: int) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
 import weakref
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import SupportsFloat
@@ -24,6 +24,7 @@ from .page_file import (
     create_unnamed_page_file,
     publish_page_file,
 )
+from .records import Moment, Records
 from .schema import Metric
 
 DEFAULT_MAX_METRICS = 64
@@ -48,22 +49,13 @@ class MetricsWriter:
         self.num_publishes = 0
         self._bytes = memoryview(page.mapping)
         self._words = self._bytes.cast("Q")
-        self._schema, self._slots = layout["SCHEMA"], layout["SNAPSHOT"]
+        self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
+        self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
         self._history = HistoryWriter(page.mapping, layout)
         self._events = EventWriter(self._bytes, layout["EVENTS"])
         self._outcome = layout["OUTCOME"]
-        self._places: dict[str, int] = {}
-        self._num_metrics = self._num_rejected = 0
-        self._max_metrics = layout.max_metrics
-
-        # Records are made in memory of our own and reach the page whole. The last place takes the
-        # values of rejected names and is never copied.
-        never = at.NEVER * (self._max_metrics + 1)
-        self._never = memoryview(never)
-        self._latest = memoryview(bytearray(at.VALUES_OFFSET) + never)
-        self._row = memoryview(bytearray(at.VALUES_OFFSET) + never)
-        self._latest_values = self._latest.cast("d")[at.VALUES_OFFSET // 8 :]
-        self._row_values = self._row.cast("d")[at.VALUES_OFFSET // 8 :]
+        self._records = Records(layout.max_metrics)
+        self._num_rejected = 0
 
         if beginning and beginning.header.layout == layout:
             self._begin_with(beginning)
@@ -116,22 +108,19 @@ class MetricsWriter:
 
     def register(self, metric: Metric) -> bool:
         """Announce a metric; False when all room is taken, which readers are told."""
-        if metric.name in self._places:
-            return self._places[metric.name] < self._max_metrics
-        schema = self._schema
-        if self._num_metrics == self._max_metrics:
-            self._places[metric.name] = self._max_metrics
+        records, schema = self._records, self._schema
+        if metric.name in records.places:
+            return metric.name in records.names
+        place = len(records.names)
+        if not records.add(metric.name):
             self._num_rejected += 1
             self._words[(schema.offset + at.SCHEMA_REJECTED_OFFSET) // 8] = self._num_rejected
             return False
-        place = self._num_metrics
         record = metric.encode()
         start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
         self._bytes[start : start + len(record)] = record
-        self._places[metric.name] = place
-        self._num_metrics += 1
         self._history.forget(place)
-        self._words[(schema.offset + at.SCHEMA_COUNT_OFFSET) // 8] = self._num_metrics
+        self._words[(schema.offset + at.SCHEMA_COUNT_OFFSET) // 8] = place + 1
         return True
 
     def _begin_with(self, beginning: Beginning) -> None:
@@ -143,7 +132,7 @@ class MetricsWriter:
         self._bytes[where] = beginning.page[where]
         self._history.begin_with(beginning.page, beginning.publish)
         for name, value in beginning.latest.items():
-            self._latest_values[self._places[name]] = value
+            self._records.set(name, value)
         self.num_publishes = beginning.publish
         self.header = dataclasses.replace(
             self.header,
@@ -157,63 +146,40 @@ class MetricsWriter:
     ) -> None:
         """Make `values` the newest snapshot and a row of the history, all of them at once.
 
-        Names that are not given keep their value in the snapshot and are never written in the row;
+        Names that are not given keep their value in the snapshot and are not written in the row;
         new names take the room that is left; what is no number is passed over. A negative
         `iteration` or `env_steps` means there is none.
         """
         if not self._is_open:
             return
-        places, latest = self._places, self._latest_values
-        try:
-            for name, value in values.items():
-                latest[places[name]] = value  # type: ignore[call-overload]
-        except (KeyError, TypeError, ValueError):
-            values = self._only_numbers(values)
-            for name, number in values.items():
-                latest[places[name]] = number
-        self._commit(values, iteration, env_steps)
-
-    def _only_numbers(self, values: Mapping[str, SupportsFloat]) -> dict[str, float]:
-        """What of `values` a page can hold, its names registered."""
-        numbers = {}
-        for name, value in values.items():
-            try:
-                numbers[name] = float(value)
-            except (TypeError, ValueError):
-                continue
-            self.register(Metric(name))
-        return numbers
-
-    def _commit(self, values: Mapping[str, SupportsFloat], iteration: int, env_steps: int) -> None:
         number = self.num_publishes + 1
-        count = self._num_metrics
-        head = (
-            number, 0, count, number, time.time_ns(),
-            time.monotonic_ns() - self.header.created_monotonic_ns, iteration, env_steps, 0,
-        )  # fmt: skip
-        latest = self._sealed(self._latest, head)
-        slot = self._slots.offset + (number % 2) * self._slots.record_bytes
-        self._bytes[slot + 8 : slot + len(latest)] = latest[8:]
-        self._words[slot // 8] = number
-
-        if len(values) == count:
-            row = latest
+        wall_ns = time.time_ns()
+        elapsed_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+        record = self._records.of_all(values, number, wall_ns, elapsed_ns, iteration, env_steps)
+        if record is None:
+            moment = Moment(number, wall_ns, elapsed_ns, iteration, env_steps)
+            latest, row = self._records_of_some(values, moment)
         else:
-            row_values, places = self._row_values, self._places
-            self._row[at.VALUES_OFFSET :] = self._never
-            for name, value in values.items():
-                row_values[places[name]] = value  # type: ignore[call-overload]
-            row = self._sealed(self._row, head)
-        self._history.append(row, number, count)
+            latest = row = record
+        slot = self._slot_starts[number % 2]
+        self._bytes[slot + 8 : slot + 8 + len(latest)] = latest
+        self._words[slot // 8] = number
+        self._history.append(row, number)
         self.num_publishes = number
 
-    def _sealed(self, record: memoryview, head: tuple[int, ...]) -> memoryview:
-        """`record` with its head and CRC, as far as metrics are in use."""
-        at.RECORD_HEAD.pack_into(record, 0, *head)
-        end = at.VALUES_OFFSET + 8 * self._num_metrics
-        crc = zlib.crc32(record[at.RECORD_CRC_START : end])
-        record[at.RECORD_CRC_OFFSET : at.RECORD_CRC_START] = crc.to_bytes(4, "little")
-        return record[:end]
+    def _records_of_some(
+        self, values: Mapping[str, SupportsFloat], moment: Moment
+    ) -> tuple[bytes, bytes]:
+        """As `Records.of_some`, new names registered and what is no number left out."""
+        try:
+            return self._records.of_some(values, moment)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            numbers = {}
+            for name, value in values.items():
+                with contextlib.suppress(TypeError, ValueError, OverflowError):
+                    numbers[name] = float(value)
+                    self.register(Metric(name))
+            return self._records.of_some(numbers, moment)
 
     def event(self, level: Level, text: str, env_steps: int = -1) -> None:
         """Add a message to the page's ring of events."""

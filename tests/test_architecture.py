@@ -20,6 +20,11 @@ MAY_IMPORT = {
     "configs": set(),
 }
 LIBRARIES_OF_SHARED = {"numpy", "platformdirs", "tomli_w"}
+# The only files of shared that import a framework, each its own, and nobody imports them.
+FRAMEWORKS = {
+    "shared/integrations/lightning.py": {"lightning", "pytorch_lightning"},
+    "shared/integrations/sb3.py": {"stable_baselines3"},
+}
 FORBIDDEN = {
     "shared": {"torch", "textual", "numba", "pydantic"},
     "trainer": {"textual"},
@@ -67,7 +72,20 @@ def test_each_side_leaves_the_others_libraries_alone(side):
 def test_shared_needs_little():
     for path in source_files("shared"):
         names = {module.split(".")[0] for module in imported_modules(path)} - {"operant"}
-        assert names <= set(sys.stdlib_module_names) | LIBRARIES_OF_SHARED, path.relative_to(ROOT)
+        allowed = LIBRARIES_OF_SHARED | FRAMEWORKS.get(str(path.relative_to(ROOT)), set())
+        assert names <= set(sys.stdlib_module_names) | allowed, path.relative_to(ROOT)
+
+
+def test_nothing_needs_the_integrations():
+    """They use the rest of shared; only the package's root leads to them, and lazily."""
+    for side in SIDES:
+        for path in source_files(side):
+            is_integration = path.parent.name == "integrations"
+            for module in imported_modules(path):
+                if module.startswith("operant.shared.integrations"):
+                    assert is_integration, f"{path.relative_to(ROOT)} imports {module}"
+                    place = f"{module.removeprefix('operant.').replace('.', '/')}.py"
+                    assert place not in FRAMEWORKS, f"{path.relative_to(ROOT)} imports {module}"
 
 
 def test_every_package_is_named_in_pyproject():

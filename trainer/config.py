@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES
+from .envs import ENV_NAMES, load_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -29,6 +29,20 @@ class PolicyConfig(Section):
     )
     activation: Literal["tanh", "relu", "elu"] = Field(
         "tanh", description="after each hidden layer"
+    )
+    distribution: Literal["auto", "gaussian", "squashed_gaussian", "beta"] = Field(
+        "auto",
+        description="of real-valued actions; auto: gaussian, or categorical for discrete actions",
+    )
+    initial_log_std: float = Field(
+        0.0,
+        ge=-5,
+        le=2,
+        description="logarithm of the gaussians' deviation at the start, in half ranges; -5 to 2",
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="of the networks' products; weights, probabilities and physics stay float32",
     )
 
 
@@ -52,6 +66,11 @@ class PPOConfig(Section):
         "constant", description="how entropy_coef changes over the run"
     )
     value_coef: float = Field(0.5, ge=0, le=100, description="weight of the value loss")
+    value_clip: float | None = Field(
+        None,
+        gt=0,
+        description="how far an update may move a value, in reward units; no limit by default",
+    )
     max_grad_norm: float = Field(
         0.5, gt=0, description="gradients of a larger norm are scaled down to it"
     )
@@ -134,6 +153,14 @@ class TrainConfig(Section):
                 f"env = '{env}' is no environment{hint}; there are {', '.join(ENV_NAMES)}"
             )
         return env
+
+    @model_validator(mode="after")
+    def _distribution_suits_the_actions(self) -> TrainConfig:
+        if self.policy.distribution != "auto":
+            from .distributions import make_distribution  # torch takes a second to import
+
+            make_distribution(load_spec(self.env).actions, self.policy.distribution)
+        return self
 
     @model_validator(mode="after")
     def _minibatches_divide_the_rollout(self) -> TrainConfig:

@@ -42,7 +42,7 @@ def evaluate(policy: ActorCritic, spec: EnvSpec, num_episodes: int, seed: int) -
     playing = np.ones(num_episodes, np.bool_)
     while playing.any():
         actions = policy.distribution.mode(policy.outputs(torch.from_numpy(obs)))
-        envs.step(actions.numpy(), out)
+        envs.step(policy.distribution.env_actions(actions).numpy(), out)
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)

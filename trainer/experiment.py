@@ -13,10 +13,11 @@ from .kernels.collecting import CompiledCollector
 from .kernels.learning import CompiledPPO
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
-from .rollout import Rollout
+from .ppo import PPO
+from .rollout import Collector, Rollout
 from .threads import Threads, fastest_num_threads
 
-PARTS = ("policy", "learner")
+PARTS = ("policy", "learner", "collector")
 
 
 class Experiment:
@@ -27,19 +28,32 @@ class Experiment:
         self.spec = load_spec(config.env)
         self.policy = make_policy(config)
         self.envs = VectorEnv(self.spec, config.num_envs, config.seed)
-        self.collector = CompiledCollector(self.envs, self.policy, config.rollout_steps, threads)
-        self.learner = CompiledPPO(self.policy, config.ppo, threads, part_seed(config, "learner"))
+        self.why_pytorch = why_pytorch(config)
+        self.collector: Collector | CompiledCollector
+        self.learner: PPO | CompiledPPO
+        seed = part_seed(config, "learner")
+        if self.why_pytorch:
+            self.collector = Collector(
+                self.envs, self.policy, config.rollout_steps, part_seed(config, "collector"),
+                tick=lambda: threads.tick(),
+            )  # fmt: skip
+            self.learner = PPO(self.policy, config.ppo, seed, tick=lambda: threads.tick())
+        else:
+            steps = config.rollout_steps
+            self.collector = CompiledCollector(self.envs, self.policy, steps, threads)
+            self.learner = CompiledPPO(self.policy, config.ppo, threads, seed)
         self.reward_normalizer = (
             RewardNormalizer(config.num_envs, config.ppo.gamma)
             if config.normalization.reward
             else None
         )
         self.iteration = 0
+        self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
 
     @property
     def env_steps(self) -> int:
         """Env steps of all finished iterations."""
-        return self.iteration * self.config.rollout_size
+        return self.iteration * self.config.rollout_size - self.dead_env_steps
 
     @property
     def env_steps_so_far(self) -> int:
@@ -55,12 +69,13 @@ class Experiment:
         """One iteration's update; returns its metrics."""
         rewards = rollout.rewards
         if self.reward_normalizer:
-            rewards = self.reward_normalizer.normalized(rewards, rollout.dones)
+            rewards = self.reward_normalizer.normalized(rewards, rollout.dones, rollout.valid)
         progress_fraction = self.iteration / self.config.num_iterations
         metrics = self.learner.update(rollout, rewards, progress_fraction)
         # After the update: all of an iteration sees observations through the same statistics.
-        self.policy.observe(rollout.obs[:-1])
+        self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
         self.iteration += 1
+        self.dead_env_steps += rollout.rewards.numel() - rollout.num_valid
         count, return_, length = self.envs.take_episode_totals()
         metrics["episode/count"] = count
         if count:
@@ -76,6 +91,7 @@ class Experiment:
             "policy": self.policy.state_dict(),
             "collector": self.collector.state_dict(),
             "learner": self.learner.state_dict(),
+            "dead_env_steps": self.dead_env_steps,
         }
         if self.reward_normalizer:
             state["reward_normalizer"] = self.reward_normalizer.state_dict()
@@ -87,6 +103,7 @@ class Experiment:
         self.learner.load_state_dict(state["learner"])
         if self.reward_normalizer:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])
+        self.dead_env_steps = state["dead_env_steps"]
         self.iteration = iteration
 
 
@@ -98,6 +115,13 @@ def make_policy(config: TrainConfig) -> ActorCritic:
         config.normalization.obs,
         part_seed(config, "policy"),
     )
+
+
+def why_pytorch(config: TrainConfig) -> str:
+    """What the compiled loops cannot do; empty when they can do all that is asked for."""
+    if config.policy.precision != "float32":
+        return f"policy.precision = {config.policy.precision}"
+    return ""
 
 
 def part_seed(config: TrainConfig, part: str) -> int:

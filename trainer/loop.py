@@ -39,6 +39,8 @@ def train(
     )
     threads.tick = telemetry.tick
     phase = telemetry.stopwatch.phase
+    if experiment.why_pytorch:
+        telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
     saved_at = experiment.iteration if resume_from else None
 
     while experiment.iteration < config.num_iterations and not should_stop():

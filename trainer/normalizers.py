@@ -65,14 +65,17 @@ class RewardNormalizer(nn.Module):
         self.register_buffer("returns", torch.zeros(num_envs, dtype=torch.float64))
 
     @torch.no_grad()
-    def normalized(self, rewards: Tensor, dones: Tensor) -> Tensor:
+    def normalized(self, rewards: Tensor, dones: Tensor, valid: Tensor | None = None) -> Tensor:
         """`rewards` [T, N] scaled, after taking them into the statistics; `dones` [T, N] ends the
-        return of an environment after its reward counted.
+        return of an environment after its reward counted. Only `valid` ones count at all.
         """
+        if valid is not None:
+            rewards = rewards.masked_fill(~valid, 0.0)
         returns = torch.empty(rewards.shape, dtype=torch.float64)
         for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
             self.returns.mul_(self._gamma).add_(reward)
             returns[t] = self.returns
             self.returns.masked_fill_(done, 0.0)
-        self.moments.update(returns.reshape(-1, 1))
+        counted = returns.flatten() if valid is None else returns[valid]
+        self.moments.update(counted.unsqueeze(1))
         return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ class Batch(NamedTuple):
     log_probs: Tensor
     advantages: Tensor
     returns: Tensor
+    values: Tensor
 
     def at(self, index: Tensor) -> Batch:
         return Batch(*(x[index] for x in self))
@@ -55,14 +56,18 @@ class LossSums(NamedTuple):
 KL = LossSums._fields.index("kl")
 
 
-def ppo_loss_sums(policy: ActorCritic, batch: Batch, clip_coef: float) -> LossSums:
+def ppo_loss_sums(
+    policy: ActorCritic, batch: Batch, clip_coef: float, value_clip: float | None = None
+) -> LossSums:
     """The terms of the clipped objective, summed over the samples.
 
         policy = -min(ratio * A, clip(ratio, 1 - clip_coef, 1 + clip_coef) * A)
-        value  = (V - R)^2 / 2
+        value  = (V - R)^2 / 2, or with `value_clip` the larger of that and of
+                 (clip(V, V_old - value_clip, V_old + value_clip) - R)^2 / 2
 
     `kl` is the estimator (ratio - 1) - log(ratio) of KL(old, new), `clipped` the count of ratios
-    outside the clip range. Source: arXiv:1707.06347, eq. 7; http://joschu.net/blog/kl-approx.html.
+    outside the clip range. Source: arXiv:1707.06347, eq. 7; http://joschu.net/blog/kl-approx.html;
+    Huang et al. 2022, "The 37 implementation details of PPO", detail 9.
     """
     outputs = policy.outputs(batch.obs)
     log_probs, entropy = policy.distribution.log_prob_and_entropy(outputs, batch.actions)
@@ -70,11 +75,15 @@ def ppo_loss_sums(policy: ActorCritic, batch: Batch, clip_coef: float) -> LossSu
     ratios = log_ratios.exp()
     clipped_ratios = ratios.clamp(1 - clip_coef, 1 + clip_coef)
     objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
-    value_errors = policy.values(batch.obs) - batch.returns
+    values = policy.values(batch.obs)
+    squares = (values - batch.returns).square()
+    if value_clip:
+        moves = (values - batch.values).clamp(-value_clip, value_clip)
+        squares = torch.maximum(squares, (batch.values + moves - batch.returns).square())
     with torch.no_grad():
         kl = ((ratios - 1) - log_ratios).sum()
         clipped = ((ratios - 1).abs() > clip_coef).sum(dtype=torch.float32)
-    return LossSums(-objective.sum(), 0.5 * (value_errors**2).sum(), entropy.sum(), kl, clipped)
+    return LossSums(-objective.sum(), 0.5 * squares.sum(), entropy.sum(), kl, clipped)
 
 
 def normalized(advantages: Tensor) -> Tensor:
@@ -104,8 +113,15 @@ class Coefficients:
 class PPO:
     """Learns from rollouts with PyTorch: epochs of minibatches, and an optimizer step for each."""
 
-    def __init__(self, policy: ActorCritic, config: PPOConfig, seed: int) -> None:
-        self._policy, self._config = policy, config
+    def __init__(
+        self,
+        policy: ActorCritic,
+        config: PPOConfig,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tick` is called after every step of the optimizer."""
+        self._policy, self._config, self._tick = policy, config, tick
         self._parameters = policy.parameters_to_learn()
         self.optimizer = Adam(policy.flat_parameters)
         self._generator = torch.Generator().manual_seed(seed)
@@ -125,35 +141,40 @@ class PPO:
             rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
             config.gamma, config.gae_lambda,
         )  # fmt: skip
+        tensors = (
+            rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
+            rollout.values,
+        )  # fmt: skip
+        batch = Batch(*map(rollout.valid_of, tensors))
         if config.normalize_advantages == "rollout":
-            advantages = normalized(advantages)
-        tensors = (rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns)
-        batch = Batch(*(x.flatten(0, 1) for x in tensors))
-        sums, norms = self._epochs(batch, coefficients)
-        num_samples = len(sums) * len(batch.obs) / config.num_minibatches
+            batch = batch._replace(advantages=normalized(batch.advantages))
+        losses, norms = self._epochs(batch, coefficients)
         return update_metrics(
-            sums.sum(0) / num_samples, norms.mean(), rollout.values, returns, coefficients
+            losses.mean(0), norms.mean(), batch.values, batch.returns, coefficients
         )
 
     def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
-        """Returns loss sums [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""
+        """Returns mean losses [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""
         config = self._config
-        sums, norms = [], []
-        for order in minibatch_orders(len(batch.obs), config.num_epochs, self._generator):
-            for index in order.chunk(config.num_minibatches):
-                minibatch_sums, norm = self._learn(batch.at(index), coefficients)
-                sums.append(minibatch_sums)
+        losses, norms = [], []
+        for minibatches in minibatch_orders(len(batch.obs), config, self._generator):
+            for index in minibatches:
+                sums, norm = self._learn(batch.at(index), coefficients)
+                losses.append(sums / len(index))
                 norms.append(norm)
-            epoch_kl = torch.stack(sums[-config.num_minibatches :])[:, KL].sum() / len(batch.obs)
+                self._tick()
+            epoch_kl = torch.stack(losses[-len(minibatches) :])[:, KL].mean()
             if config.target_kl and epoch_kl > config.target_kl:
                 break
-        return torch.stack(sums), torch.stack(norms)
+        return torch.stack(losses), torch.stack(norms)
 
     def _learn(self, minibatch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
         """One optimizer step; returns loss sums [5] and gradient norms of actor and critic."""
         if self._config.normalize_advantages == "minibatch":
             minibatch = minibatch._replace(advantages=normalized(minibatch.advantages))
-        sums = ppo_loss_sums(self._policy, minibatch, coefficients.clip_coef)
+        sums = ppo_loss_sums(
+            self._policy, minibatch, coefficients.clip_coef, self._config.value_clip
+        )
         loss = (
             sums.policy
             + self._config.value_coef * sums.value
@@ -169,6 +190,7 @@ class PPO:
             for part in (flat[:num_actor], flat[num_actor:])
         ]
         self.optimizer.step(flat, coefficients.learning_rate)
+        self._policy.limit_log_std()
         return torch.stack(sums).detach(), torch.stack(norms)
 
     def state_dict(self) -> dict[str, Any]:
@@ -179,10 +201,17 @@ class PPO:
         self._generator.set_state(state["generator"])
 
 
-def minibatch_orders(size: int, num_epochs: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """A random order of the samples 0 to `size` - 1 for every epoch."""
-    for _ in range(num_epochs):
-        yield torch.randperm(size, generator=generator)
+def minibatch_orders(
+    num_samples: int, config: PPOConfig, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """A random order of the samples for every epoch, as equal minibatches [minibatches, size].
+
+    Where dead transitions leave a number that does not divide, an epoch goes without the rest.
+    """
+    num_minibatches = min(config.num_minibatches, num_samples)
+    used = num_samples - num_samples % num_minibatches
+    for _ in range(config.num_epochs):
+        yield torch.randperm(num_samples, generator=generator)[:used].view(num_minibatches, -1)
 
 
 def scaled_down(gradients: Tensor, max_norm: float) -> Tensor:

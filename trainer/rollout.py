@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from .distributions import Distribution
 from .envs.spec import EnvSpec
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
@@ -18,8 +19,12 @@ from .policy import ActorCritic
 class Rollout:
     """T steps of N environments, time first. Its memory is filled anew by every collection.
 
-    `obs` [T + 1, N, D] ends with what the next rollout starts from. `final_obs` [T, N, D] counts
+    `obs` [T + 1, N, D] ends with what the next rollout starts from. `actions` are as the
+    distribution keeps them. `final_obs` [T, N, D] counts
     only where an episode ended; `next_values` [T, N] are of the state each step led to.
+
+    `valid` [T, N] is False for dead transitions, in which an environment did nothing but begin its
+    next episode, and None where there are none: nothing is learned from those.
     """
 
     obs: Tensor
@@ -31,13 +36,16 @@ class Rollout:
     log_probs: Tensor
     values: Tensor
     next_values: Tensor
+    valid: Tensor | None = None
 
     @classmethod
-    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, action_dtype: torch.dtype) -> Rollout:
+    def empty(cls, spec: EnvSpec, steps: int, num_envs: int, distribution: Distribution) -> Rollout:
         shape = (steps, num_envs)
         return cls(
             obs=torch.zeros(steps + 1, num_envs, spec.obs_size),
-            actions=torch.zeros(shape, dtype=action_dtype),
+            actions=torch.zeros(
+                *shape, *distribution.action_shape, dtype=distribution.action_dtype
+            ),
             rewards=torch.zeros(shape),
             terminated=torch.zeros(shape, dtype=torch.bool),
             truncated=torch.zeros(shape, dtype=torch.bool),
@@ -51,6 +59,15 @@ class Rollout:
     def dones(self) -> Tensor:
         return self.terminated | self.truncated
 
+    @property
+    def num_valid(self) -> int:
+        """Env steps that count."""
+        return self.rewards.numel() if self.valid is None else int(self.valid.sum())
+
+    def valid_of(self, x: Tensor) -> Tensor:
+        """The samples of x [T, N, ...] that count, as [B, ...]."""
+        return x.flatten(0, 1) if self.valid is None else x[self.valid]
+
     def transitions(self, t: int) -> Transitions:
         """The memory of step `t`, for the environment to write."""
         rows = (self.rewards, self.terminated, self.truncated, self.final_obs)
@@ -60,13 +77,19 @@ class Rollout:
 class Collector:
     """Steps environments with a policy."""
 
-    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, seed: int) -> None:
-        self._envs, self._policy = envs, policy
+    def __init__(
+        self,
+        envs: VectorEnv,
+        policy: ActorCritic,
+        steps: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tick` is called after every step."""
+        self._envs, self._policy, self._tick = envs, policy, tick
         self._generator = torch.Generator().manual_seed(seed)
         self.env_steps_under_way = 0
-        self.rollout = Rollout.empty(
-            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
-        )
+        self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -80,8 +103,10 @@ class Collector:
         for t, transitions in enumerate(self._transitions):
             outputs = policy.outputs(rollout.obs[t])
             rollout.actions[t] = policy.distribution.sample(outputs, noise[t])
-            self._envs.step(rollout.actions[t].numpy(), transitions)
+            env_actions = policy.distribution.env_actions(rollout.actions[t])
+            self._envs.step(env_actions.numpy(), transitions)
             self.env_steps_under_way += self._envs.num_envs
+            self._tick()
         judge(rollout, policy)
         self.env_steps_under_way = 0
         return rollout

@@ -67,9 +67,3 @@ def test_a_loop_of_ones_own_shows_what_every_page_has():
     assert "publishes/s 10.0" in line
     assert "publishes 50" in line
     assert "return" not in line
-
-
-def test_speed_is_taken_from_the_history_when_the_run_does_not_tell():
-    view = make_view()
-    silent = replace(view, status=replace(view.status, env_steps_per_s=None))
-    assert silent.env_steps_per_s() == pytest.approx(20_480)  # 2048 steps in a tenth of a second

@@ -105,6 +105,36 @@ def test_a_row_being_overwritten_is_left_out(path):
     assert 2000.0 not in history.series("a").high
 
 
+def test_a_reader_that_the_writer_laps_still_finds_every_publish_once(path):
+    writer = MetricsWriter.create(path, "run", [Metric("a")], publish_interval_s=1, max_metrics=2)
+    reader = MetricsReader.attach(path)
+
+    def publish(number_of: int) -> None:
+        for _ in range(number_of):
+            number = writer.num_publishes + 1
+            writer.publish({"a": number}, number, 10 * number)
+
+    publish(500)
+    assert len(reader.history()) == 500
+    publish(900)
+    ring = reader._history._rings[0]
+    read_now = ring._pread
+
+    def read_late(size_bytes: int, offset: int) -> bytes:
+        """Between asking and reading, the writer overwrites half of what was asked for."""
+        ring._pread = read_now
+        publish(600)
+        return read_now(size_bytes, offset)
+
+    ring._pread = read_late
+    history = reader.history()
+    series = history.series("a")
+    firsts = [first + 1 for first, _ in spans(history)]
+    assert series.low.tolist() == firsts
+    assert series.high.tolist() == history.publish.tolist()
+    writer.remove()
+
+
 def test_what_was_written_as_nan_is_told_from_what_was_not_written(path):
     values = [1.0, None, math.nan, math.inf, None, 2.0, 3.0, 4.0]
     history = written(path, values).history()

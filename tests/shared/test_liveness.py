@@ -77,6 +77,19 @@ def test_a_process_that_stands_still_is_stalled_until_it_goes_on(start):
     wait_for(lambda: state(run) == "running")
 
 
+def test_a_loop_that_promises_no_interval_is_stalled_only_when_its_process_stands_still(start):
+    process, run = start(
+        "session = RunSession(run, lock, publish_interval_s=0, rank=0)\n"
+        'session.metrics.publish({"a": 2.0}, 1, 1)\ntime.sleep(600)'
+    )
+    wait_for(lambda: read_status(run).metrics == {"a": 2.0} and read_status(run).age_s > 0.5)
+    assert state(run) == "running"  # ten times what the publisher promised before
+    process.send_signal(signal.SIGSTOP)
+    wait_for(lambda: state(run) == "stalled")
+    process.send_signal(signal.SIGCONT)
+    wait_for(lambda: state(run) == "running")
+
+
 def test_forked_workers_left_alive_do_not_make_a_dead_process_look_alive(start):
     process, run = start(
         "children = [os.fork() for _ in range(8)] if os.fork() else [time.sleep(600)]\n"
@@ -146,48 +159,6 @@ print(lock_holder(Path({str(run.lock_path)!r})))
     asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
     assert f"pid={os.getpid()}" in asked.stdout
     lock.release()
-
-
-@pytest.fixture
-def small_memory(tmp_path, monkeypatch):
-    """A real tmpfs of 1 MiB for pages."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(folder)]
-    if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("needs the right to mount a tmpfs")
-    monkeypatch.setenv("OPERANT_PAGES", str(folder))
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def test_without_room_for_a_page_the_run_warns_once_and_is_watched_all_the_same(small_memory):
-    run, lock = create_run("test", {}, rank=0)
-    warnings = []
-    session = RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append)
-    (warning,) = warnings
-    assert "a page needs" in warning
-    assert "1.0 MiB are free" in warning
-    session.metrics.publish({"a": 1.0}, 1, 1)
-    assert read_status(run).metrics == {"a": 1.0}
-    assert read_status(run).state == "running"
-    session.close("finished", 0)
-    assert read_status(run).state == "finished"
-    assert not list(small_memory.iterdir())
-
-
-def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
-    if os.getuid() != 0:
-        pytest.skip("needs the right to give a folder away")
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    os.chown(folder, 12345, 12345)
-    monkeypatch.setenv("OPERANT_PAGES", str(folder))
-    run, lock = create_run("test", {}, rank=0)
-    warnings = []
-    RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append).close("finished", 0)
-    assert "belongs to another user" in warnings[0]
-    assert not list(folder.iterdir())
 
 
 def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():

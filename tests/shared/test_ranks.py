@@ -88,7 +88,7 @@ def test_the_monitor_shows_the_sums(two_ranks: tuple[Run, list]):
     poller = RunPoller(run)
     view = poller.poll()
     poller.close()
-    assert view.env_steps_per_s() == 3000.0
+    assert view.status.env_steps_per_s == 3000.0
     assert len(view.status.ranks) == 2
 
 

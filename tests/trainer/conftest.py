@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from toy_envs import POINT, SWITCHES
 
+from operant.trainer import config, experiment
 from operant.trainer.config import TrainConfig
 from operant.trainer.config_file import make_config
+from operant.trainer.envs import load_spec
 from operant.trainer.experiment import Experiment
 from operant.trainer.threads import Threads
 
@@ -31,16 +34,35 @@ def small_config_fixture() -> Callable[..., TrainConfig]:
     return small_config
 
 
+# Every distribution, with an environment that has such actions.
+POLICIES = {
+    "categorical": (load_spec("cart_pole"), "auto"),
+    "multi_categorical": (SWITCHES, "auto"),
+    "gaussian": (POINT, "gaussian"),
+    "squashed_gaussian": (POINT, "squashed_gaussian"),
+    "beta": (POINT, "beta"),
+}
+
+
+@pytest.fixture(params=POLICIES)
+def any_distribution(request, monkeypatch) -> str:
+    """Experiments have actions for this distribution; returns the override that chooses it."""
+    spec, name = POLICIES[request.param]
+    for module in (config, experiment):
+        monkeypatch.setattr(module, "load_spec", lambda _: spec)
+    return f"policy.distribution={name}"
+
+
 @pytest.fixture
 def make_experiment() -> Iterator[Callable[..., Experiment]]:
     """Experiments on as many threads as their configuration says."""
     all_threads = []
 
     def make(*overrides: str) -> Experiment:
-        config = small_config(*overrides)
-        threads = Threads(config.num_threads)
+        small = small_config(*overrides)
+        threads = Threads(small.num_threads)
         all_threads.append(threads)
-        return Experiment(config, threads)
+        return Experiment(small, threads)
 
     yield make
     for threads in all_threads:

@@ -40,12 +40,25 @@ def flat(state) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("normalize", ["true", "false"])
-def test_three_iterations_and_three_more_are_six_bit_for_bit(make_experiment, tmp_path, normalize):
-    options = [
+def test_three_iterations_and_three_more_are_six_bit_for_bit(
+    any_distribution, make_experiment, tmp_path, normalize
+):
+    goes_on_exactly(
+        make_experiment,
+        tmp_path,
+        any_distribution,
         f"normalization.obs={normalize}",
         f"normalization.reward={normalize}",
         "ppo.learning_rate_schedule=cosine",
-    ]
+    )
+
+
+def test_that_holds_in_pytorch_as_well(make_experiment, tmp_path):
+    goes_on_exactly(make_experiment, tmp_path, "policy.precision=bfloat16")
+
+
+def goes_on_exactly(make_experiment, tmp_path, *options):
+    """Six iterations, and three with a checkpoint and three more, end alike."""
     straight = make_experiment(*options)
     iterate(straight, 6)
 

@@ -40,6 +40,16 @@ def test_looking_changes_nothing():
         assert (value == before[name]).all()
 
 
+def test_dead_transitions_are_in_no_statistics():
+    rewards = torch.tensor([[1.0], [99.0], [3.0]])
+    dones, valid = torch.tensor([[True], [False], [True]]), torch.tensor([[True], [False], [True]])
+    masked, without = RewardNormalizer(1, gamma=0.5), RewardNormalizer(1, gamma=0.5)
+    found = masked.normalized(rewards, dones, valid)
+    expected = without.normalized(rewards[[0, 2]], dones[[0, 2]])
+    torch.testing.assert_close(found[[0, 2]], expected)
+    assert masked.moments.count == 2
+
+
 def test_rewards_are_divided_by_the_deviation_of_the_return_and_keep_their_mean():
     rewards = torch.tensor([[1.0], [2.0], [4.0]])
     dones = torch.tensor([[False], [True], [False]])

@@ -52,7 +52,8 @@ def test_the_objective_is_clipped_only_where_clipping_makes_it_worse():
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 2.0])
     policy = FixedPolicy(ratios.log().tolist(), [0.0, 0.0, 0.0, 0.0, 3.0])
     nothing = torch.zeros(5)
-    batch = Batch(nothing, nothing, nothing, advantages, torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0]))
+    returns = torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0])
+    batch = Batch(nothing, nothing, nothing, advantages, returns, nothing)
     sums = ppo_loss_sums(policy, batch, clip_coef=0.2)
     # min of: 1.5 or 1.2; -1.5 or -1.2; 0.5 or 0.8; -0.5 or -0.8; 2.2 or 2.2
     assert sums.policy.item() == pytest.approx(-(1.2 - 1.5 + 0.5 - 0.8 + 2.2))
@@ -69,21 +70,93 @@ def test_advantages_are_normalised_over_what_they_are_given():
     assert normalized(torch.tensor([7.0])).item() == 7.0
 
 
+def test_a_value_counts_only_as_far_as_it_may_move():
+    policy = FixedPolicy([0.0] * 4, [2.0, 2.0, 0.3, -2.0])
+    nothing, returns = torch.zeros(4), torch.tensor([3.0, 1.0, 1.0, 0.0])
+    batch = Batch(nothing, nothing, nothing, nothing, returns, torch.zeros(4))
+    sums = ppo_loss_sums(policy, batch, clip_coef=0.2, value_clip=0.5)
+    # larger of: 1 or 2.5; 1 or 0.5; 0.7 or 0.7; 2 or 0.5
+    assert sums.value.item() == pytest.approx(0.5 * (2.5**2 + 1 + 0.7**2 + 2**2))
+
+
 @pytest.mark.parametrize("normalize", ["true", "false"])
-def test_before_the_first_step_every_ratio_is_one(make_experiment, normalize):
+def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experiment, normalize):
     experiment = make_experiment(
-        f"normalization.obs={normalize}", f"normalization.reward={normalize}"
+        any_distribution, f"normalization.obs={normalize}", f"normalization.reward={normalize}"
     )
     for _ in range(3):  # after updates of the statistics as well
         rollout = experiment.collector.collect()
         with torch.no_grad():
             outputs = experiment.policy.outputs(rollout.obs[:-1].flatten(0, 1))
             log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(
-                outputs, rollout.actions.flatten()
+                outputs, rollout.actions.flatten(0, 1)
             )
         ratios = (log_probs - rollout.log_probs.flatten()).exp()
         assert (ratios - 1).abs().max() < 1e-5
         experiment.learn(rollout)
+
+
+def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
+    """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
+    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")
+    for _ in range(2):
+        metrics = experiment.learn(experiment.collector.collect())
+        assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
+        assert metrics["policy/clip_fraction"] == 0
+
+
+def dead(rollout):
+    """Make some transitions of `rollout` dead: a few that follow the end of an episode."""
+    rollout.truncated[3:5, :4] = True
+    rollout.valid = torch.ones_like(rollout.truncated)
+    rollout.valid[4:6, :4] = False
+    return rollout
+
+
+@pytest.mark.parametrize("normalize", ["minibatch", "rollout"])
+def test_nothing_is_learned_from_dead_transitions(make_learning, normalize):
+    weights = []
+    for nonsense in (0.0, 1e3):
+        experiment = make_learning(
+            f"ppo.normalize_advantages={normalize}",
+            "normalization.obs=true",
+            "normalization.reward=true",
+        )
+        rollout = dead(experiment.collector.collect())
+        # What is said of a dead transition, and would follow from it, changes nothing.
+        rollout.rewards[~rollout.valid] = nonsense
+        rollout.obs[:-1][~rollout.valid] = nonsense
+        rollout.values[~rollout.valid] = nonsense
+        rollout.next_values[~rollout.valid] = nonsense
+        metrics = experiment.learn(rollout)
+        assert experiment.env_steps == rollout.rewards.numel() - 8
+        weights.append((experiment.policy.flat_parameters.clone(), metrics))
+        assert experiment.policy.normalizer.moments.count == experiment.env_steps
+    assert (weights[0][0] == weights[1][0]).all()
+    assert weights[0][1] == weights[1][1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_probabilities_and_weights_are_float32_whatever_the_networks_compute_in(
+    make_experiment, dtype
+):
+    experiment = make_experiment(f"policy.precision={dtype}")
+    rollout = experiment.collector.collect()
+    policy = experiment.policy
+    products = []
+    policy.actor[0].register_forward_hook(lambda _, __, out: products.append(out.dtype))
+    outputs = policy.outputs(rollout.obs[0])
+    assert products == [getattr(torch, dtype)]
+    assert outputs.dtype == policy.values(rollout.obs[0]).dtype == torch.float32
+    assert rollout.log_probs.dtype == rollout.values.dtype == torch.float32
+    experiment.learn(rollout)
+    assert policy.flat_parameters.dtype == experiment.learner.optimizer.mean.dtype == torch.float32
+
+
+def test_what_the_compiled_loops_cannot_do_pytorch_does(make_experiment):
+    assert isinstance(make_experiment("policy.precision=bfloat16").learner, PPO)
+    assert make_experiment("policy.precision=bfloat16").why_pytorch
+    assert not isinstance(make_experiment().learner, PPO)
 
 
 def test_an_update_makes_good_actions_likelier(make_learning):
@@ -133,12 +206,15 @@ def test_explained_variance_is_one_for_perfect_values_and_nan_where_returns_neve
     assert math.isnan(explained_variance(torch.ones(3), torch.zeros(3)))
 
 
-def test_the_numbers_do_not_depend_on_the_number_of_threads(make_experiment):
+def test_the_numbers_do_not_depend_on_the_number_of_threads(any_distribution, make_experiment):
     weights = []
-    for num_threads in (1, 2):
-        experiment = make_experiment("num_envs=300", f"num_threads={num_threads}")
+    for num_threads in (1, 2, 1):
+        experiment = make_experiment(
+            any_distribution, "num_envs=300", f"num_threads={num_threads}", "ppo.entropy_coef=0.01"
+        )
         for _ in range(2):
             experiment.learn(experiment.collector.collect())
         weights.append(experiment.policy.flat_parameters.clone())
     assert (weights[0] == weights[1]).all()
+    assert (weights[0] == weights[2]).all()
     assert weights[0].isfinite().all()

@@ -59,6 +59,38 @@ def test_values_and_log_probabilities_are_the_policys_own(make_collecting, norma
     )
 
 
+def test_actions_are_drawn_from_every_distribution_as_it_says(any_distribution, make_collecting):
+    experiment = make_collecting(any_distribution, "num_envs=2000", "ppo.num_minibatches=1")
+    policy = experiment.policy
+    with torch.no_grad():  # the same distribution everywhere, but none that is symmetrical
+        policy.actor[-1].weight.zero_()
+        policy.actor[-1].bias.copy_(torch.linspace(-0.5, 1.0, len(policy.actor[-1].bias)))
+    rollout = experiment.collector.collect()
+    found = rollout.actions.flatten(0, 1).double()
+    outputs = policy.outputs(rollout.obs[0, :1]).expand(100_000, -1)
+    noise = policy.distribution.noise((100_000,), torch.Generator().manual_seed(5))
+    expected = policy.distribution.sample(outputs, noise).double()
+    # Of 32,000 and 100,000 samples: the mean is within five of its deviations, about 0.006 each.
+    torch.testing.assert_close(found.mean(0), expected.mean(0), rtol=0, atol=0.035)
+    torch.testing.assert_close(found.std(0), expected.std(0), rtol=0.03, atol=0)
+    log_probs, _ = policy.distribution.log_prob_and_entropy(
+        policy.outputs(rollout.obs[:-1].flatten(0, 1)), rollout.actions.flatten(0, 1)
+    )
+    torch.testing.assert_close(rollout.log_probs.flatten(), log_probs, rtol=1e-5, atol=1e-5)
+
+
+def test_the_environment_is_given_actions_within_its_bounds(any_distribution, make_collecting):
+    experiment = make_collecting(any_distribution, "num_envs=8", "policy.initial_log_std=1")
+    rollout = experiment.collector.collect()
+    envs = VectorEnv(experiment.spec, 8, experiment.config.seed)
+    obs = torch.zeros(8, experiment.spec.obs_size)
+    envs.reset(obs.numpy())
+    for t in range(len(rollout.rewards)):
+        env_actions = experiment.policy.distribution.env_actions(rollout.actions[t])
+        envs.step(env_actions.numpy(), rollout.transitions(t)._replace(obs=obs.numpy()))
+        torch.testing.assert_close(rollout.obs[t + 1], obs, rtol=1e-5, atol=1e-6)
+
+
 def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_collecting):
     experiment = make_collecting("num_envs=150", "ppo.num_minibatches=1")
     # Every episode is one step short of its limit, so that all are cut in the first step.

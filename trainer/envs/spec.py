@@ -15,11 +15,34 @@ class Discrete:
 
 
 @dataclass(frozen=True)
+class MultiDiscrete:
+    """Several choices at once: choice i is one of 0 to `nvec[i]` - 1. Actions are [N, choices]."""
+
+    nvec: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Real numbers, each within its own bounds. Actions are [N, action_size] float32."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def action_size(self) -> int:
+        return len(self.low)
+
+
+ActionSpec = Discrete | MultiDiscrete | Box
+
+
+@dataclass(frozen=True)
 class EnvSpec:
     """An environment as three scalar functions over `state` [state_size, N], a column each.
 
     - `reset(state, env, random)` begins an episode in column `env`;
-    - `step(state, env, action)` moves it on and returns (reward, terminated);
+    - `step(state, env, action)` moves it on and returns (reward, terminated); `action` is an
+      integer where actions are `Discrete`, else a row of them;
     - `observe(state, env, obs)` writes the observation to `obs[env]`, a row of obs_size.
 
     They are compiled by Numba, so they are plain arithmetic on float32: constants are written
@@ -29,7 +52,7 @@ class EnvSpec:
     name: str
     state_size: int
     obs_size: int
-    actions: Discrete
+    actions: ActionSpec
     max_episode_steps: int
     reset: Callable[..., Any]
     step: Callable[..., Any]

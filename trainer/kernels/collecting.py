@@ -20,8 +20,9 @@ from ..envs.vector import Transitions, VectorEnv, compile_loops
 from ..policy import ActorCritic
 from ..rollout import Rollout
 from ..threads import Threads, shards
-from . import categorical
-from .networks import CHUNK, OUTPUTS, forward, transpose_weights
+from .heads import Head, head_of
+from .log_stds import append_log_stds
+from .networks import CHUNK, forward, transpose_weights
 from .normalizing import normalize
 from .policy_arrays import policy_arrays
 
@@ -29,7 +30,7 @@ Array = NDArray[Any]
 
 
 class Memory(NamedTuple):
-    """The arrays of a `Rollout`, time first."""
+    """The arrays of a `Rollout`, time first, and this step's actions as environments take them."""
 
     obs: Array
     actions: Array
@@ -40,6 +41,7 @@ class Memory(NamedTuple):
     log_probs: Array
     values: Array
     next_values: Array
+    env_actions: Array
 
 
 class CompiledCollector:
@@ -47,14 +49,14 @@ class CompiledCollector:
 
     def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
         self._envs, self._policy, self._threads = envs, policy, threads
-        self.rollout = Rollout.empty(
-            envs.spec, steps, envs.num_envs, policy.distribution.action_dtype
-        )
-        self._memory = Memory(*(x.numpy() for x in vars(self.rollout).values()))
+        self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
+        env_actions = policy.distribution.env_actions(self.rollout.actions[0]).clone().numpy()
+        arrays = {name: x.numpy() for name, x in vars(self.rollout).items() if x is not None}
+        self._memory = Memory(**arrays, env_actions=env_actions)
         self._shards = shards(envs.num_envs, CHUNK)
         self._progress = np.zeros(len(self._shards), np.int64)
         self._steps_before = 0  # of each environment, in former rollouts
-        self._collect = compile_collect(envs.spec)
+        self._collect = compile_collect(envs.spec, head_of(policy.distribution))
         envs.reset(self._memory.obs[-1])
 
     @property
@@ -95,11 +97,12 @@ act: Any = None
 
 
 @cache
-def compile_collect(spec: EnvSpec) -> Callable[..., None]:
-    """The loop over one environment's rollouts."""
-    act = specialised(act_template, spec.name, sample=categorical.sample)
+def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
+    """The loop over one environment's rollouts with one distribution."""
+    label = f"{spec.name}_{head.label}"
+    act = specialised(act_template, label, sample=head.sample)
     step_range = compile_loops(spec).step_range
-    return specialised(collect_template, spec.name, parallel=True, act=act, step_range=step_range)
+    return specialised(collect_template, label, parallel=True, act=act, step_range=step_range)
 
 
 def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
@@ -119,7 +122,7 @@ def collect_template(shards, steps_before, state, totals, seed, stream, memory, 
                 memory.truncated[t],
                 memory.final_obs[t],
             )
-            step_range(start, stop, state, totals, seed, stream, memory.actions[t], out)
+            step_range(start, stop, state, totals, seed, stream, memory.env_actions, out)
             progress[shard] += stop - start
         judge(start, stop, memory, policy, x, outputs_of)
 
@@ -128,17 +131,18 @@ def act_template(start, stop, t, step, seed, memory, policy, x, outputs_of):
     """Draw the actions of step `t` and note their log-probabilities."""
     actor = policy.actor
     outputs = outputs_of[len(actor) - 1]
-    num_outputs = actor[-1, OUTPUTS]
     for first in range(start, stop, CHUNK):
         rows = min(CHUNK, stop - first)
         for row in range(rows):
             normalize(memory.obs[t, first + row], policy, x, row)
         forward(x, rows, policy.parameters, policy.transposed, actor, policy.activation, outputs_of)
+        append_log_stds(outputs, rows, policy)
         for row in range(rows):
             env = first + row
             memory.log_probs[t, env] = sample(
-                outputs, row, num_outputs, seed, step, env, memory.actions[t]
-            )
+                outputs, row, policy.num_outputs, policy.table, seed, step, env,
+                memory.actions[t], memory.env_actions,
+            )  # fmt: skip
 
 
 @compiled

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..compiling import compiled
 from ..ppo import LossSums
-from .networks import CHUNK, OUTPUTS, backward, forward
+from .log_stds import add_log_std_gradients, append_log_stds
+from .networks import CHUNK, backward, forward
 from .normalizing import normalize
 
 Array = NDArray[Any]
@@ -32,6 +33,7 @@ class Samples(NamedTuple):
     log_probs: Array
     advantages: Array
     returns: Array
+    values: Array
 
 
 class Terms(NamedTuple):
@@ -41,6 +43,7 @@ class Terms(NamedTuple):
     clip_coef: Any
     entropy_coef: Any
     value_coef: Any
+    value_clip: Any  # infinite: none
     max_grad_norm: Any
     target_kl: Any  # infinite: none
 
@@ -54,7 +57,6 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
     """Add the derivative of the policy's loss, over the samples `index`, to `gradients`."""
     layers = policy.actor
     last = len(layers) - 1
-    num_outputs = layers[last, OUTPUTS]
     x, outputs_of, deltas = scratch(samples, policy)
     outputs, delta = outputs_of[last], deltas[last % 2]
     for first in range(0, len(index), CHUNK):
@@ -63,11 +65,12 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
         forward(
             x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
         )
+        append_log_stds(outputs, rows, policy)
         for row in range(rows):
             sample = index[first + row]
             advantage = (samples.advantages[sample] - center) * scale
             log_prob, entropy = log_prob_and_entropy(
-                outputs, row, num_outputs, samples.actions, sample
+                outputs, row, policy.num_outputs, policy.table, samples.actions, sample
             )
             log_ratio = log_prob - samples.log_probs[sample]
             ratio = math.exp(log_ratio)
@@ -76,13 +79,14 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
             # Where clipping makes the objective worse it is constant.
             by_log_prob = -objective * weight if objective == ratio * advantage else _ZERO
             head_backward(
-                outputs, row, num_outputs, samples.actions, sample, by_log_prob,
-                -terms.entropy_coef * weight, entropy, delta,
+                outputs, row, policy.num_outputs, policy.table, samples.actions, sample,
+                by_log_prob, -terms.entropy_coef * weight, entropy, delta,
             )  # fmt: skip
             sums[POLICY] -= objective
             sums[ENTROPY] += entropy
             sums[KL] += (ratio - _ONE) - log_ratio
             sums[CLIPPED] += abs(ratio - _ONE) > terms.clip_coef
+        add_log_std_gradients(delta, rows, policy, gradients)
         backward(
             x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
         )
@@ -102,9 +106,14 @@ def critic_gradients(index, samples, policy, terms, weight, gradients, sums):
             x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
         )
         for row in range(rows):
-            error = outputs[row, 0] - samples.returns[index[first + row]]
-            delta[row, 0] = terms.value_coef * error * weight
-            sums[VALUE] += _HALF * error * error
+            value, sample = outputs[row, 0], index[first + row]
+            error = value - samples.returns[sample]
+            move = min(max(value - samples.values[sample], -terms.value_clip), terms.value_clip)
+            clipped_error = samples.values[sample] + move - samples.returns[sample]
+            # Where the clipped error is the larger one it is constant.
+            clipped = abs(clipped_error) > abs(error) and abs(move) == terms.value_clip
+            delta[row, 0] = _ZERO if clipped else terms.value_coef * error * weight
+            sums[VALUE] += _HALF * (clipped_error * clipped_error if clipped else error * error)
         backward(
             x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
         )

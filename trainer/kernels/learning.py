@@ -25,7 +25,6 @@ from ..policy import ActorCritic
 from ..ppo import Coefficients, minibatch_orders, update_metrics
 from ..rollout import Rollout
 from ..threads import Threads, shards
-from . import categorical
 from .advantages import center_and_scale, gae_loop, normalize_all
 from .gradients import (
     KL,
@@ -35,6 +34,8 @@ from .gradients import (
     actor_gradients_template,
     critic_gradients,
 )
+from .heads import Head, head_of
+from .log_stds import limit_log_stds
 from .networks import CHUNK, transpose_weights
 from .optimizing import adam_step, add_up, add_up_sums, clear, scale_down
 from .policy_arrays import policy_arrays
@@ -62,7 +63,7 @@ class CompiledPPO:
         self._policy, self._config, self._threads = policy, config, threads
         self.optimizer = Adam(policy.flat_parameters)
         self._generator = torch.Generator().manual_seed(seed)
-        self._learn = compile_learn()
+        self._learn = compile_learn(head_of(policy.distribution))
         most_steps = config.num_epochs * config.num_minibatches
         self._results = Results(
             np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64)
@@ -85,21 +86,18 @@ class CompiledPPO:
             rollout.terminated.numpy(), rollout.truncated.numpy(),
             float32(config.gamma), float32(config.gae_lambda), advantages, returns,
         )  # fmt: skip
-        samples = Samples(
-            rollout.obs[:-1].flatten(0, 1).numpy(),
-            rollout.actions.flatten(0, 1).numpy(),
-            rollout.log_probs.flatten().numpy(),
-            advantages.ravel(),
-            returns.ravel(),
-        )
+        tensors = (
+            rollout.obs[:-1], rollout.actions, rollout.log_probs, torch.from_numpy(advantages),
+            torch.from_numpy(returns), rollout.values,
+        )  # fmt: skip
+        samples = Samples(*(rollout.valid_of(x).numpy() for x in tensors))
         if config.normalize_advantages == "rollout":
             normalize_all(samples.advantages)
-        orders = minibatch_orders(len(samples.obs), config.num_epochs, self._generator)
-        minibatch_size = len(samples.obs) // config.num_minibatches
+        orders = torch.stack(list(minibatch_orders(len(samples.obs), config, self._generator)))
         self._threads.run(
             self._learn,
-            torch.stack(list(orders)).numpy().reshape(config.num_epochs, -1, minibatch_size),
-            shards(minibatch_size, SHARD_SAMPLES),
+            orders.numpy(),
+            shards(orders.shape[2], SHARD_SAMPLES),
             samples,
             policy_arrays(self._policy),
             self.optimizer.mean.numpy(),
@@ -114,10 +112,10 @@ class CompiledPPO:
         self.optimizer.num_steps += num_steps
         results.num_steps[0] = 0
         return update_metrics(
-            torch.from_numpy(results.sums[:num_steps]).sum(0) / (num_steps * minibatch_size),
+            torch.from_numpy(results.sums[:num_steps]).mean(0) / orders.shape[2],
             results.norms[:num_steps].mean(),
-            rollout.values,
-            torch.from_numpy(returns),
+            torch.from_numpy(samples.values),
+            torch.from_numpy(samples.returns),
             coefficients,
         )
 
@@ -125,7 +123,8 @@ class CompiledPPO:
         config = self._config
         terms = (
             coefficients.learning_rate, coefficients.clip_coef, coefficients.entropy_coef,
-            config.value_coef, config.max_grad_norm, config.target_kl or math.inf,
+            config.value_coef, config.value_clip or math.inf, config.max_grad_norm,
+            config.target_kl or math.inf,
         )  # fmt: skip
         return Terms(*map(float32, terms))
 
@@ -141,15 +140,15 @@ actor_gradients: Any = None  # bound for each distribution by `compile_learn`
 
 
 @cache
-def compile_learn() -> Callable[..., None]:
+def compile_learn(head: Head) -> Callable[..., None]:
     """The loop over one distribution's updates."""
     actor = specialised(
         actor_gradients_template,
-        "categorical",
-        log_prob_and_entropy=categorical.log_prob_and_entropy,
-        head_backward=categorical.backward,
+        head.label,
+        log_prob_and_entropy=head.log_prob_and_entropy,
+        head_backward=head.backward,
     )
-    return specialised(learn_template, "categorical", parallel=True, actor_gradients=actor)
+    return specialised(learn_template, head.label, parallel=True, actor_gradients=actor)
 
 
 def learn_template(
@@ -193,6 +192,7 @@ def learn_template(
             norms[1] = scale_down(total[num_actor_parameters:], terms.max_grad_norm)
             num_steps += 1
             adam_step(policy.parameters, total, mean, square, num_steps, terms.learning_rate)
+            limit_log_stds(policy)
             results.num_steps[0] = step + 1
         if epoch_kl / (num_minibatches * size) > terms.target_kl:
             break

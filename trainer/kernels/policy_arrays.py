@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..normalizers import ObsNormalizer
 from ..policy import ActorCritic
 from .activations import ACTIVATIONS
+from .heads import table_of
 from .networks import layer_table
 
 Array = NDArray[Any]
@@ -18,7 +19,8 @@ Array = NDArray[Any]
 class PolicyArrays(NamedTuple):
     """`parameters` [P] is the policy's own memory; `transposed` [P] holds its weights turned, as of
     the last `transpose_weights`. `actor` and `critic` are tables of layers, `width` is that of the
-    widest of them.
+    widest of them, or of all outputs to the distribution. The last `num_log_stds` of those are
+    parameters, from `log_std_place` on; `table` is the distribution's.
     """
 
     parameters: Array
@@ -27,6 +29,10 @@ class PolicyArrays(NamedTuple):
     critic: Array
     activation: int
     width: int
+    num_outputs: int
+    num_log_stds: int
+    log_std_place: int
+    table: Array
     normalizes_obs: bool
     obs_mean: Array  # [D] float32
     obs_deviation: Array  # [D] float32
@@ -34,7 +40,7 @@ class PolicyArrays(NamedTuple):
 
 def policy_arrays(policy: ActorCritic) -> PolicyArrays:
     """The present state of `policy`; its statistics are copied, the rest is shared."""
-    parameters = policy.flat_parameters.numpy()
+    parameters, distribution = policy.flat_parameters.numpy(), policy.distribution
     mean, deviation = _moments(policy)
     actor = layer_table(policy.actor_sizes)
     critic = layer_table(policy.critic_sizes, policy.num_actor_parameters)
@@ -44,7 +50,11 @@ def policy_arrays(policy: ActorCritic) -> PolicyArrays:
         actor=actor,
         critic=critic,
         activation=ACTIVATIONS.index(policy.activation),
-        width=max(policy.actor_sizes[1:] + policy.critic_sizes[1:]),
+        width=max(*policy.actor_sizes[1:], *policy.critic_sizes[1:], distribution.num_outputs),
+        num_outputs=distribution.num_outputs,
+        num_log_stds=distribution.num_log_stds,
+        log_std_place=policy.num_actor_parameters - distribution.num_log_stds,
+        table=table_of(distribution),
         normalizes_obs=mean is not None,
         obs_mean=np.zeros(0, np.float32) if mean is None else mean,
         obs_deviation=np.zeros(0, np.float32) if deviation is None else deviation,

@@ -1,7 +1,4 @@
-"""One of n actions: drawing it, and the derivative of the PPO loss by the actor's outputs.
-
-`distributions.Categorical` is the same in PyTorch.
-"""
+"""One of n actions. `distributions.Categorical` is the same in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import math
 
 from numpy import float32
 
-from ..compiling import compiled
-from ..envs.streams import uniform_at
+from ...compiling import compiled
+from ...envs.streams import uniform_at
 
 _ZERO = float32(0.0)
 _ONE = float32(1.0)
@@ -29,10 +26,9 @@ def log_sum_exp(outputs, row, n):
 
 
 @compiled
-def sample(outputs, row, n, seed, step, env, actions):
-    """Write an action to actions[env], drawn for this env step; returns its log-probability."""
+def draw(outputs, row, n, noise):
+    """The inverse of the cumulative distribution at `noise`, and the action's log-probability."""
     normalizer = log_sum_exp(outputs, row, n)
-    noise = uniform_at(step, 0, env, seed)
     cumulative = _ZERO
     action = n - 1  # takes what rounding leaves
     for k in range(n - 1):
@@ -40,31 +36,44 @@ def sample(outputs, row, n, seed, step, env, actions):
         if noise < cumulative:
             action = k
             break
-    actions[env] = action
-    return outputs[row, action] - normalizer
+    return action, outputs[row, action] - normalizer
 
 
 @compiled
-def log_prob_and_entropy(outputs, row, n, actions, place):
-    """Log-probability of actions[place] and entropy, in nats."""
+def log_prob_and_entropy_of(outputs, row, n, action):
     normalizer = log_sum_exp(outputs, row, n)
     entropy = _ZERO
     for k in range(n):
         log_prob = outputs[row, k] - normalizer
         entropy -= math.exp(log_prob) * log_prob
-    return outputs[row, actions[place]] - normalizer, entropy
+    return outputs[row, action] - normalizer, entropy
 
 
 @compiled
-def backward(outputs, row, n, actions, place, by_log_prob, by_entropy, entropy, delta):
-    """Write the loss's derivative by the outputs to delta[row, :n], given those by the
-    log-probability of the action and by the entropy.
-    """
+def backward_of(outputs, row, n, action, by_log_prob, by_entropy, entropy, delta):
     normalizer = log_sum_exp(outputs, row, n)
     for k in range(n):
         log_prob = outputs[row, k] - normalizer
         probability = math.exp(log_prob)
-        chosen = _ONE if k == actions[place] else _ZERO
+        chosen = _ONE if k == action else _ZERO
         delta[row, k] = by_log_prob * (chosen - probability) - by_entropy * probability * (
             log_prob + entropy
         )
+
+
+@compiled
+def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
+    action, log_prob = draw(outputs, row, n, uniform_at(step, 0, env, seed))
+    actions[env] = action
+    env_actions[env] = action
+    return log_prob
+
+
+@compiled
+def log_prob_and_entropy(outputs, row, n, table, actions, place):
+    return log_prob_and_entropy_of(outputs, row, n, actions[place])
+
+
+@compiled
+def backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, entropy, delta):
+    backward_of(outputs, row, n, actions[place], by_log_prob, by_entropy, entropy, delta)

@@ -1,0 +1,87 @@
+"""The end of a stream on the run's own machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import select
+import sys
+import time
+from typing import Any, BinaryIO
+
+from ...shared.errors import PageError
+from ...shared.run_folder import Run
+from ...shared.status import open_page
+from ..run_poller import RunPoller, page_identity
+from .frames import PROTOCOL, Frame, write_frame
+from .page_blocks import PageBlocks
+
+MACHINE_EVERY_S = 2.0
+
+
+def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
+    """Write a frame every `every_s` until the other side is gone: until `out` breaks or `watcher`,
+    from which nothing is ever expected, ends.
+    """
+    sender = _Sender(run)
+    try:
+        write_frame(out, sender.greeting())
+        while True:
+            write_frame(out, sender.look())
+            ready, _, _ = select.select([watcher], [], [], every_s)
+            if ready and not watcher.read1(1):  # type: ignore[attr-defined]
+                return
+    except BrokenPipeError:
+        return
+    finally:
+        sender.close()
+
+
+class _Sender:
+    """Looks at one run and remembers what of it was sent."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._poller = RunPoller(run)
+        self._identity: tuple[int, int, int] | None = None
+        self._blocks = PageBlocks()
+        self._sampled_s = float("-inf")
+
+    def greeting(self) -> Frame:
+        """The status alone, so that who wants no more need not wait for the page."""
+        return Frame({"protocol": PROTOCOL, "run": self._run.id, **self._state()})
+
+    def look(self) -> Frame:
+        """The status, and what changed in the page of rank 0 where it can be read."""
+        head = self._state()
+        try:
+            reader = open_page(self._run)
+        except PageError:
+            return Frame(head)
+        try:
+            if page_identity(reader) != self._identity:
+                self._identity, self._blocks = page_identity(reader), PageBlocks()
+            head["page"] = {
+                "identity": self._identity,
+                "bytes": reader.header.layout.page_bytes,
+            }
+            return Frame(head, self._blocks.changes(reader))
+        except PageError:
+            head.pop("page", None)
+            return Frame(head)
+        finally:
+            reader.detach()
+
+    def close(self) -> None:
+        self._poller.close()
+
+    def _state(self) -> dict[str, Any]:
+        view = self._poller.poll()
+        head = {
+            "status": dataclasses.asdict(view.status),
+            "is_page_expected": view.is_page_expected,
+        }
+        if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:
+            self._sampled_s = time.monotonic()
+            sample = self._poller.machine()
+            head["machine"] = sample.as_json() if sample else None
+        return head

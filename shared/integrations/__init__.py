@@ -1,0 +1,1 @@
+"""The page for anyone's training loop, in the shapes of other libraries: one file each."""

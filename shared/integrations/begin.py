@@ -1,0 +1,177 @@
+"""How the run of anyone's loop begins: a new one, one more process of it, or one that goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ..errors import OperantError, PageError, RunFolderError, UsageError
+from ..lock import RunLock, lock_holder
+from ..provenance import provenance
+from ..run_folder import Run, create_run, list_runs
+from ..session import RunSession, warn_on_stderr
+from ..status import open_page
+from ..writer import DEFAULT_MAX_METRICS
+from .tracked_run import TrackedRun
+from .values import plain
+
+UNKNOWN_INTERVAL_S = 0.0
+
+# Libraries whose version a run notes when the loop has imported them, by module.
+_NOTED = {
+    "operant": "operant-rl", "numpy": "numpy", "torch": "torch", "jax": "jax",
+    "tensorflow": "tensorflow", "gymnasium": "gymnasium",
+    "stable_baselines3": "stable_baselines3", "lightning": "lightning",
+    "pytorch_lightning": "pytorch-lightning",
+}  # fmt: skip
+
+AnyRun = TypeVar("AnyRun", bound=TrackedRun)
+
+
+class Wanted(NamedTuple):
+    """What a loop asks for. `id` is one that the loop gave itself, or that of an existing run;
+    `resume` is None, allow, must or never, as people know it from wandb.
+    """
+
+    name: str
+    details: Mapping[str, Any] = {}
+    config: Mapping[str, Any] = {}
+    id: str | None = None
+    resume: str | None = None
+    rank: int = 0
+    world_size: int = 1
+    publish_interval_s: float = UNKNOWN_INTERVAL_S
+    max_metrics: int = DEFAULT_MAX_METRICS
+
+
+def script_name() -> str:
+    """The script that runs, without its folder and ending."""
+    return Path(sys.argv[0]).stem.strip("-") or "run"
+
+
+def begin_run(make: type[AnyRun], wanted: Wanted) -> AnyRun:
+    """Begin the run that is `wanted`, as an instance of `make`.
+
+    Raises UsageError for what is asked wrongly. A disk that is full or a folder that cannot be
+    written is no reason for a loop to end: it is warned of, and the run then keeps nothing.
+    """
+    _check(wanted)
+    try:
+        known = _run_called(wanted.id) if wanted.id else None
+        if wanted.rank:
+            return _joined(make, wanted, known)
+        if known and wanted.resume in ("allow", "must"):
+            return _continued(make, wanted, known)
+        _check_new(wanted, known)
+        return _new(make, wanted)
+    except (RunFolderError, PageError, OSError) as error:
+        with contextlib.suppress(Exception):
+            warn_on_stderr(f"{error}; the loop goes on, and nothing of it is kept")
+        return make(None, _manifest(wanted))
+
+
+def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
+    manifest = _manifest(wanted)
+    run, lock = create_run(wanted.name, plain(manifest), rank=0)
+    return make(_session(run, lock, wanted), {"id": run.id, **manifest})
+
+
+def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
+    """One more process of a run that rank 0 has begun."""
+    if run is None:
+        raise UsageError(
+            f"rank {wanted.rank} joins a run by its id, and there is none '{wanted.id or ''}': "
+            "begin it in rank 0 and give the others its id"
+        )
+    lock = RunLock(run.lock_path, wanted.rank)
+    manifest = {**run.manifest(), "config": dict(wanted.config)}
+    if wanted.resume:
+        return _going_on(make, wanted, run, lock, manifest)
+    return make(_session(run, lock, wanted), manifest)
+
+
+def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
+    """A run that ended goes on in its folder, with its curves."""
+    if lock_holder(run.lock_path):
+        raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
+    lock = RunLock(run.lock_path, 0)
+    manifest = run.manifest()
+    manifest["config"] = {**manifest.get("config", {}), **wanted.config}
+    manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
+    run.write_manifest(plain(manifest))
+    return _going_on(make, wanted, run, lock, manifest)
+
+
+def _going_on(
+    make: type[AnyRun], wanted: Wanted, run: Run, lock: RunLock, manifest: dict[str, Any]
+) -> AnyRun:
+    """From the last publish of the rank's former page, where that can be read."""
+    snapshot = None
+    with contextlib.suppress(PageError):
+        reader = open_page(run, wanted.rank)
+        wanted = wanted._replace(max_metrics=reader.header.layout.max_metrics)
+        snapshot = reader.read()
+        reader.detach()
+    if snapshot is None:
+        return make(_session(run, lock, wanted), manifest)
+    session = _session(run, lock, wanted, continue_from=snapshot.publish)
+    return make(session, manifest, iteration=snapshot.iteration, step=snapshot.env_steps)
+
+
+def _session(
+    run: Run, lock: RunLock, wanted: Wanted, continue_from: int | None = None
+) -> RunSession:
+    try:
+        return RunSession(
+            run,
+            lock,
+            publish_interval_s=wanted.publish_interval_s,
+            max_metrics=wanted.max_metrics,
+            rank=wanted.rank,
+            world_size=wanted.world_size,
+            continue_from=continue_from,
+        )
+    except (OperantError, OSError):
+        lock.release()
+        raise
+
+
+def _manifest(wanted: Wanted) -> dict[str, Any]:
+    return {
+        "name": wanted.name,
+        **({"given_id": wanted.id} if wanted.id else {}),
+        **provenance(_noted_libraries()),
+        **wanted.details,
+        "config": dict(wanted.config),
+    }
+
+
+def _noted_libraries() -> list[str]:
+    return [name for module, name in _NOTED.items() if module in sys.modules]
+
+
+def _run_called(wanted_id: str) -> Run | None:
+    """The newest run that has this id, or was given it by its loop."""
+    for run in list_runs():
+        if wanted_id in (run.id, run.manifest().get("given_id")):
+            return run
+    return None
+
+
+def _check(wanted: Wanted) -> None:
+    if wanted.resume not in (None, "allow", "must", "never"):
+        raise UsageError(f"resume = '{wanted.resume}' is none of allow, must, never")
+    if not 0 <= wanted.rank < wanted.world_size:
+        raise UsageError(
+            f"rank = {wanted.rank} is not between 0 and world_size - 1 = {wanted.world_size - 1}"
+        )
+
+
+def _check_new(wanted: Wanted, known: Run | None) -> None:
+    if wanted.resume == "must":
+        raise UsageError(f"resume = 'must', but there is no run '{wanted.id or ''}'")
+    if wanted.resume == "never" and known:
+        raise UsageError(f"resume = 'never', but there is a run '{wanted.id}' already: {known.id}")

@@ -1,0 +1,98 @@
+"""A logger for Lightning's Trainer, of `lightning` or `pytorch_lightning`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import process_end
+from .begin import Wanted, begin_run, script_name
+from .process_end import BY_SIGTERM, ending_of
+from .tracked_run import TrackedRun
+from .values import as_mapping
+from .wandb_shape import open_run
+
+
+def _is_older_name_in_use() -> bool:
+    """Both may be installed, and a Trainer wants a logger of its own package."""
+    return "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
+
+
+if TYPE_CHECKING:
+    from lightning.fabric.loggers.logger import rank_zero_experiment
+    from lightning.pytorch.loggers.logger import Logger
+    from lightning.pytorch.utilities import rank_zero_only
+    from lightning.pytorch.utilities.exceptions import SIGTERMException
+else:
+    try:
+        if _is_older_name_in_use():
+            raise ModuleNotFoundError
+        from lightning.pytorch.loggers.logger import Logger, rank_zero_experiment
+        from lightning.pytorch.utilities import rank_zero_only
+        from lightning.pytorch.utilities.exceptions import SIGTERMException
+    except ModuleNotFoundError:
+        from pytorch_lightning.loggers.logger import Logger, rank_zero_experiment
+        from pytorch_lightning.utilities import rank_zero_only
+        from pytorch_lightning.utilities.exceptions import SIGTERMException
+
+
+class OperantLogger(Logger):
+    """Publishes what a LightningModule logs, with the Trainer's step as env steps, on rank 0. It
+    uses the run that `operant.init` began, else one of its own, which ends with the process, by
+    `logger.experiment.finish()`, or when the Trainer fails.
+    """
+
+    def __init__(self, name: str | None = None, config: Any = None) -> None:
+        """`name` is that of a run of its own; without one, the script's. `config` is a dict, a
+        namespace or a dataclass; hyperparameters that a module saves are added to it.
+        """
+        super().__init__()
+        self._name, self._config = name or script_name(), as_mapping(config)
+        self._run: TrackedRun | None = None
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def version(self) -> str:
+        """The run's id; empty on other ranks than 0."""
+        return self._run.id if self._run else ""
+
+    @property
+    @rank_zero_experiment
+    def experiment(self) -> TrackedRun:
+        """The run, begun at its first use."""
+        if self._run is None or not self._run.is_open:
+            self._run = open_run() or begin_run(TrackedRun, Wanted(self._name))
+            self._run.config.update(self._config)
+            process_end.leave_sigterm()  # the Trainer finishes its batch first
+        return self._run
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        self.experiment.log(metrics, step)
+
+    @rank_zero_only
+    def log_hyperparams(
+        self, params: dict[str, Any] | Namespace, *arguments: Any, **keywords: Any
+    ) -> None:
+        self.experiment.config.update(params)
+
+    @rank_zero_only
+    def save(self) -> None:
+        if self._run:
+            self._run.flush()
+
+    @rank_zero_only
+    def finalize(self, status: str) -> None:
+        """A Trainer that fails ends the run; after a success more may be tested or trained."""
+        if self._run is None:
+            return
+        self._run.flush()
+        error = sys.exc_info()[1]
+        if status == "failed":
+            is_sigterm = isinstance(error, SIGTERMException)
+            self._run.end(BY_SIGTERM if is_sigterm else ending_of(error or SystemExit(1)))

@@ -1,0 +1,84 @@
+"""A callback that publishes what a Stable-Baselines3 algorithm logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter
+
+from ..status import ETA_S, PROGRESS_FRACTION
+from .begin import Wanted, begin_run, script_name
+from .tracked_run import TrackedRun
+from .wandb_shape import open_run
+
+# What every run calls by one name, so that lists of runs can show it.
+_NAMES = {"rollout/ep_rew_mean": "episode/return", "rollout/ep_len_mean": "episode/length"}
+
+
+class OperantCallback(BaseCallback):
+    """Publishes whenever the algorithm logs, with `num_timesteps` as env steps. It uses the run
+    that `operant.init` began, else one of its own, which ends with the process or `run.finish()`.
+
+    `rollout/ep_rew_mean` and `ep_len_mean` become `episode/return` and `length`; the group `time/`
+    is left out, as every page has the speed, the iteration and the times anyway.
+    """
+
+    def __init__(self, name: str | None = None, verbose: int = 0) -> None:
+        """`name` is that of a run of its own; without one, algorithm and script."""
+        super().__init__(verbose)
+        self.run: TrackedRun | None = None
+        self._name = name
+        self.total_timesteps = 0
+
+    def publish(self, key_values: dict[str, Any], step: int) -> None:
+        """Log what the algorithm's logger writes at `step` of the training."""
+        assert self.run
+        values = {
+            _NAMES.get(key, key): value
+            for key, value in key_values.items()
+            if not key.startswith("time/")
+        }
+        if self.total_timesteps:
+            values[PROGRESS_FRACTION] = min(1.0, step / self.total_timesteps)
+            if fps := key_values.get("time/fps"):
+                values[ETA_S] = max(0, self.total_timesteps - step) / fps
+        self.run.log(values, step, commit=True)
+
+    def _on_training_start(self) -> None:
+        if self.run is None or not self.run.is_open:
+            name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
+            self.run = open_run() or begin_run(TrackedRun, Wanted(name))
+        self.total_timesteps = int(self.locals.get("total_timesteps", 0))
+        settings = {
+            key: value
+            for key, value in vars(self.model).items()
+            if isinstance(value, bool | int | float | str) and not key.startswith("_")
+        }
+        self.run.config.update({"algorithm": type(self.model).__name__, **settings})
+        # `learn` may have made a new logger.
+        formats = self.logger.output_formats
+        if not any(isinstance(f, _PageFormat) and f.callback is self for f in formats):
+            formats.append(_PageFormat(self))
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        # What the last update recorded, the logger has not written yet.
+        self.publish(self.logger.name_to_value, self.num_timesteps)
+
+
+class _PageFormat(KVWriter):
+    """The end of SB3's logger that leads to the page."""
+
+    def __init__(self, callback: OperantCallback) -> None:
+        self.callback = callback
+
+    def write(
+        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
+    ) -> None:
+        self.callback.publish(key_values, step)
+
+    def close(self) -> None:
+        pass

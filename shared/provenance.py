@@ -1,0 +1,45 @@
+"""What tells later how a run came to be."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+
+def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
+    """When, by which command line, of which commit and versions; of `versions_of`, names of
+    distributions, those that are installed.
+    """
+    return {
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command_line": shlex.join(sys.argv),
+        "git_commit": _git_commit(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version for name in versions_of if (version := _version(name))},
+        },
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _git_commit() -> str | None:
+    """The commit checked out in the working folder; None outside a repository."""
+    try:
+        answer = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()

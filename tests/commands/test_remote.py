@@ -1,0 +1,176 @@
+"""Runs of another machine, through an ssh that is real and through one that only looks so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import ENDLESS, error_line, operant, operant_json
+from ssh_server import MISSING, ssh_server
+from terminal import operant_in_a_terminal, read_until
+from waiting import wait_for
+
+from operant.monitor.remote.host import RemoteName
+from operant.monitor.remote.remote_run import RemoteRun
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+# Runs the command that ssh would run elsewhere, with what a chatty shell prints before it.
+STAND_IN = """#!/bin/sh
+for last; do :; done
+echo "Last login: never"
+exec sh -c "$last"
+"""
+
+
+@pytest.fixture(params=["real", "stand-in"])
+def ssh(request, tmp_path: Path, monkeypatch) -> None:
+    """$OPERANT_SSH reaches this machine as if it were another, $OPERANT_REMOTE its operant."""
+    places = {name: os.environ[name] for name in ("OPERANT_HOME", "OPERANT_PAGES")}
+    there = [f"{name}={value}" for name, value in places.items()]
+    remote = shlex.join(["env", *there, sys.executable, "-m", "operant"])
+    monkeypatch.setenv("OPERANT_REMOTE", remote)
+    if request.param == "real":
+        if MISSING:
+            pytest.skip(MISSING)
+        with ssh_server(tmp_path / "ssh") as command:
+            monkeypatch.setenv("OPERANT_SSH", command)
+            yield
+    else:
+        script = tmp_path / "ssh"
+        script.write_text(STAND_IN)
+        script.chmod(0o700)
+        monkeypatch.setenv("OPERANT_SSH", str(script))
+        yield
+
+
+def start_session(name: str = "far") -> RunSession:
+    run, lock = create_run(name, {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=60.0)
+    session.metrics.publish({"loss": 0.5}, 1, 100)
+    return session
+
+
+def test_status_and_monitor_tell_of_a_run_elsewhere(ssh):
+    session = start_session()
+    for command in ("status", "monitor"):
+        status = operant_json(command, "127.0.0.1:far")
+        assert status["run"] == f"127.0.0.1:{session.run.id}"
+        assert (status["state"], status["env_steps"]) == ("running", 100)
+        assert status["metrics"] == {"loss": 0.5}
+    assert "loss" in operant("status", "127.0.0.1:").stdout  # the latest, as lines
+    session.close("finished", 0)
+
+
+def test_a_stream_follows_curves_events_and_the_end(ssh):
+    session = start_session()
+    source = RemoteRun(RemoteName("127.0.0.1", ""))
+    source.connect()
+    source.start()
+    for number in range(2, 50):
+        session.metrics.publish({"loss": 1 / number}, number, 100 * number)
+    session.metrics.event("warning", "it is late")
+    view = wait_for(lambda: (view := source.poll()).publish == 49 and view)
+    assert view.history.series("loss").mean[-1] == 1 / 49
+    assert view.status.env_steps == 4900
+    wait_for(lambda: [event.text for event in source.poll().events] == ["it is late"])
+    session.close("failed", 1, "out of memory")
+    wait_for(lambda: source.poll().status.state == "failed")
+    assert source.poll().status.message == "out of memory"
+    source.close()
+
+
+def test_nothing_is_left_running_there_when_the_watcher_goes(ssh):
+    session = start_session()
+    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
+    source.connect()
+    source.start()
+    wait_for(lambda: source.poll().publish == 1)
+    assert streams_of(session.run.id)
+    source.close()
+    wait_for(lambda: not streams_of(session.run.id))
+    session.close("finished", 0)
+
+
+def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
+    monkeypatch.setattr("operant.monitor.remote.remote_run.AGAIN_AFTER_S", 0.5)
+    session = start_session()
+    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
+    source.connect()
+    source.start()
+    wait_for(lambda: source.poll().publish == 1)
+    for pid in streams_of(session.run.id):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: "trying again" in source.poll().status.message)
+    assert source.poll().status.env_steps == 100  # what was seen stays on the screen
+    session.metrics.publish({"loss": 0.25}, 2, 200)
+    wait_for(lambda: source.poll().status.env_steps == 200)
+    assert source.poll().status.message == ""
+    source.close()
+    session.close("finished", 0)
+
+
+def test_the_monitor_draws_a_run_elsewhere_and_leaves_it_alone(ssh, start_training):
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    with operant_in_a_terminal("monitor", f"127.0.0.1:{run.id}") as (_, terminal):
+        read_until(terminal, b"episode/return")
+        os.write(terminal, b"q")
+    assert read_status(run).state == "running"
+    assert process.poll() is None
+
+
+def test_wrong_names_are_one_line(ssh, monkeypatch):
+    start_session()
+    assert "nothing" in error_line("status", "127.0.0.1:nothing")
+    assert "names no host" in error_line("status", ":run")
+    assert "names no host" in error_line("monitor", "--once", "--", "-oProxyCommand=date:run")
+    assert "give '127.0.0.1:'" in error_line("status", "127.0.0.1:far", "--latest")
+    monkeypatch.setenv("OPERANT_REMOTE", "no-such-operant")
+    assert "OPERANT_REMOTE" in error_line("status", "127.0.0.1:far")
+
+
+def test_a_host_that_cannot_be_reached_is_one_line(monkeypatch):
+    monkeypatch.setenv("OPERANT_SSH", "no-such-ssh")
+    assert "cannot run ssh" in error_line("status", "host:run")
+    if not MISSING:
+        monkeypatch.setenv("OPERANT_SSH", "ssh -F /dev/null -p 1")
+        assert "cannot reach 127.0.0.1" in error_line("status", "127.0.0.1:run", code=1)
+
+
+def test_a_name_cannot_run_anything_elsewhere(ssh, tmp_path: Path):
+    start_session()
+    error_line("status", f"127.0.0.1:x; touch {tmp_path}/taken")
+    assert not (tmp_path / "taken").exists()
+
+
+def test_a_stream_is_not_for_terminals():
+    session = start_session()
+    with operant_in_a_terminal("stream", "--latest") as (_, terminal):
+        read_until(terminal, b"is for programs")
+    session.close("finished", 0)
+
+
+def streams_of(run_id: str) -> list[int]:
+    """Processes on this machine that stream the run."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"stream" in words and run_id.encode() in words:
+            found.append(int(folder.name))
+    return found
+
+
+def test_json_of_a_run_elsewhere_is_valid_json(ssh):
+    session = start_session()
+    session.metrics.publish({"loss": float("nan"), "bad": float("inf")}, 2, 200)
+    assert operant_json("status", "127.0.0.1:")["metrics"] == {"loss": None, "bad": None}
+    json.dumps(operant_json("status", "127.0.0.1:"), allow_nan=False)

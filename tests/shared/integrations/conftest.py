@@ -1,0 +1,73 @@
+"""Runs of loops: begun in this process or another, and looked at as any command would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from operant.shared import Event, History
+from operant.shared.integrations import wandb_shape
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import Run, list_runs
+from operant.shared.status import RunStatus, open_page
+
+
+@pytest.fixture(autouse=True)
+def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every test begins without a run, and leaves none open."""
+    for name in ("run", "config", "summary"):
+        monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
+    yield
+    wandb_shape.finish()
+
+
+class Seen:
+    """What there is to see of the only run."""
+
+    @property
+    def run(self) -> Run:
+        (run,) = list_runs()
+        return run
+
+    @property
+    def status(self) -> RunStatus:
+        return read_status(self.run)
+
+    @property
+    def events(self) -> list[Event]:
+        reader = open_page(self.run)
+        events = reader.events()
+        reader.detach()
+        return events
+
+    @property
+    def history(self) -> History:
+        reader = open_page(self.run)
+        history = reader.history()
+        reader.detach()
+        return history
+
+    def series(self, name: str) -> list[float]:
+        """The values of a metric where it was written."""
+        mean = self.history.series(name).mean
+        return [float(value) for value in mean[mean == mean]]
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def run_script() -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Run a script in a process of its own."""
+
+    def run_script(code: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+        )
+
+    return run_script

@@ -1,0 +1,78 @@
+"""TensorBoard's methods, on a page."""
+
+from __future__ import annotations
+
+import pytest
+
+import operant
+from operant import SummaryWriter
+from operant.shared.run_folder import list_runs
+
+
+def test_scalars_of_one_step_are_one_row(seen, tmp_path):
+    writer = SummaryWriter(tmp_path / "runs" / "exp-1")
+    for step in range(1, 4):
+        writer.add_scalar("loss", 1 / step, step)
+        writer.add_scalars("acc", {"train": step, "test": -step}, global_step=step)
+    writer.close()
+    assert list(seen.history.env_steps) == [1, 2, 3]
+    assert seen.series("acc/test") == [-1, -2, -3]
+    assert seen.status.state == "finished"
+    assert seen.run.manifest()["name"] == "exp-1"
+    assert (tmp_path / "runs" / "exp-1").is_dir()  # scripts put files there
+
+
+def test_flush_shows_what_waits_for_its_step(seen):
+    writer = SummaryWriter()
+    writer.add_scalar("loss", 0.5, 7, walltime=1e9, new_style=True)
+    writer.flush()
+    assert (seen.status.metrics, seen.status.env_steps) == ({"loss": 0.5}, 7)
+    writer.close()
+
+
+def test_texts_are_events_and_hyperparameters_are_configuration(seen):
+    with SummaryWriter(comment="-lr") as writer:
+        writer.add_text("note", "hello", 1)
+        writer.add_hparams({"lr": 0.1, "net": "mlp"}, {"hparam/loss": 2.0})
+    assert [event.text for event in seen.events] == ["note: hello"]
+    assert seen.run.manifest()["config"] == {"lr": 0.1, "net": "mlp"}
+    assert seen.status.metrics == {"hparam/loss": 2.0}
+    assert seen.run.manifest()["name"].endswith("-lr")
+
+
+def test_what_a_page_cannot_hold_is_accepted_and_said_once(seen, capsys):
+    with SummaryWriter() as writer:
+        for step in range(3):
+            writer.add_histogram("weights", [1, 2], step, bins="auto")
+            writer.add_image("picture", None, step)
+    assert capsys.readouterr().err.count("is accepted") == 2
+    assert seen.status.state == "finished"
+
+
+def test_it_logs_into_the_run_that_init_began_and_leaves_it_open(seen):
+    run = operant.init(name="mine")
+    writer = SummaryWriter("elsewhere/log")
+    writer.add_scalar("loss", 1.0, 5)
+    writer.close()
+    assert seen.status.metrics == {"loss": 1.0}
+    assert run.is_open
+
+
+def test_two_writers_are_two_runs(tmp_path):
+    writers = [SummaryWriter(tmp_path / name) for name in ("train", "test")]
+    for writer in writers:
+        writer.add_scalar("loss", 1.0, 1)
+        writer.close()
+    assert len(list_runs()) == 2
+
+
+def test_an_error_in_the_block_is_a_failed_run(seen):
+    with pytest.raises(ValueError, match="boom"), SummaryWriter():
+        raise ValueError("boom")
+    assert (seen.status.state, seen.status.message) == ("failed", "ValueError: boom")
+
+
+def test_all_methods_of_the_real_writer_are_there():
+    real = pytest.importorskip("torch.utils.tensorboard").SummaryWriter
+    methods = {name for name in dir(real) if name.startswith("add_")} | {"flush", "close"}
+    assert methods <= set(dir(SummaryWriter))

@@ -1,0 +1,240 @@
+"""What is logged becomes rows, and nothing that is logged disturbs the loop."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import threading
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from waiting import wait_for
+
+import operant
+from operant.shared.run_folder import list_runs
+
+
+class Tensor:
+    """Something of a library that is not known here."""
+
+    def __init__(self, *values: float) -> None:
+        self._values = values
+
+    def item(self) -> float:
+        if len(self._values) != 1:
+            raise RuntimeError("a Tensor with 2 elements cannot be converted to Scalar")
+        return self._values[0]
+
+
+class Hostile:
+    def __float__(self) -> float:
+        raise SystemError("no")
+
+    def __str__(self) -> str:
+        raise SystemError("no")
+
+
+def test_values_of_one_step_are_one_row(seen):
+    run = operant.init()
+    run.log({"a": 1.0}, step=5)
+    run.log({"b": 2.0}, step=5)
+    run.log({"a": 3.0, "b": 4.0}, step=6)
+    run.finish()
+    assert list(seen.history.env_steps) == [5, 6]
+    assert list(seen.history.series("a").mean) == [1.0, 3.0]
+    assert list(seen.history.series("b").mean) == [2.0, 4.0]
+    assert seen.status.iteration == 2
+
+
+def test_without_a_step_each_call_is_a_row_unless_it_is_not_committed(seen):
+    run = operant.init()
+    run.log({"a": 1.0})
+    run.log({"a": 2.0}, commit=False)
+    run.log({"b": 3.0})
+    assert seen.series("a") == [1.0, 2.0]
+    assert (seen.status.iteration, seen.status.env_steps, run.step) == (2, None, 2)
+
+
+def test_a_row_is_published_though_nothing_comes_after_it(seen):
+    run = operant.init()
+    run.log({"a": 1.0}, step=5)
+    wait_for(lambda: seen.status.metrics == {"a": 1.0})
+    run.log({"a": 2.0}, step=6)
+    wait_for(lambda: seen.status.metrics == {"a": 2.0})
+    run.log({"a": 3.0}, step=7, commit=True)
+    assert seen.status.metrics == {"a": 3.0}
+
+
+def test_values_of_a_lower_step_are_kept_at_the_newest(seen, capsys):
+    run = operant.init()
+    run.log({"a": 1.0}, step=50)
+    for step in (20, 30):
+        run.log({"b": float(step)}, step=step, commit=True)
+    assert list(seen.history.env_steps) == [50, 50]
+    assert seen.series("b") == [20.0, 30.0]
+    assert capsys.readouterr().err.count("step 20 comes after step 50") == 1
+
+
+@pytest.mark.parametrize("step", [math.nan, "five", Hostile()])
+def test_a_step_that_is_no_number_is_passed_over(step, seen, capsys):
+    operant.init().log({"a": 1.0}, step=step, commit=True)
+    assert seen.status.metrics == {"a": 1.0}
+    assert seen.status.env_steps is None
+    assert capsys.readouterr().err.count("warning") == 1
+
+
+def test_all_kinds_of_numbers_are_kept(seen):
+    numbers = {
+        "int": 2, "bool": True, "big": 10**400, "numpy": np.float32(0.5), "array": np.array([4.0]),
+        "tensor": Tensor(8.0), "decimal": Decimal("0.25"), "deep": {"a": {"b": 1}, 3: 9},
+    }  # fmt: skip
+    operant.init().log(numbers)
+    assert seen.status.metrics == {
+        "int": 2, "bool": 1, "numpy": 0.5, "array": 4, "tensor": 8, "decimal": 0.25,
+        "deep/a/b": 1, "deep/3": 9,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(3), Tensor(1.0, 2.0), [1, 2], object(), Hostile(), 1j, b"1"]
+)
+def test_what_is_no_number_is_told_of_once_and_left_out(value, seen, capsys):
+    run = operant.init()
+    for _ in range(3):
+        run.log({"odd": value, "a": 1.0})
+    assert seen.status.metrics == {"a": 1.0}
+    assert capsys.readouterr().err.count("'odd' is a ") == 1
+    assert len(seen.events) == 1
+
+
+def test_none_is_passed_over(seen, capsys):
+    operant.init().log({"a": None, "b": 1.0})
+    assert seen.status.metrics == {"b": 1.0}
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_no_mapping_is_told_of_and_left_out(seen, capsys):
+    operant.init().log([("a", 1.0)])
+    assert seen.status.iteration is None
+    assert "cannot log" in capsys.readouterr().err
+
+
+def test_a_text_is_an_event_when_it_changes(seen):
+    run = operant.init()
+    for phase in ("warm-up", "warm-up", "main"):
+        run.log({"phase": phase}, step=3)
+    assert [event.text for event in seen.events] == ["phase: warm-up", "phase: main"]
+    assert [event.env_steps for event in seen.events] == [3, 3]
+
+
+def test_the_first_value_that_is_not_finite_is_an_event(seen):
+    run = operant.init()
+    for step in range(3):
+        run.log({"loss": math.nan if step else 1.0, "other": -math.inf}, step=step)
+    assert [(e.level, e.text, e.env_steps) for e in seen.events] == [
+        ("warning", "other is -inf", 0),
+        ("warning", "loss is nan", 1),
+    ]
+
+
+def test_names_without_room_are_told_of_once(seen, capsys):
+    run = operant.init(max_metrics=2)
+    run.log({"a": 1, "b": 2, "c": 3, "d": 4})
+    run.log({"a": 5, "c": 6})
+    assert seen.status.metrics == {"a": 5, "b": 2}
+    assert capsys.readouterr().err.count("init(max_metrics=4) makes it") == 1
+
+
+def test_threads_may_all_log(seen):
+    run = operant.init()
+
+    def work(name: str) -> None:
+        for i in range(100):
+            run.log({name: float(i), "sum": 1.0})
+
+    threads = [threading.Thread(target=work, args=(f"thread/{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen.series("sum")) == 800
+    assert all(seen.series(f"thread/{n}") == list(range(100)) for n in range(8))
+    assert list(seen.history.iteration) == list(range(1, 801))
+
+
+def test_a_forked_child_has_no_part_in_the_run(run_script, seen):
+    done = run_script("""
+import operant, os, sys
+run = operant.init()
+run.log({"a": 1.0}, step=1)
+child = os.fork()
+if not child:
+    run.log({"a": 99.0}, step=99)
+    run.config.lr = 1
+    operant.alert("child")
+    run.finish(exit_code=1)
+    sys.exit(1)
+os.waitpid(child, 0)
+run.log({"a": 2.0}, step=2)
+assert operant.run is run
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert seen.series("a") == [1.0, 2.0]
+    assert seen.status.state == "finished"
+    assert seen.events == []
+    assert "config" not in seen.run.manifest() or not seen.run.manifest()["config"]
+
+
+def test_after_its_end_a_run_keeps_nothing_and_says_so_once(seen, capsys):
+    run = operant.init()
+    run.finish()
+    for _ in range(2):
+        run.log({"a": 1.0})
+        run.event("info", "late")
+        run.finish(exit_code=1)
+    assert seen.status.state == "finished"
+    assert capsys.readouterr().err.count("is over") == 1
+
+
+@pytest.mark.parametrize("broken", ["home", "pages", "both"])
+def test_where_nothing_can_be_written_the_loop_goes_on(broken, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "a file, not a folder"
+    file.touch()
+    if broken in ("home", "both"):
+        monkeypatch.setenv("OPERANT_HOME", str(file))
+    if broken in ("pages", "both"):
+        monkeypatch.setenv("OPERANT_PAGES", str(file))
+    with operant.init(config={"lr": 0.1}) as run:
+        run.log({"a": 1.0}, step=1)
+        run.config.lr = 0.2
+        assert operant.config.lr == 0.2
+    assert capsys.readouterr().err.count("operant: warning") == 1
+    assert len(list_runs()) == (broken == "pages")
+
+
+def test_a_run_folder_that_is_deleted_does_not_end_the_loop(seen, capsys):
+    run = operant.init()
+    shutil.rmtree(seen.run.folder)
+    run.log({"a": 1.0}, step=1)
+    run.config.lr = 0.1
+    run.finish()
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_closed_standard_error_does_not_end_the_loop(run_script, seen):
+    done = run_script("""
+import operant, os, sys
+run = operant.init()
+sys.stderr = None
+run.log({"a": object(), "b": 1.0})
+""")
+    assert done.returncode == 0
+    assert seen.status.metrics == {"b": 1.0}
+
+
+def test_a_page_in_use_is_let_go_of(operant_pages):
+    operant.init().finish()
+    assert not list(os.scandir(operant_pages))

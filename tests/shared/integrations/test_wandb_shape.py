@@ -1,0 +1,229 @@
+"""`import operant as wandb`: what is asked for, what is kept, and what is refused."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from waiting import wait_for
+
+import operant
+from operant.shared import UsageError
+from operant.shared.run_folder import list_runs
+
+
+def test_what_is_given_to_init_is_in_the_manifest(seen):
+    operant.init(project="p", name="my run", tags=["a"], notes="n", config={"lr": 0.1, "no": None})
+    manifest = seen.run.manifest()
+    assert manifest["name"] == "my run"
+    assert (manifest["project"], manifest["tags"], manifest["notes"]) == ("p", ["a"], "n")
+    assert manifest["config"] == {"lr": 0.1}
+    assert {"created", "command_line", "versions"} <= manifest.keys()
+    assert "my-run" in seen.run.id
+    assert operant.run.project == "p"
+
+
+def test_a_run_is_called_after_its_project_or_its_script(monkeypatch):
+    assert operant.init(project="proj").name == "proj"
+    operant.finish()
+    monkeypatch.setattr(sys, "argv", ["/somewhere/my_script.py"])
+    assert operant.init().name == "my_script"
+
+
+@dataclasses.dataclass
+class Settings:
+    lr: float = 0.1
+    layers: tuple[int, ...] = (64, 64)
+
+
+@pytest.mark.parametrize(
+    "config", [Settings(), argparse.Namespace(lr=0.1, layers=(64, 64)), vars(Settings())]
+)
+def test_a_config_is_read_by_attribute_and_by_item(config, seen):
+    operant.init(config=config)
+    assert operant.config.lr == operant.config["lr"] == 0.1
+    operant.config.batch_size = 32
+    operant.config.update({"seed": 3}, allow_val_change=True)
+    assert dict(operant.config) == {"lr": 0.1, "layers": (64, 64), "batch_size": 32, "seed": 3}
+    kept = seen.run.manifest()["config"]
+    assert kept == {"lr": 0.1, "layers": [64, 64], "batch_size": 32, "seed": 3}
+    with pytest.raises(AttributeError, match="there is no 'momentum'"):
+        _ = operant.config.momentum
+
+
+def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
+    operant.init(config={"path": tmp_path, "kind": Settings, "odd": "\udcff", "many": [1, None]})
+    kept = seen.run.manifest()["config"]
+    assert kept == {"path": str(tmp_path), "kind": str(Settings), "odd": "?", "many": [1]}
+
+
+def test_what_cannot_be_a_config_is_refused():
+    with pytest.raises(UsageError, match=r"'config.yaml' is neither a dict nor"):
+        operant.init(config="config.yaml")
+
+
+def test_unknown_keywords_are_refused_and_those_of_wandb_accepted(seen):
+    with pytest.raises(UsageError, match="'proyect'; did you mean 'project'"):
+        operant.init(proyect="p")
+    with pytest.raises(UsageError, match="mode = 'onlien' is none of online"):
+        operant.init(mode="onlien")
+    operant.init(entity="e", save_code=True, dir="/nowhere", settings=operant.Settings())
+    assert seen.status.state == "running"
+
+
+def test_before_init_the_error_says_what_to_do():
+    assert operant.run is None
+    with pytest.raises(UsageError, match=r"init\(\) comes before operant.log\(\)"):
+        operant.log({"loss": 1})
+    with pytest.raises(UsageError, match=r"init\(\) comes before operant.config"):
+        operant.config.lr = 0.1
+
+
+def test_while_a_run_is_open_init_returns_it_unless_told_otherwise():
+    first = operant.init(name="first")
+    assert operant.init(name="again") is first
+    second = operant.init(name="second", reinit="create_new")
+    assert operant.run is second
+    assert first.is_open
+    operant.init(name="third", reinit=True)
+    assert not second.is_open
+    first.finish()
+    assert len(list_runs()) == 3
+
+
+def test_a_disabled_run_takes_everything_and_keeps_nothing():
+    with operant.init(mode="disabled", config={"lr": 0.1}) as run:
+        run.log({"loss": 1.0}, step=3)
+        run.summary["best"] = 1.0
+        assert run.config.lr == 0.1
+    assert list_runs() == []
+
+
+def test_a_finished_run_has_its_last_values_in_the_manifest(seen):
+    run = operant.init()
+    run.log({"loss": 2.0, "acc": 0.5})
+    run.log({"loss": 1.0})
+    run.summary["best"] = 0.75
+    run.finish()
+    assert seen.run.manifest()["summary"] == {"loss": 1.0, "acc": 0.5, "best": 0.75}
+    assert seen.status.state == "finished"
+
+
+def test_finish_with_an_exit_code_is_a_failure(seen):
+    operant.init()
+    operant.finish(exit_code=3)
+    assert (seen.status.state, seen.status.message) == ("failed", "exit code 3")
+
+
+def test_an_alert_is_an_event(seen):
+    operant.init()
+    operant.alert(title="Low", text="accuracy is low", level=operant.AlertLevel.WARN)
+    (event,) = seen.events
+    assert (event.level, event.text) == ("warning", "Low: accuracy is low")
+
+
+def test_what_needs_wandbs_service_is_accepted_and_said_once(seen, capsys):
+    operant.init()
+    for _ in range(2):
+        operant.watch(object(), log="all")
+        operant.run.log_artifact(operant.Artifact("a", type="model"))
+        operant.log({"image": operant.Image([[0]]), "loss": 1.0})
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 3
+    assert "watch() is accepted" in warnings[0]
+    assert "'image' is a Media, no number" in warnings[2]
+    assert seen.series("loss") == [1.0, 1.0]
+
+
+def test_an_unknown_attribute_of_a_run_names_the_nearest():
+    with pytest.raises(AttributeError, match="no 'finnish'; did you mean 'finish'"):
+        operant.init().finnish()
+
+
+def test_resume_goes_on_with_the_curves_of_the_run_that_was_given_the_id(seen):
+    first = operant.init(id="job-7", config={"lr": 0.1}, max_metrics=8)
+    first.log({"loss": 3.0}, step=10)
+    first.finish()
+    again = operant.init(id="job-7", resume="allow", config={"more": 1})
+    assert (again.id, again.resumed, again.step) == (first.id, True, 10)
+    again.log({"loss": 2.0}, step=20)
+    again.finish()
+    assert seen.series("loss") == [3.0, 2.0]
+    assert list(seen.history.env_steps) == [10, 20]
+    assert seen.status.state == "finished"
+    assert seen.run.manifest()["config"] == {"lr": 0.1, "more": 1}
+    assert len(seen.run.manifest()["resumed"]) == 1
+
+
+def test_without_resume_an_id_begins_a_new_run():
+    operant.init(id="job-7").finish()
+    operant.init(id="job-7").finish()
+    assert len(list_runs()) == 2
+    with pytest.raises(UsageError, match="there is a run 'job-7' already"):
+        operant.init(id="job-7", resume="never")
+    with pytest.raises(UsageError, match="there is no run 'job-8'"):
+        operant.init(id="job-8", resume="must")
+    with pytest.raises(UsageError, match="resume = 'perhaps' is none of"):
+        operant.init(id="job-7", resume="perhaps")
+
+
+def test_a_run_that_is_still_going_is_not_resumed(seen):
+    run = operant.init(id="job-7")
+    with pytest.raises(UsageError, match="is still running"):
+        operant.init(id="job-7", resume=True, reinit="create_new")
+    run.finish()
+    assert seen.status.state == "finished"
+
+
+def test_a_rank_joins_a_run_that_is_there():
+    with pytest.raises(UsageError, match="there is none 'nothing'"):
+        operant.init(id="nothing", rank=1, world_size=2)
+    with pytest.raises(UsageError, match="rank = 2 is not between 0 and world_size - 1 = 1"):
+        operant.init(rank=2, world_size=2)
+
+
+SLEEPER = """
+import operant, sys, time
+rank = int(sys.argv[1])
+run = operant.init(name="ranks", id=sys.argv[2] or None, rank=rank, world_size=2)
+run.log({"loss": float(rank)}, step=10)
+time.sleep(600)
+"""
+
+
+def test_stop_ends_every_process_of_a_run(seen):
+    def start(rank: int, run_id: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", SLEEPER, str(rank), run_id])
+
+    processes = [start(0, "")]
+    try:
+        wait_for(lambda: list_runs() and seen.status.env_steps)
+        processes.append(start(1, seen.run.id))
+        wait_for(lambda: seen.status.env_steps == 20)
+        done = subprocess.run([sys.executable, "-m", "operant", "stop"], capture_output=True)
+        assert done.returncode == 0, done.stderr
+        assert [process.wait() for process in processes] == [-signal.SIGTERM] * 2
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert (seen.status.state, seen.status.message) == ("stopped", "rank 0: by SIGTERM")
+
+
+def test_nothing_of_a_framework_is_imported():
+    code = """
+import sys, operant
+assert not {"numpy", "multiprocessing", "platformdirs"} & set(sys.modules)
+with operant.init() as run:
+    run.log({"loss": 1.0}, step=1)
+operant.SummaryWriter().close()
+frameworks = {"torch", "wandb", "tensorboard", "stable_baselines3", "lightning", "gymnasium",
+              "pytorch_lightning", "pandas", "numba", "textual"}
+assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)

@@ -1,0 +1,59 @@
+"""Several choices at once. `distributions.MultiCategorical` is the same in PyTorch.
+
+`table` [choices] int64 holds how many there are to choose from.
+"""
+
+from __future__ import annotations
+
+from numpy import float32
+
+from ...compiling import compiled
+from ...envs.streams import uniform_at
+from . import categorical
+
+_draw = categorical.draw
+_log_prob_and_entropy_of = categorical.log_prob_and_entropy_of
+_backward_of = categorical.backward_of
+
+
+@compiled
+def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
+    first = 0
+    total = float32(0.0)
+    for choice in range(len(table)):
+        part = outputs[:, first : first + table[choice]]
+        noise = uniform_at(step, choice, env, seed)
+        action, log_prob = _draw(part, row, table[choice], noise)
+        actions[env, choice] = action
+        env_actions[env, choice] = action
+        total += log_prob
+        first += table[choice]
+    return total
+
+
+@compiled
+def log_prob_and_entropy(outputs, row, n, table, actions, place):
+    first = 0
+    total, entropy = float32(0.0), float32(0.0)
+    for choice in range(len(table)):
+        part = outputs[:, first : first + table[choice]]
+        both = _log_prob_and_entropy_of(part, row, table[choice], actions[place, choice])
+        total += both[0]
+        entropy += both[1]
+        first += table[choice]
+    return total, entropy
+
+
+@compiled
+def backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, entropy, delta):
+    first = 0
+    for choice in range(len(table)):
+        stop = first + table[choice]
+        part = outputs[:, first:stop]
+        action = actions[place, choice]
+        _, part_entropy = _log_prob_and_entropy_of(part, row, table[choice], action)
+        _backward_of(
+            part, row, table[choice], action, by_log_prob, by_entropy, part_entropy,
+            delta[:, first:stop],
+        )  # fmt: skip
+        first = stop
