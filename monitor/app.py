@@ -18,7 +18,7 @@ from ..shared.requests import send_request
 from ..shared.run_folder import Run
 from .ascii import needs_ascii
 from .comparison import Comparison
-from .keys import Section
+from .keys import Section, key_name
 from .palette import THEMES, Palette
 from .run_poller import RunPoller
 from .run_source import Companion, RunSource
@@ -126,7 +126,7 @@ class MonitorApp(App[None], inherit_bindings=False):
                 if action in ("command_palette", "help") or "," in description:
                     continue
                 yield SystemCommand(
-                    f"{description} [{binding.key.split(',')[0]}]",
+                    f"{description} ({key_name(binding.key)})",
                     title,
                     lambda action=action: self.run_worker(self._act(action)),
                 )
@@ -213,9 +213,9 @@ class MonitorApp(App[None], inherit_bindings=False):
         try:
             send_request(run, request)
         except OperantError as error:
-            self.notify(str(error), severity="error")
+            self.notify(str(error), severity="error", markup=False)
         else:
-            self.notify(f"asked {run.id}: {request}")
+            self.notify(f"asked {run.id}: {request}", markup=False)
 
     def _run_screen(self, run: Run) -> RunScreen:
         """With the runs that people want to see beside it."""

@@ -34,6 +34,12 @@ _KEY_WIDTH = 16
 Section = tuple[str, Iterable[BindingType]]
 
 
+def key_name(keys: str) -> str:
+    """The first of the keys of a binding, as people know it."""
+    first = keys.split(",")[0]
+    return _NAMES.get(first, first)
+
+
 def key_rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
     """(keys, what they do), keys of the same purpose together."""
     rows: dict[str, list[str]] = {}

@@ -65,6 +65,18 @@ def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
         assert words in text
 
 
+def test_another_run_can_be_drawn_beside_it(session, tmp_path):
+    run, lock = create_run("other", {}, rank=0)
+    other = RunSession(run, lock, publish_interval_s=100.0)
+    other.metrics.publish({"episode/return": 1.0}, 1, 100)
+    path = tmp_path / "picture.svg"
+    arguments = ("--to", str(path), "--reference", "other", "--size", "120x40")
+    assert operant("snapshot", session.run.id, *arguments).returncode == 0
+    text = "".join(ElementTree.parse(path).getroot().itertext())
+    assert run.id in text
+    other.close("stopped", 0)
+
+
 def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
     path = tmp_path / "picture.svg"
     operant("snapshot", "--latest", "--to", str(path), "--press", "question_mark")
