@@ -84,11 +84,7 @@ class RunScreen(MonitorScreen):
     is_playing: var[bool] = var(False, init=False)
 
     class ViewArrived(Message):
-        """The poller looked at the runs."""
-
-        def __init__(self, looked: Looked) -> None:
-            super().__init__()
-            self.looked = looked
+        """The poller looked at the runs; `newest` of the screen is what it saw last."""
 
     class MachineSampled(Message):
         """The machine was looked at."""
@@ -119,6 +115,8 @@ class RunScreen(MonitorScreen):
     ) -> None:
         super().__init__()
         self.run = source.run
+        self.newest: Looked | None = None
+        self._is_told = False
         self._looked: Looked | None = None
         self._has_sampled = False
         self._known_alerts: set[Alert] | None = None
@@ -126,7 +124,7 @@ class RunScreen(MonitorScreen):
         self._loops: list[PollLoop[Any]] = [
             PollLoop(
                 poll=looker.look,
-                deliver=lambda looked: self.post_message(self.ViewArrived(looked)),
+                deliver=self.deliver,
                 interval_s=lambda _: self.settings.refresh_s,
                 close=looker.close,
             ),
@@ -175,11 +173,23 @@ class RunScreen(MonitorScreen):
     def on_resize(self) -> None:
         self.place_panes()
 
-    def on_run_screen_view_arrived(self, message: ViewArrived) -> None:
-        is_first, self._looked = self._looked is None, message.looked
+    def deliver(self, looked: Looked) -> None:
+        """Show `looked` as soon as there is time for it: from any thread, and only the newest, so
+        that a slow machine never has more than one look to catch up with.
+        """
+        self.newest = looked
+        if not self._is_told:
+            self._is_told = True
+            self.post_message(self.ViewArrived())
+
+    def on_run_screen_view_arrived(self) -> None:
+        self._is_told = False
+        looked = self.newest
+        assert looked
+        is_first, self._looked = self._looked is None, looked
         if is_first:
-            self._begin(message.looked.view)
-        self._ring(message.looked.alerts)
+            self._begin(looked.view)
+        self._ring(looked.alerts)
         if is_first or not self.is_paused:
             self.show_run()
 

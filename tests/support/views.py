@@ -156,7 +156,9 @@ class StillRun:
         return self.view
 
     def machine(self) -> MachineSample | None:
-        return self.sample
+        """Once: pictures must not depend on how long they take."""
+        sample, self.sample = self.sample, None
+        return sample
 
     def close(self) -> None:
         self.is_closed = True
