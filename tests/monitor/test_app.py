@@ -23,10 +23,12 @@ from operant.monitor import app as app_module
 from operant.monitor.app import MonitorApp
 from operant.monitor.palette import THEMES
 from operant.monitor.run_poller import RunPoller
+from operant.monitor.run_source import Looked
 from operant.monitor.runs_poller import RunsView
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.shown_run import Watched
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
@@ -516,3 +518,17 @@ async def test_the_palette_finds_commands_by_name():
         await until(pilot, shows(pilot, "theme: contrast"))
         await pilot.press("enter")
         await until(pilot, lambda: app.palette_name == "contrast")
+
+
+async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        screen, told = app.screen, []
+        monkeypatch.setattr(screen, "post_message", told.append)
+        first, second = (Looked((Watched(make_view(num_rows=rows)),), ()) for rows in (5, 6))
+        screen._is_told = False
+        screen.deliver(first)
+        screen.deliver(second)
+        assert sum(isinstance(message, RunScreen.ViewArrived) for message in told) == 1
+        assert screen.newest is second
