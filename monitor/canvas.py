@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.cells import cell_len
 
-from .lines import Line, harmless
+from .harmless import harmless
+from .lines import Line
 
 Integers = np.ndarray[Any, np.dtype[np.intp]]
 Codes = np.ndarray[Any, np.dtype[np.uint32]]

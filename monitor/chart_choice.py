@@ -16,6 +16,8 @@ from .shown_run import ShownRun
 
 # What people look at first; the rest follows in the order of the page.
 _FIRST = (
+    "cost/total",
+    "cost/held_out",
     "episode/return",
     "loss/policy",
     "loss/value",

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from ..shared import Event
 from .alerts import Alert
 from .formatting import format_clock, format_count
-from .lines import Line, fit, harmless
+from .harmless import harmless
+from .lines import Line, fit
 
 _LOOKS = {
     "debug": ("·", "dim"),

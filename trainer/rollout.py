@@ -13,6 +13,7 @@ from .distributions import Distribution
 from .envs.spec import EnvSpec
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
+from .threads import one_torch_thread
 
 
 @dataclass
@@ -105,6 +106,7 @@ class Collector:
             rollout.actions[t] = policy.distribution.sample(outputs, noise[t])
             env_actions = policy.distribution.env_actions(rollout.actions[t])
             self._envs.step(env_actions.numpy(), transitions)
+            one_torch_thread()
             self.env_steps_under_way += self._envs.num_envs
             self._tick()
         judge(rollout, policy)

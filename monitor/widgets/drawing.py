@@ -10,7 +10,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ..ascii import ascii_text
-from ..lines import Line, harmless
+from ..harmless import harmless
+from ..lines import Line
 from ..palette import styles_for
 
 if TYPE_CHECKING:
