@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test torture deaths check bench learn clean
+.PHONY: train test torture deaths check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -34,10 +34,15 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/env_steps.py
 	$(BIN)/python benchmarks/monitor_cost.py
+	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder_cost.py
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/attach.py
+
+# The monitor left open for two hours; MINUTES=10 for less.
+soak: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),120)
 
 # All presets with three seeds; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench

@@ -10,7 +10,7 @@ import click
 from .shared.errors import OperantError
 
 COMMANDS = (
-    "train", "monitor", "runs", "status", "stop", "eval", "export", "record", "bench",
+    "train", "monitor", "snapshot", "runs", "status", "stop", "eval", "export", "record", "bench",
     "tinyphysics", "stream",
 )  # fmt: skip
 

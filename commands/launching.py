@@ -103,6 +103,7 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
                 prepared.config,
                 received,
                 resume_publish=prepared.resume_publish,
+                wants_checkpoint=received.take_checkpoint_request,
                 report=report,
             )
     status = read_status(run)

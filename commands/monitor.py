@@ -7,7 +7,7 @@ import sys
 import click
 
 from ..monitor.remote.host import RemoteName
-from ..shared.errors import UsageError
+from ..shared.errors import UsageError, nearest
 from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhere
 
 
@@ -15,37 +15,76 @@ from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhe
 @run_argument
 @click.option("--once", is_flag=True, help="Print one plain report and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and exit.")
-def command(run: str | None, latest: bool, once: bool, as_json: bool) -> None:
+@click.option("--follow", is_flag=True, help="With --json: a line per snapshot until the run ends.")
+@click.option("--readonly", is_flag=True, help="No way to ask the trainer for anything.")
+@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
+def command(
+    run: str | None,
+    latest: bool,
+    once: bool,
+    as_json: bool,
+    follow: bool,
+    readonly: bool,
+    theme: str | None,
+    as_ascii: bool,
+) -> None:
     """Watch a run from any terminal, or choose one from the list of all runs.
 
     RUN is a run's id or any part of it that no other run has. Leaving the monitor, or killing it,
-    changes nothing for the run. HOST:RUN watches a run on another machine over your own ssh, HOST:
-    its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh` here, `operant` there.
+    changes nothing for the run; `?` lists the keys. HOST:RUN watches a run on another machine over
+    your own ssh, HOST: its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
+    here, `operant` there.
     """
-    if once or as_json:
-        from .output import print_json, print_status
+    if follow and not as_json:
+        raise UsageError("--follow goes with --json")
+    if follow:
+        from .following import follow_run
 
-        status = status_anywhere(run, latest)
-        if as_json:
-            print_json(status.as_json())
-        else:
-            print_status(status)
+        follow_run(chosen_run(run, latest))
+        return
+    if once or as_json:
+        _print_once(run, latest, as_json)
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
     remote = chosen_host(run, latest)
     if remote:
-        _watch_remote(remote)
+        _watch_remote(remote, known_theme(theme), as_ascii)
         return
     chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
 
-    watch(chosen)
+    watch(chosen, theme=known_theme(theme), is_ascii=as_ascii, is_readonly=readonly)
 
 
-def _watch_remote(name: RemoteName) -> None:
-    """Connect before the screen is taken, so that ssh can ask for a password."""
+def known_theme(name: str | None) -> str | None:
+    """`name`, if there is such a theme. Raises UsageError."""
+    from ..monitor.palette import THEMES
+
+    if name is not None and name not in THEMES:
+        hint = nearest(name, THEMES)
+        raise UsageError(f"--theme {name} is none{hint}; there are {', '.join(THEMES)}")
+    return name
+
+
+def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
+    """All of a run of this machine; of one elsewhere its status."""
+    from .output import print_json, print_report, print_status
+
+    if as_json:
+        print_json(status_anywhere(run, latest).as_json())
+    elif chosen_host(run, latest):
+        print_status(status_anywhere(run, latest))
+    else:
+        print_report(chosen_run(run, latest))
+
+
+def _watch_remote(name: RemoteName, theme: str | None, as_ascii: bool) -> None:
+    """Connect before the screen is taken, so that ssh can ask for a password. The trainer cannot
+    be asked for anything from here.
+    """
     from ..monitor.app import watch
     from ..monitor.remote.remote_run import RemoteRun
 
@@ -53,6 +92,6 @@ def _watch_remote(name: RemoteName) -> None:
     source.connect()
     source.start()
     try:
-        watch(source.run, source)
+        watch(source.run, source, theme=theme, is_ascii=as_ascii, is_readonly=True)
     finally:
         source.close()

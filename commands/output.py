@@ -18,7 +18,10 @@ from ..monitor.formatting import (
 )
 from ..monitor.harmless import harmless
 from ..shared.ranks import spread
+from ..shared.run_folder import Run
 from ..shared.status import ENV_STEPS_PER_S, RunStatus
+
+REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 
 
 def print_json(value: Any) -> None:
@@ -57,6 +60,28 @@ def print_status(status: RunStatus) -> None:
         print_line(f"  {name:<{width}}  {format_written(value)}")
     if status.ranks:
         _print_ranks(status)
+
+
+def print_report(run: Run) -> None:
+    """All that a screen would show of a run, as plain lines."""
+    from ..monitor.alerts import alerts_of
+    from ..monitor.event_lines import brief_lines, with_alerts
+    from ..monitor.phases import recent_phases
+    from ..monitor.publish_cost import publish_cost
+    from ..monitor.run_poller import RunPoller
+
+    poller = RunPoller(run)
+    view = poller.poll()
+    poller.close()
+    print_status(view.status)
+    phases = recent_phases(view.schema, view.history)
+    if phases:
+        shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)
+        print_line(f"  time: {', '.join(shares)}")
+    print_line(f"  publishing: {publish_cost(view).in_words()}")
+    events = with_alerts(view.events, alerts_of(view.schema, view.history))
+    for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
+        print_line("  " + "".join(text for text, _ in line).rstrip())
 
 
 def _print_ranks(status: RunStatus) -> None:

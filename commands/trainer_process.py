@@ -29,6 +29,7 @@ def main(folder: str, resume_publish: str | None = None) -> int:
             config,
             received,
             resume_publish=None if resume_publish is None else int(resume_publish),
+            wants_checkpoint=received.take_checkpoint_request,
             report=PlainProgress(sys.stdout),
         )
 

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.theme import Theme
+from textual.screen import Screen
+from textual.theme import BUILTIN_THEMES, Theme
 
+from ..shared.errors import OperantError
+from ..shared.requests import send_request
 from ..shared.run_folder import Run
-from .keys import Section
-from .palette import DARK
+from .ascii import needs_ascii
+from .comparison import Comparison
+from .keys import Section, key_name
+from .palette import THEMES, Palette
 from .run_poller import RunPoller
+from .run_source import Companion, RunSource
 from .runs_poller import RunsPoller
+from .screens.dialog import Dialog
 from .screens.help_screen import HelpScreen
-from .screens.run_screen import RunScreen, RunSource
+from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
-from .widgets.chart_grid import ChartGrid
+from .settings import REFRESH_S, Settings, load_settings, save_settings, settings_path
+from .shown_run import Look, assigned_looks
 from .widgets.drawing import Drawing
-from .widgets.events_panel import EventsPanel
+from .widgets.pane import Pane
 from .widgets.runs_table import RunsTable
-from .widgets.time_panel import TimePanel
+from .widgets.time_slider import TimeSlider
 
-_THEME = Theme(
-    name="operant",
-    primary=DARK.focus,
-    background=DARK.background,
-    surface=DARK.background,
-    foreground=DARK.text,
-    dark=True,
-    variables={"bar": DARK.bar},
-)
-
-
-def watch(run: Run | None, source: RunSource | None = None) -> None:
-    """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer.
-
-    `source` gives the views of `run` where it is on another machine.
-    """
-
-    def run_source(wanted: Run) -> RunSource:
-        return source if source and wanted == source.run else RunPoller(wanted)
-
-    MonitorApp(run, run_source=run_source).run()
+_QUESTIONS = {
+    "stop": "Stop {run}? It finishes its iteration and saves a checkpoint, from which --resume "
+    "goes on.",
+    "checkpoint": "Have {run} save a checkpoint after this iteration?",
+}
 
 
 class MonitorApp(App[None], inherit_bindings=False):
@@ -51,11 +46,17 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     TITLE = "operant"
     CSS_PATH = "monitor.tcss"
-    ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
+    ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c,ctrl+q", "quit", "quit; the run goes on"),
         Binding("question_mark,f1", "help", "this help"),
+        Binding("ctrl+p", "command_palette", "all commands, by name"),
+        Binding("ctrl+z", "suspend_process", "back to the shell; `fg` returns"),
+        Binding("plus,equals_sign", "refresh_rate(-1)", "look more, less often"),
+        Binding("minus", "refresh_rate(1)", "look more, less often"),
+        Binding("t", "next_theme", "the next theme"),
+        Binding("b", "toggle_bell", "ring the bell at alerts, or not"),
     ]
 
     def __init__(
@@ -64,23 +65,80 @@ class MonitorApp(App[None], inherit_bindings=False):
         *,
         run_source: Callable[[Run], RunSource] = RunPoller,
         runs_source: RunsSource | None = None,
+        settings: Settings | None = None,
+        settings_path: Path | None = None,
+        theme: str | None = None,
+        is_ascii: bool = False,
+        is_readonly: bool = False,
     ) -> None:
-        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`."""
-        super().__init__()
+        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`.
+
+        Settings are those of the file at `settings_path`, where changes are kept; without a path
+        nothing is. `theme` and `is_ascii` are for this session alone.
+        """
+        # Textual takes NO_COLOR from the environment here, and leaves out all colours then.
+        is_plain = "NO_COLOR" in os.environ
+        super().__init__(ansi_color=True if is_plain else None)
         self._first_run = run
         self._run_source = run_source
         self._runs_source = runs_source or RunsPoller()
-        self.register_theme(_THEME)
-        self.theme = _THEME.name
+        self._path = settings_path
+        loaded, self.warning = load_settings(settings_path) if settings_path else (Settings(), "")
+        self.settings = settings or loaded
+        self._theme = "plain" if is_plain else theme
+        self.is_ascii = is_ascii or self.settings.ascii
+        self.is_readonly = is_readonly
+        self.comparison = Comparison()
+        self.looks: dict[str, Look] = {}
+        for name, palette in THEMES.items():
+            self.register_theme(_theme(name, palette))
+        self.theme = _theme_name(self.palette_name)
+
+    @property
+    def palette_name(self) -> str:
+        return self._theme or self.settings.theme
 
     def on_mount(self) -> None:
         if self._first_run:
-            self.push_screen(RunScreen(self._run_source(self._first_run)))
+            self.push_screen(self._run_screen(self._first_run))
         else:
             self.push_screen(RunsScreen(self._runs_source))
 
+    def change_settings(self, **changes: Any) -> None:
+        """Remember something for this session and, where there is a file for it, the next."""
+        changed = replace(self.settings, **changes)
+        if changed == self.settings:
+            return
+        self.settings = changed
+        if self._path:
+            try:
+                save_settings(self._path, changed)
+            except OSError as error:
+                self.warning = f"cannot write {self._path}: {error.strerror}"
+                self._path = None
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Everything that has a key, and the themes."""
+        for title, bindings in self.help_sections(screen):
+            for binding in bindings:
+                assert isinstance(binding, Binding)
+                action, description = binding.action, binding.description
+                if action in ("command_palette", "help") or "," in description:
+                    continue
+                yield SystemCommand(
+                    f"{description} ({key_name(binding.key)})",
+                    title,
+                    lambda action=action: self.run_worker(self._act(action)),
+                )
+        for name in THEMES:
+            yield SystemCommand(f"theme: {name}", "colours", lambda name=name: self._wear(name))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """With `--readonly` there is no way to ask the trainer for anything."""
+        return not (self.is_readonly and action == "ask")
+
     def on_runs_table_opened(self, message: RunsTable.Opened) -> None:
-        self.push_screen(RunScreen(self._run_source(message.run)))
+        self.push_screen(self._run_screen(message.run))
 
     def on_run_screen_closed(self, message: RunScreen.Closed) -> None:
         if isinstance(self.screen_stack[-2], RunsScreen):
@@ -88,20 +146,138 @@ class MonitorApp(App[None], inherit_bindings=False):
         else:
             self.switch_screen(RunsScreen(self._runs_source, message.run))
 
-    def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.help_sections()))
+    def on_run_screen_asked(self, message: RunScreen.Asked) -> None:
+        """Ask again before a trainer is sent anything."""
+        if self.is_readonly:
+            return
 
-    def help_sections(self) -> list[Section]:
-        """The bindings that hold on the present screen, by where they hold."""
-        sections: list[Section] = [("everywhere", [*self.BINDINGS, *self.screen.BINDINGS])]
-        panes: tuple[type[Drawing], ...] = (ChartGrid, TimePanel, EventsPanel, RunsTable)
-        for pane in panes:
-            for widget in self.screen.query(pane):
-                sections.append((str(widget.id), _bindings_of(pane)))
+        def answered(is_yes: bool | None) -> None:
+            if is_yes:
+                self._send(message.run, message.request)
+
+        question = _QUESTIONS[message.request].format(run=message.run.id)
+        self.push_screen(Dialog(question), answered)
+
+    def on_run_screen_alarmed(self) -> None:
+        if self.settings.bell:
+            self.bell()
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(self.help_sections(self.screen)))
+
+    def action_refresh_rate(self, steps: int) -> None:
+        """The next interval between two looks."""
+        nearest = min(REFRESH_S, key=lambda s: abs(s - self.settings.refresh_s))
+        place = min(max(REFRESH_S.index(nearest) + steps, 0), len(REFRESH_S) - 1)
+        self.change_settings(refresh_s=REFRESH_S[place])
+        self.notify(f"looks every {REFRESH_S[place]:g} s", timeout=2)
+
+    def action_next_theme(self) -> None:
+        names = list(THEMES)
+        self._wear(names[(names.index(self.palette_name) + 1) % len(names)])
+
+    def action_toggle_bell(self) -> None:
+        self.change_settings(bell=not self.settings.bell)
+        self.notify("alerts ring the bell" if self.settings.bell else "no bell", timeout=2)
+
+    def help_sections(self, screen: Screen[Any]) -> list[Section]:
+        """The bindings that hold on a screen, by where they hold."""
+        own = [b for b in screen.BINDINGS if self._is_allowed(b)]
+        sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
+        for widget in screen.query(Drawing):
+            if isinstance(widget, Pane | RunsTable | TimeSlider):
+                sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
+
+    def _is_allowed(self, binding: BindingType) -> bool:
+        assert isinstance(binding, Binding)
+        return not (self.is_readonly and binding.action.startswith("ask("))
+
+    async def _act(self, action: str) -> None:
+        """Run an action where the keys go now, as its key would."""
+        for node in (self.focused, self.screen, self):
+            if node is not None and await self.run_action(action, node):
+                return
+
+    def _wear(self, name: str) -> None:
+        if self.no_color:
+            return
+        self._theme = None
+        self.change_settings(theme=name)
+        self.theme = _theme_name(self.palette_name)
+        for screen in self.screen_stack:
+            for widget in screen.query(Drawing):
+                widget.refresh()
+
+    def _send(self, run: Run, request: Any) -> None:
+        try:
+            send_request(run, request)
+        except OperantError as error:
+            self.notify(str(error), severity="error", markup=False)
+        else:
+            self.notify(f"asked {run.id}: {request}", markup=False)
+
+    def _run_screen(self, run: Run) -> RunScreen:
+        """With the runs that people want to see beside it."""
+        beside = self.comparison.beside(run)
+        if not beside:
+            return RunScreen(self._run_source(run))
+        self.looks = assigned_looks([run.id, *(other.id for other in beside)], self.looks)
+        companions = [
+            Companion(
+                self._run_source(other), self.looks[other.id], other == self.comparison.reference
+            )
+            for other in beside
+        ]
+        return RunScreen(self._run_source(run), self.looks[run.id], companions)
+
+
+def _theme_name(palette_name: str) -> str:
+    return f"operant-{palette_name}"
+
+
+def _theme(name: str, palette: Palette) -> Theme:
+    """What Textual's own widgets look like."""
+    if name == "plain":
+        terminals = BUILTIN_THEMES["ansi-dark"]  # its own colours, whatever they are
+        variables = {**terminals.variables, "bar": "ansi_default"}
+        return replace(terminals, name=_theme_name(name), variables=variables)
+    return Theme(
+        _theme_name(name), primary=palette.focus, background=palette.background,
+        surface=palette.background, panel=palette.bar, foreground=palette.text,
+        warning=palette.warning, error=palette.error, success=palette.good,
+        dark=name != "light", variables={"bar": palette.bar},
+    )  # fmt: skip
 
 
 def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
     """Those of `pane` itself and of what it is made from."""
     kinds = [kind for kind in pane.__mro__ if issubclass(kind, Drawing)]
     return [binding for kind in kinds for binding in vars(kind).get("BINDINGS", ())]
+
+
+def watch(
+    run: Run | None,
+    source: RunSource | None = None,
+    *,
+    theme: str | None = None,
+    is_ascii: bool = False,
+    is_readonly: bool = False,
+) -> None:
+    """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
+    nothing of it reaches the trainer.
+
+    `source` gives the views of `run` where it is on another machine.
+    """
+
+    def run_source(wanted: Run) -> RunSource:
+        return source if source and wanted == source.run else RunPoller(wanted)
+
+    MonitorApp(
+        run,
+        run_source=run_source,
+        settings_path=settings_path(),
+        theme=theme,
+        is_ascii=is_ascii or needs_ascii(),
+        is_readonly=is_readonly,
+    ).run()

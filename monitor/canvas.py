@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 
+from .harmless import harmless
 from .lines import Line
 
 Integers = np.ndarray[Any, np.dtype[np.intp]]
@@ -14,6 +16,7 @@ Codes = np.ndarray[Any, np.dtype[np.uint32]]
 DOTS_WIDE, DOTS_HIGH = 2, 4  # in a cell
 _BLANK = ord(" ")
 _BRAILLE = 0x2800
+RULE = "┈"
 # The bit of each dot in a braille character, by its column and its row from above.
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 # The bits of all dots from row `first` up to `end` of a cell's left and right column.
@@ -49,14 +52,35 @@ class Canvas:
     def dot_rows(self) -> int:
         return self.rows * DOTS_HIGH
 
-    def draw_rule(self, row: int, letter: str, style: str) -> None:
-        """A horizontal line of one character."""
-        self._codes[row] = ord(letter)
+    def draw_rule(self, row: int, style: str) -> None:
+        """A dotted horizontal line."""
+        self._codes[row] = ord(RULE)
         self._styles[row] = self._style(style)
 
     def draw_letter(self, column: int, row: int, letter: str, style: str) -> None:
         self._codes[row, column] = ord(letter)
         self._styles[row, column] = self._style(style)
+
+    def draw_text(self, column: int, row: int, text: str, style: str) -> None:
+        """Letters of one cell each, as far as they fit; others become question marks."""
+        shown = "".join(letter if cell_len(letter) == 1 else "?" for letter in harmless(text))
+        codes = [ord(letter) for letter in shown[: max(0, self.columns - column)]]
+        self._codes[row, column : column + len(codes)] = codes
+        self._styles[row, column : column + len(codes)] = self._style(style)
+
+    def draw_upright(self, column: int, letter: str, style: str) -> None:
+        """A vertical line of one character, behind all but rules."""
+        codes = self._codes[:, column]
+        free = (codes == _BLANK) | (codes == ord(RULE))
+        self._codes[free, column] = ord(letter)
+        self._styles[free, column] = self._style(style)
+
+    def emptiest_corner(self, columns: int, rows: int) -> tuple[int, int]:
+        """The first column and row of the corner of that size where least is drawn."""
+        right, below = max(0, self.columns - columns), max(0, self.rows - rows)
+        braille = (self._codes >= _BRAILLE) & (self._codes < _BRAILLE + 256)
+        corners = [(0, 0), (right, 0), (0, below), (right, below)]
+        return min(corners, key=lambda at: braille[at[1] :, at[0] :][:rows, :columns].sum())
 
     def draw_spans(self, spans: Spans, style: str) -> None:
         """Columns of dots; cells that get none keep what they had."""
@@ -92,3 +116,17 @@ class Canvas:
         if name not in self._style_names:
             self._style_names.append(name)
         return self._style_names.index(name)
+
+
+def no_spans(dot_columns: int) -> Spans:
+    """Not a dot in any column."""
+    return Spans(np.ones(dot_columns, np.intp), np.zeros(dot_columns, np.intp))
+
+
+def dashed(spans: Spans, dash: tuple[int, int]) -> Spans:
+    """`spans` with the second number of every so many columns left out; (1, 0) leaves them all."""
+    on, off = dash
+    if not off:
+        return spans
+    blank = np.arange(len(spans.top)) % (on + off) >= on
+    return Spans(np.where(blank, 1, spans.top), np.where(blank, 0, spans.bottom))

@@ -1,17 +1,18 @@
-"""Which charts a run gets, and in what order: the page describes itself."""
+"""Which charts a run gets, and what is on each: the page describes itself."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from ..shared import History, Metric
-from .chart import Chart
-from .curves import XAxis, curve_of
-from .formatting import format_value
+from ..shared import Metric
+from .chart import Chart, Trace
+from .chart_options import ChartOptions
+from .curves import Curve, difference, value_at
+from .formatting import format_difference, format_value
 from .palette import series_of_group
 from .phases import is_phase
-from .ticks import steady_end
+from .shown_run import ShownRun
 
 # What people look at first; the rest follows in the order of the page.
 _FIRST = (
@@ -31,45 +32,120 @@ _FIRST = (
 _NOT_CHARTED = ("progress",)  # groups that the header shows
 
 
-def charted(schema: Sequence[Metric]) -> list[Metric]:
-    """The metrics that get a chart, in the order of the charts: details last."""
-    metrics = [
+def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
+    """The metrics of all runs that get a chart, those whose names hold all `words`, in the order of
+    the charts: details last.
+    """
+    metrics: dict[str, Metric] = {}
+    for metric in (metric for schema in schemas for metric in schema):
+        metrics.setdefault(metric.name, metric)
+    wanted = [
         metric
-        for metric in schema
-        if metric.kind != "text" and metric.group not in _NOT_CHARTED and not is_phase(metric)
+        for metric in metrics.values()
+        if is_charted(metric) and all(word.lower() in metric.name.lower() for word in words)
     ]
-    return sorted(metrics, key=lambda metric: (metric.level, _rank(metric.name)))
+    return sorted(wanted, key=lambda metric: (metric.level, _rank(metric.name)))
+
+
+def is_charted(metric: Metric) -> bool:
+    return metric.kind != "text" and metric.group not in _NOT_CHARTED and not is_phase(metric)
 
 
 def chart_of(
-    metric: Metric, value: float | None, history: History, x: XAxis, x_range: tuple[float, float]
+    metric: Metric,
+    runs: Sequence[ShownRun],
+    options: ChartOptions,
+    whole: tuple[float, float],
+    marks: tuple[float, ...] = (),
 ) -> Chart:
-    """The chart of `metric`, whose newest value is `value`; NaN while it has none."""
-    curve = curve_of(history, metric.name, x)
-    # A value that was never written and one that was written as NaN look the same in a snapshot;
-    # only the latter comes after points of a curve.
-    is_nan = value is not None and not math.isfinite(value)
-    has_value = len(curve) > 0 or (value is not None and not math.isnan(value))
+    """The chart of `metric` for `runs`, the one in front first; `whole` is all of the axis."""
+    span = whole[1] - whole[0]
+    curves = [run.curve(metric.name, options.strength, span) for run in runs]
+    reference = next((c for run, c in zip(runs, curves, strict=True) if run.is_reference), None)
+    shows_difference = options.shows_difference and reference is not None and len(runs) > 1
+    shown, drawn = list(runs), curves
+    if shows_difference and reference is not None:
+        shown = [run for run in runs if not run.is_reference]
+        drawn = [
+            difference(curve, reference)
+            for run, curve in zip(runs, curves, strict=True)
+            if not run.is_reference
+        ]
+    front = shown[0]
+    value, is_alarming = _value(metric.name, front, drawn[0], options, shows_difference)
+    unit = metric.unit
+    if reference is not None and not front.is_reference and not shows_difference:
+        unit = _to_reference(curves[0], reference, options.cursor) or unit
     return Chart(
-        title=metric.name,
-        value=format_value(value if has_value else None),
-        curve=curve,
-        x_range=x_range,
-        note=f"{metric.description}, over {x.unit}" if metric.description else f"over {x.unit}",
-        style=f"series{series_of_group(metric.group)}",
-        unit=metric.unit,
-        is_alarming=is_nan and has_value,
+        title=_title(metric.name, options, shows_difference),
+        value=value,
+        traces=tuple(_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)),
+        x_range=options.window.shown(whole),
+        note=_note(metric, front, options),
+        unit=unit,
+        is_alarming=is_alarming,
+        is_log_x=metric.name in options.log_x,
+        is_log_y=metric.name in options.log_y,
+        cursor=options.cursor,
+        marks=marks,
     )
 
 
-def whole_range(x: XAxis, is_alive: bool) -> tuple[float, float]:
-    """From the start of the run to its end, with a little room ahead while it goes on."""
-    places = x.values[x.values >= 0]
-    if not len(places):
-        return 0.0, 0.0
-    start, end = float(places.min()), float(places.max())
-    start = 0.0 if start <= 0.1 * end else start
-    return start, steady_end(start, end) if is_alive else end
+def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
+    logs = "".join(axis for axis, names in _logs(options) if name in names)
+    title = f"Δ {name}" if shows_difference else name
+    return f"{title} log {logs}" if logs else title
+
+
+def _logs(options: ChartOptions) -> tuple[tuple[str, frozenset[str]], ...]:
+    return ("x", options.log_x), ("y", options.log_y)
+
+
+def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -> Trace:
+    if run.look is None:
+        return Trace(curve, f"series{series_of_group(metric.group)}")
+    value = _at(curve, options.cursor)
+    return Trace(
+        curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value)
+    )
+
+
+def _value(
+    name: str, run: ShownRun, curve: Curve, options: ChartOptions, shows_difference: bool
+) -> tuple[str, bool]:
+    """The value in words, and whether it is one to worry about."""
+    if options.cursor is not None or shows_difference:
+        value = _at(curve, options.cursor)
+        return (format_difference(value) if shows_difference else format_value(value)), False
+    newest = run.view.status.metrics.get(name)
+    # A value that was never written and one that was written as NaN look the same in a snapshot;
+    # only the latter comes after points of a curve.
+    is_nan = newest is not None and not math.isfinite(newest)
+    has_value = len(curve) > 0 or (newest is not None and not math.isnan(newest))
+    return format_value(newest if has_value else None), is_nan and has_value
+
+
+def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:
+    """How far the curve is from the reference at the cursor, or where both are newest."""
+    if not len(curve) or not len(reference):
+        return ""
+    at = min(float(curve.x[-1]), float(reference.x[-1])) if cursor is None else cursor
+    own, other = value_at(curve, at), value_at(reference, at)
+    return "" if own is None or other is None else format_difference(own - other)
+
+
+def _at(curve: Curve, cursor: float | None) -> float | None:
+    """At the cursor; the newest without one."""
+    if cursor is not None:
+        return value_at(curve, cursor)
+    return float(curve.mean[-1]) if len(curve) else None
+
+
+def _note(metric: Metric, run: ShownRun, options: ChartOptions) -> str:
+    over = f"over {run.axis.unit}"
+    if options.smoothing:
+        over += f", smoothed over {100 * options.strength:g}% of the run"
+    return f"{metric.description}, {over}" if metric.description else over
 
 
 def _rank(name: str) -> int:

@@ -8,68 +8,90 @@ from typing import Any
 import numpy as np
 
 from ..shared import History
-from .canvas import Integers, Spans
+from .canvas import Integers, Spans, no_spans
 from .ticks import LARGEST
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-
-@dataclass(frozen=True)
-class XAxis:
-    """What a chart's horizontal axis counts, and the place of every row of the history [R]."""
-
-    unit: str
-    values: Floats
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The written points of one metric, ordered by `x`, each [P] and finite."""
+    """The written points of one metric, ordered by `x`, each [P] and finite. `breaks` are the
+    points that no line leads to from the one before.
+    """
 
     x: Floats
     low: Floats
     mean: Floats
     high: Floats
+    breaks: Flags
 
     def __len__(self) -> int:
         return len(self.x)
 
 
-NO_CURVE = Curve(*[np.zeros(0)] * 4)
+_NOTHING = np.zeros(0)
+NO_CURVE = Curve(_NOTHING, _NOTHING, _NOTHING, _NOTHING, np.zeros(0, np.bool_))
 
 
-def x_axis(history: History) -> XAxis:
-    """Env steps where the run counts them, else its iterations, else its publishes."""
-    for unit, values in (("env steps", history.env_steps), ("iterations", history.iteration)):
-        if len(values) and values[-1] >= 0:
-            return XAxis(unit, values.astype(np.float64))
-    return XAxis("publishes", history.publish.astype(np.float64))
+def curve_of(history: History, name: str, x: Floats, breaks: Flags | None = None) -> Curve:
+    """The points of metric `name` at the places `x` [R] of the rows.
 
-
-def curve_of(history: History, name: str, x: XAxis) -> Curve:
-    """The points of metric `name`. Rows where it was not written, or was no finite number, and rows
-    without a place on the axis are left out: most metrics are not in every publish.
+    Rows without the metric, or without a place on the axis, are left out: most metrics are not in
+    every publish. The line breaks where something was written that is no finite number, and before
+    the rows of `breaks` [R].
     """
     series = history.series(name)
-    written = np.isfinite(series.mean) & (x.values >= 0)
-    columns = [x.values[written], *(values[written] for values in series)]
-    if len(columns[0]) > 1 and (np.diff(columns[0]) < 0).any():
-        order = np.argsort(columns[0], kind="stable")
-        columns = [column[order] for column in columns]
-    places, *values = columns
-    return Curve(places, *(np.clip(column, -LARGEST, LARGEST) for column in values))
+    written = np.isfinite(series.mean) & (x >= 0)
+    points = [x[written], *(values[written] for values in series)]
+    gaps = history.gaps(series)
+    if breaks is not None:
+        gaps = gaps | breaks
+    so_far = np.cumsum(gaps)[written]
+    is_broken = np.diff(so_far, prepend=so_far[:1]) > 0
+    if len(points[0]) > 1 and (np.diff(points[0]) < 0).any():
+        order = np.argsort(points[0], kind="stable")
+        points, is_broken = [point[order] for point in points], is_broken[order]
+    low, mean, high = (np.clip(values, -LARGEST, LARGEST) for values in points[1:])
+    return Curve(points[0], low, mean, high, is_broken)
+
+
+def value_at(curve: Curve, x: float) -> float | None:
+    """The mean of the newest point at or before `x`; None where there is none, or a gap follows."""
+    place = int(np.searchsorted(curve.x, x, side="right")) - 1
+    if place < 0:
+        return None
+    is_in_gap = place + 1 < len(curve) and curve.breaks[place + 1] and curve.x[place] < x
+    return None if is_in_gap else float(curve.mean[place])
+
+
+def difference(curve: Curve, reference: Curve) -> Curve:
+    """`curve` less `reference`, where both are: the reference is taken straight between its points.
+
+    Its own spread does not count: the band stays that of `curve`.
+    """
+    if not len(reference):
+        return NO_CURVE
+    inside = (curve.x >= reference.x[0]) & (curve.x <= reference.x[-1])
+    x = curve.x[inside]
+    less = np.interp(x, reference.x, reference.mean)
+    low, mean, high = (side[inside] - less for side in (curve.low, curve.mean, curve.high))
+    return Curve(x, low, mean, high, curve.breaks[inside])
 
 
 @dataclass(frozen=True)
 class Columns:
     """A curve gathered into the dot columns it meets, each [K]: the `places` of those columns,
-    rising, and of the points in each the lowest, the mean and the highest value.
+    rising, and of the points in each the lowest, the mean and the highest value. `breaks` are the
+    columns that no line leads to from the one before.
     """
 
     places: Integers
     low: Floats
     mean: Floats
     high: Floats
+    breaks: Flags
 
     def __len__(self) -> int:
         return len(self.places)
@@ -87,12 +109,13 @@ def gather(curve: Curve, x_range: tuple[float, float], dot_columns: int) -> Colu
     column = column[is_inside]
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     if not len(starts):
-        return Columns(column, *[np.zeros(0)] * 3)
+        return Columns(column, _NOTHING, _NOTHING, _NOTHING, np.zeros(0, np.bool_))
     return Columns(
         column[starts],
         np.minimum.reduceat(curve.low[is_inside], starts),
         np.add.reduceat(curve.mean[is_inside], starts) / np.diff(starts, append=len(column)),
         np.maximum.reduceat(curve.high[is_inside], starts),
+        np.logical_or.reduceat(curve.breaks[is_inside], starts),
     )
 
 
@@ -100,16 +123,25 @@ def line_spans(
     columns: Columns, y_range: tuple[float, float], dot_columns: int, dot_rows: int
 ) -> Spans:
     """The dots of a line through the means, straight from one column to the next that has any."""
-    if not len(columns):
-        return no_spans(dot_columns)
-    levels = _dot_rows(columns.mean, y_range, dot_rows)
-    first, last = int(columns.places[0]), int(columns.places[-1])
-    between = np.arange(first, last + 1)
-    passes = [np.interp(between + x, columns.places, levels) for x in (-0.5, 0.0, 0.5)]
-    rows = np.rint(passes).astype(np.intp)
     spans = no_spans(dot_columns)
+    if not len(columns):
+        return spans
+    levels = _dot_rows(columns.mean, y_range, dot_rows)
+    places = columns.places
+    first, last = int(places[0]), int(places[-1])
+    between = np.arange(first, last + 1)
+    passes = [np.interp(between + x, places, levels) for x in (-0.5, 0.0, 0.5)]
+    if columns.breaks[1:].any():
+        broken = np.flatnonzero(columns.breaks[1:]) + 1
+        passes[0][places[broken] - first] = levels[broken]
+        passes[2][places[broken - 1] - first] = levels[broken - 1]
+    rows = np.rint(passes).astype(np.intp)
     spans.top[first : last + 1] = rows.min(axis=0)
     spans.bottom[first : last + 1] = rows.max(axis=0)
+    if columns.breaks[1:].any():
+        blank = _between_breaks(columns, between)
+        spans.top[first : last + 1][blank] = 1
+        spans.bottom[first : last + 1][blank] = 0
     return spans
 
 
@@ -123,8 +155,12 @@ def band_spans(
     return spans
 
 
-def no_spans(dot_columns: int) -> Spans:
-    return Spans(np.ones(dot_columns, np.intp), np.zeros(dot_columns, np.intp))
+def _between_breaks(columns: Columns, between: Integers) -> Flags:
+    """Which of the columns `between` lie inside a break [like `between`]."""
+    left = np.searchsorted(columns.places, between, side="right") - 1
+    breaks_after = np.append(columns.breaks[1:], False)
+    inside: Flags = breaks_after[left] & (columns.places[left] != between)
+    return inside
 
 
 def _dot_rows(values: Floats, y_range: tuple[float, float], dot_rows: int) -> Floats:

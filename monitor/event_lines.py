@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
 from ..shared import Event
-from .formatting import format_clock
+from .alerts import Alert
+from .formatting import format_clock, format_count
 from .harmless import harmless
 from .lines import Line, fit
 
@@ -17,6 +19,8 @@ _LOOKS = {
     "error": ("✗", "error"),
 }
 _HEAD_WIDTH = len("12:31:05 · ")
+_ERROR = re.compile(r"\b\w*(Error|Exception)\b|^Traceback|^Fatal Python")
+_WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
 
 
 def brief_lines(events: Sequence[Event], width: int) -> list[Line]:
@@ -61,3 +65,42 @@ def _rows(text: str) -> list[str]:
 def _wrapped(row: str, width: int) -> list[str]:
     """`row` in parts of `width` letters; its indentation stays."""
     return textwrap.wrap(row, width, drop_whitespace=False, break_on_hyphens=False) or [""]
+
+
+def with_alerts(events: Sequence[Event], alerts: Sequence[Alert]) -> list[Event]:
+    """Events and alerts in the order of their times."""
+    told = [
+        Event(0, alert.wall_ns, alert.level, f"{alert.text}{_at(alert)}", alert.env_steps)
+        for alert in alerts
+    ]
+    return sorted([*events, *told], key=lambda event: event.wall_ns)
+
+
+def matching(lines: Sequence[Line], words: Sequence[str]) -> list[Line]:
+    """The lines that hold all `words`, whatever their case."""
+    if not words:
+        return list(lines)
+    wanted = [word.lower() for word in words]
+    return [
+        line
+        for line in lines
+        if all(word in "".join(text for text, _ in line).lower() for word in wanted)
+    ]
+
+
+def log_lines(log: Sequence[str], width: int) -> list[Line]:
+    """What a process printed, broken at `width`; warnings and errors stand out."""
+    lines: list[Line] = []
+    for text in log:
+        text = harmless(text.expandtabs(4)).rstrip()
+        style = "text"
+        if _ERROR.search(text):
+            style = "error"
+        elif _WARNING.search(text):
+            style = "warning"
+        lines += [[(fit(part, width), style)] for part in _wrapped(text, max(8, width))]
+    return lines
+
+
+def _at(alert: Alert) -> str:
+    return f" (at {format_count(alert.env_steps)} env steps)" if alert.env_steps >= 0 else ""

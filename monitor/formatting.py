@@ -53,6 +53,12 @@ def format_value(value: float | None) -> str:
     return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
 
 
+def format_difference(value: float | None) -> str:
+    """A value less another: +12.30, -0.0040."""
+    text = format_value(value)
+    return f"+{text}" if value is not None and value > 0 else text
+
+
 def format_written(value: float | None) -> str:
     """A value of a snapshot, where NaN means that it was never written."""
     return UNKNOWN if value is None or math.isnan(value) else format_value(value)
@@ -128,6 +134,17 @@ def format_ticks(ticks: Sequence[float], step: float) -> list[str]:
     return [
         f"{tick / 1000.0**place:.{decimals}f}{_PREFIXES[place]}" if tick else "0" for tick in ticks
     ]
+
+
+def log_tick_label(power: float) -> str:
+    """The label of ten to the `power` on an axis of powers: 1e-4, 0.02, 5, 200, 10k, 1e21."""
+    exponent = math.floor(power + 1e-9)
+    mantissa = round(10 ** (power - exponent), 2)
+    if -4 < exponent < 4:
+        return f"{mantissa * 10.0**exponent:.6f}".rstrip("0").rstrip(".")
+    if 4 <= exponent < 3 * len(_PREFIXES):
+        return f"{mantissa * 10.0 ** (exponent % 3):.3g}{_PREFIXES[exponent // 3]}"
+    return f"{mantissa:g}e{exponent}"
 
 
 def _exponent(step: float) -> int:

@@ -15,14 +15,29 @@ _NAMES = {
     "up": "↑",
     "down": "↓",
     "question_mark": "?",
+    "plus": "+",
+    "minus": "-",
+    "equals_sign": "=",
+    "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "escape": "esc",
-    "shift+tab": "shift+tab",
+    "shift+left": "shift+←",
+    "shift+right": "shift+→",
     "pageup": "pgup",
     "pagedown": "pgdn",
 }
-_KEY_WIDTH = 18
+_KEY_WIDTH = 16
 
 Section = tuple[str, Iterable[BindingType]]
+
+
+def key_name(keys: str) -> str:
+    """The first of the keys of a binding, as people know it."""
+    first = keys.split(",")[0]
+    return _NAMES.get(first, first)
 
 
 def key_rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:

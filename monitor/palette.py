@@ -1,9 +1,9 @@
-"""The colours of the monitor, a calm dark theme. Drawings name a style; here it gets its look."""
+"""The colours of the monitor, by theme. Drawings name a style; here it gets its look."""
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rich.style import Style
@@ -43,6 +43,33 @@ class Palette:
 
 
 DARK = Palette()
+LIGHT = Palette(
+    background="#fbfbf9", bar="#e7e9ec", cursor="#d7e3f0", text="#2f3a45", strong="#0b1118",
+    dim="#65717d", faint="#d5dade", border="#b4bcc5", focus="#1f6fb2", good="#2c7a2c",
+    done="#1f6fb2", warning="#9a6200", error="#b3261e", quiet="#56616c",
+    series=("#2c7a2c", "#b35c00", "#1f5fb2", "#7440b8", "#0d7a73", "#b02a6b", "#7a7000", "#4c5a69"),
+)  # fmt: skip
+# Okabe and Ito, "Color universal design", 2008: told apart with every kind of colour vision. States
+# have no green beside a red.
+COLOUR_BLIND = Palette(
+    background="#101010", bar="#222222", cursor="#303030", text="#d0d0d0", strong="#ffffff",
+    dim="#9a9a9a", faint="#333333", border="#4a4a4a", focus="#56b4e9", good="#56b4e9",
+    done="#0072b2", warning="#f0e442", error="#d55e00", quiet="#999999",
+    series=("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#bbbbbb"),
+)  # fmt: skip
+CONTRAST = Palette(
+    background="#000000", bar="#1c1c1c", cursor="#003a66", text="#ffffff", strong="#ffffff",
+    dim="#c8c8c8", faint="#4a4a4a", border="#9a9a9a", focus="#00d7ff", good="#5fff5f",
+    done="#5fd7ff", warning="#ffd700", error="#ff6b6b", quiet="#d0d0d0",
+    series=("#5fff5f", "#ffaf5f", "#5fafff", "#d7afff", "#5fffff", "#ff87d7", "#ffff5f", "#d0d0d0"),
+)  # fmt: skip
+THEMES = {
+    "dark": DARK,
+    "light": LIGHT,
+    "colour-blind": COLOUR_BLIND,
+    "contrast": CONTRAST,
+    "plain": DARK,  # without any colour
+}
 # For terminals of 256 colours, as most are over ssh: they have no dim colours, only dim greys.
 COARSE = Palette(
     background="#000000",
@@ -78,9 +105,31 @@ _SERIES_OF_PHASE = {
 
 
 @cache
-def styles_for(color_system: str | None) -> dict[str, Style]:
-    """The styles for what a terminal can show, as rich names it."""
-    return make_styles(DARK if color_system == "truecolor" else COARSE)
+def styles_for(color_system: str | None, theme: str = "dark") -> dict[str, Style]:
+    """The styles of one of `THEMES` for what a terminal can show, as rich names it."""
+    if theme == "plain" or color_system is None:
+        return plain_styles()
+    palette = THEMES[theme]
+    if color_system != "truecolor":
+        palette = COARSE if palette is DARK else replace(palette, spread="#767676")
+    return make_styles(palette)
+
+
+def plain_styles() -> dict[str, Style]:
+    """Every style without a colour: bold, dim and reversed instead."""
+    styles = {}
+    for name in make_styles(DARK):
+        kind = name.removeprefix("bar_").removeprefix("cursor_")
+        is_reversed = name.startswith(("bar_", "cursor_"))
+        if name.startswith("block"):
+            is_reversed = int(name[-1]) % 2 == 0
+        styles[name] = Style(
+            bold=kind in ("strong", "focus", "error", "warning"),
+            dim=kind in ("dim", "faint", "border") or name.endswith("_dim"),
+            reverse=is_reversed,
+            underline=name.startswith("block") and not is_reversed,
+        )
+    return styles
 
 
 def make_styles(palette: Palette) -> dict[str, Style]:

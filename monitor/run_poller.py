@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..shared import MetricsReader
+from ..shared.host import process_start
 from ..shared.ranks import combined_status
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus, open_page, read_rank_status, status_of
+from .log_tail import LogTail
+from .machine import MachineSample, MachineSampler
 from .run_view import RunView, view_of
 
 REOPEN_EVERY_S = 1.0
@@ -34,6 +37,9 @@ class RunPoller:
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
+        self._log = LogTail(run.log_path)
+        self._sampler = MachineSampler()
+        self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
     def poll(self) -> RunView:
         """Look once. What cannot be read now keeps what was read before."""
@@ -52,10 +58,20 @@ class RunPoller:
     def close(self) -> None:
         self._detach("")
 
+    def machine(self) -> MachineSample | None:
+        """What the machine does for the run now; None once its process has gone. For another thread
+        than `poll`, which it must not hold up.
+        """
+        if self._process is None:
+            return None
+        pid, start = self._process
+        return self._sampler.sample(pid) if process_start(pid) == start else None
+
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
-        return view_of(self._reader, self._status(self._reader), self._view)
+        view = view_of(self._reader, self._status(self._reader), self._view)
+        return replace(view, log=self._log.read())
 
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""
@@ -71,7 +87,7 @@ class RunPoller:
             status = RunStatus(self.run.id, "crashed", message=str(error))
         is_page_expected = os.path.exists(self.run.rank_path(0))
         if self._view is None:
-            return RunView(status, is_page_expected=is_page_expected)
+            return RunView(status, is_page_expected=is_page_expected, log=self._log.read())
         seen = self._view.status
         status = replace(
             seen,
@@ -106,6 +122,7 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
+        self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
 

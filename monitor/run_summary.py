@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from .alerts import Alert
 from .conditions import Condition, condition_of
 from .formatting import (
     UNKNOWN,
@@ -62,17 +64,26 @@ def draw_bar(fraction: float | None, width: int, style: str, prefix: str = "") -
     return [(done, prefix + style), ("─" * (width - whole - half), f"{prefix}faint")]
 
 
-def draw_notice(view: RunView, width: int) -> Line | None:
+def draw_notice(
+    view: RunView, width: int, alerts: Sequence[Alert] = (), warning: str = ""
+) -> Line | None:
     """A line of its own for what needs attention; None when there is nothing to say."""
     condition = condition_of(view.status, view.is_page_expected)
-    text = condition.notice
+    label, style, text = f" {condition.symbol} {condition.word} ", condition.style, condition.notice
+    if not text and warning:
+        label, style, text = " ▲ settings ", "warning", warning
+    if not text and alerts:
+        newest = alerts[-1]
+        style = newest.level
+        label = f" ▲ {len(alerts)} alerts " if len(alerts) > 1 else " ▲ alert "
+        where = f" (at {format_count(newest.env_steps)})" if newest.env_steps >= 0 else ""
+        text = newest.text + where
     if not text and view.num_rejected:
         text = f"the page is full: {format_count(view.num_rejected)} metrics are not shown"
     if not text:
         return None
-    label = f" {condition.symbol} {condition.word} "
     room = max(0, width - len(label) - 1)
-    return [(label, f"bar_{condition.style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
+    return [(label, f"bar_{style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
 
 
 def _state(view: RunView, condition: Condition) -> Line:

@@ -20,7 +20,7 @@ from .lines import Line, fit, fit_line, fit_middle
 from .run_summary import RETURN, draw_bar
 from .runs_poller import RunRow
 
-_STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH = 10, 7, 8, 6
+_STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH, _DEVICE_WIDTH = 10, 7, 8, 6, 7
 _MIN_BAR_WIDTH, _MAX_BAR_WIDTH = 8, 24
 _STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")
 _SHORT_NAME_WIDTH, _FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 20, 34, 64  # full: with the date in the id
@@ -33,6 +33,7 @@ class Columns:
     name: int
     speed: int
     env_steps: int
+    device: int
     bar: int
 
 
@@ -45,44 +46,52 @@ def columns_of(width: int) -> Columns:
     room -= speed
     env_steps = number if room >= _FULL_NAME_WIDTH + 2 * number else 0
     room -= env_steps
+    device = 1 + _DEVICE_WIDTH if room >= _SHORT_NAME_WIDTH + 1 + _DEVICE_WIDTH else 0
+    room -= device
     bar = min(_MAX_BAR_WIDTH, (room - _FULL_NAME_WIDTH) // 2)
     bar = bar if bar >= _MIN_BAR_WIDTH else 0
-    return Columns(max(4, min(room - bar, _MAX_NAME_WIDTH)), speed, env_steps, bar)
+    return Columns(max(4, min(room - bar, _MAX_NAME_WIDTH)), speed, env_steps, device, bar)
 
 
-def draw_head(width: int) -> Line:
-    """The names of the columns."""
-    columns = columns_of(width)
-    cells = [
-        fit("   state", 3 + _STATE_WIDTH),
-        fit("run", columns.name),
-        fit("age", _AGE_WIDTH, ">"),
-    ]
-    if columns.speed:
-        cells.append(fit("steps/s", _NUMBER_WIDTH, ">"))
-    cells.append(fit("return", _NUMBER_WIDTH, ">"))
-    if columns.env_steps:
-        cells.append(fit("steps", _NUMBER_WIDTH, ">"))
-    cells.append(fit("done", _PERCENT_WIDTH, ">"))
-    return [(fit(" ".join(cells), width), "dim")]
+def draw_head(width: int, order: str = "newest", is_reversed: bool = False) -> Line:
+    """The names of the columns; that of the order stands out, with the way it goes."""
+    line: Line = []
+    for name, cells, align in _heads(width):
+        is_order = name == order
+        text = f"{name}{'↑' if is_reversed else '↓'}" if is_order else name
+        indent = "   " if name == "state" else ""
+        line.append(
+            (indent + fit(text, cells - len(indent), align), "focus" if is_order else "dim")
+        )
+        line.append((" ", "dim"))
+    return fit_line(line, width, "dim")
 
 
-def draw_row(row: RunRow, width: int, is_selected: bool) -> Line:
-    """One run: what it is, how it is doing, how far it is."""
+def order_under(width: int, column: int) -> str | None:
+    """The order whose column stands at a cell of the head."""
+    start = 0
+    for name, cells, _ in _heads(width):
+        if start <= column < start + cells + 1:
+            return name
+        start += cells + 1
+    return None
+
+
+def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Line:
+    """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width)
-    name = row.run.id
-    if columns.name < _FULL_NAME_WIDTH:
-        name = _STAMP.sub("", name)
-    name = fit(fit_middle(name, columns.name), columns.name)
-    mark = "▌" if is_selected else " "
+    name = fit(short_name(row.run.id, columns.name), columns.name)
+    marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
     if row.status is None:
-        line: Line = [(f"{mark}  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"), (name, f"{prefix}text")]
-        return fit_line(line, width, f"{prefix}text")
+        unread: Line = [(f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"), (name, f"{prefix}text")]
+        return fit_line([*marks, *unread], width, f"{prefix}text")
     condition = condition_of(row.status, row.is_page_expected)
     line = [
+        *marks,
+        (f"{condition.symbol}", f"{prefix}{condition.style}"),
         (mark, f"{prefix}focus"),
-        (f"{condition.symbol} {fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
+        (f"{fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
         (f"{name} ", f"{prefix}{'strong' if is_selected else 'text'}"),
     ]
     if row.status.age_s is None:
@@ -90,6 +99,25 @@ def draw_row(row: RunRow, width: int, is_selected: bool) -> Line:
     else:
         line += _numbers(row, columns, prefix)
     return fit_line(line, width, f"{prefix}text")
+
+
+def _heads(width: int) -> list[tuple[str, int, str]]:
+    """Name, width and alignment of every column that is shown; between two is one cell."""
+    columns = columns_of(width)
+    heads = [("state", 3 + _STATE_WIDTH, "<"), ("run", columns.name, "<"), ("age", _AGE_WIDTH, ">")]
+    if columns.speed:
+        heads.append(("steps/s", _NUMBER_WIDTH, ">"))
+    heads.append(("return", _NUMBER_WIDTH, ">"))
+    if columns.env_steps:
+        heads.append(("steps", _NUMBER_WIDTH, ">"))
+    if columns.device:
+        heads.append(("device", _DEVICE_WIDTH, ">"))
+    return [*heads, ("done", _PERCENT_WIDTH, ">")]
+
+
+def short_name(run_id: str, width: int) -> str:
+    """A run's id in at most `width` cells; where it is narrow without the date in it."""
+    return fit_middle(_STAMP.sub("", run_id) if width < _FULL_NAME_WIDTH else run_id, width)
 
 
 def draw_count(rows: Sequence[RunRow]) -> str:
@@ -111,6 +139,8 @@ def _numbers(row: RunRow, columns: Columns, prefix: str) -> Line:
     line.append((_number(format_written(status.metrics.get(RETURN))), f"{prefix}text"))
     if columns.env_steps:
         line.append((_number(format_count(status.env_steps)), f"{prefix}text"))
+    if columns.device:
+        line.append((" " + fit(row.device or UNKNOWN, _DEVICE_WIDTH, ">"), f"{prefix}dim"))
     percent = fit(format_percent(fraction) if has_fraction else UNKNOWN, 1 + _PERCENT_WIDTH, ">")
     line.append((f"{percent} ", f"{prefix}text"))
     if columns.bar and has_fraction:

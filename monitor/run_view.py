@@ -15,7 +15,7 @@ _RECENT = 32  # rows over which publishes a second are counted
 class RunView:
     """`publish` counts the publishes behind the history; 0 before the first. `is_page_expected`
     tells a page that cannot be read from one that is not there yet; `num_rejected` counts metrics
-    that found no room in it.
+    that found no room in it; `log` is the end of what the process printed.
     """
 
     status: RunStatus
@@ -25,6 +25,7 @@ class RunView:
     publish: int = 0
     is_page_expected: bool = True
     num_rejected: int = 0
+    log: tuple[str, ...] = ()
 
     @property
     def elapsed_s(self) -> float | None:

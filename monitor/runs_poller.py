@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..shared.lock import lock_holder
 from ..shared.ranks import read_status
@@ -18,12 +19,16 @@ CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resum
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run in the list, as it was at `looked_s`; no status while it was not looked at yet."""
+    """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
+    `config` has dotted keys: `ppo.learning_rate`.
+    """
 
     run: Run
     status: RunStatus | None = None
     is_page_expected: bool = True
     looked_s: float = 0.0
+    device: str = ""
+    config: Mapping[str, object] = field(default_factory=dict)
 
     def at(self, now_s: float) -> RunRow:
         """The row with the age it has by now, for runs that are not looked at again."""
@@ -58,7 +63,7 @@ class RunsPoller:
         unread = [row.run for row in rows if row.status is None]
         alive = [row.run for row in rows if row.status and row.status.is_alive]
         for run in [*alive, *self._resumed(rows), *unread[:NEW_AT_ONCE]]:
-            self._rows[run] = replace(_look_at(run), looked_s=self._now())
+            self._rows[run] = replace(_look_at(run, self._rows[run]), looked_s=self._now())
         now_s = self._now()
         shown = tuple(row.at(now_s) for row in self._rows.values())
         return RunsView(shown, len(unread) <= NEW_AT_ONCE)
@@ -79,10 +84,26 @@ def _is_held(run: Run) -> bool:
         return False
 
 
-def _look_at(run: Run) -> RunRow:
+def _look_at(run: Run, known: RunRow) -> RunRow:
+    """A run's row; its folder's description is read once."""
     try:
         status = read_status(run)
     # One broken run must not hide the others, whatever its page holds.
     except Exception as error:
         status = RunStatus(run.id, "crashed", message=str(error) or type(error).__name__)
-    return RunRow(run, status, os.path.exists(run.rank_path(0)))
+    row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
+    if known.status is not None:
+        return row
+    manifest = run.manifest()
+    config = manifest.get("config", {})
+    config = dict(_dotted(config)) if isinstance(config, dict) else {}
+    device = manifest.get("device") or config.get("device") or ""
+    return replace(row, device=str(device), config=config)
+
+
+def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

@@ -84,3 +84,55 @@ def tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
         if all(abs(row - taken) > 1 for taken in rows):
             rows[row] = tick
     return dict(sorted(rows.items()))
+
+
+def log_scale(low: float, high: float) -> Scale:
+    """A scale in powers of ten around `low` to `high`, both powers themselves, that ends on 1, 2 or
+    5 times one. It is never empty.
+    """
+    first, last = _round_below(low), _round_above(high)
+    if last - first < 1e-9:
+        first, last = _round_below(first - 0.05), _round_above(last + 0.05)
+    return Scale(first, last, 1.0)
+
+
+def log_ticks(low: float, high: float, at_most: int) -> Floats:
+    """Up to `at_most` powers (of ten) between `low` and `high`, those of round numbers: tens,
+    else 1, 2 and 5 times tens, else every so many tens.
+    """
+    if at_most < 1 or not high > low:
+        return np.zeros(0)
+    decades = np.arange(math.floor(low), math.ceil(high) + 1, dtype=np.float64)
+    finer = (decades[:, None] + np.log10([1.0, 2.0, 5.0])).ravel()
+    for powers in (finer, decades):
+        inside = powers[(powers >= low - 1e-9) & (powers <= high + 1e-9)]
+        if 2 <= len(inside) <= at_most:
+            return inside
+    if not len(inside):
+        plain = ticks(10.0**low, 10.0**high, at_most) if -300 < low < high < 300 else inside
+        return np.log10(plain[plain > 0])
+    return inside[:: max(1, -(-len(inside) // at_most))]
+
+
+def log_tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
+    """As `tick_rows`, for a scale of powers: rows to powers of ten."""
+    rows = {0: scale.high, num_rows - 1: scale.low}
+    for power in log_ticks(scale.low, scale.high, max(3, num_rows // 2)).tolist():
+        row = round((scale.high - power) / (scale.high - scale.low) * (num_rows - 1))
+        if all(abs(row - taken) > 1 for taken in rows):
+            rows[row] = power
+    return dict(sorted(rows.items()))
+
+
+def _round_powers(power: float) -> list[float]:
+    """The powers of 1, 2, 5 and 10 times the tens that `power` lies among."""
+    decade = math.floor(power)
+    return [decade + math.log10(mantissa) for mantissa in (1, 2, 5, 10)]
+
+
+def _round_below(power: float) -> float:
+    return max(step for step in _round_powers(power) if step <= power + 1e-9)
+
+
+def _round_above(power: float) -> float:
+    return min(step for step in _round_powers(power) if step >= power - 1e-9)

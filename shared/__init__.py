@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .errors import (
         CheckpointError,
         ConfigError,
+        NoPageError,
         NoRoomError,
         OperantError,
         PageError,
@@ -32,6 +33,7 @@ _HOMES = {
     "Metric": "schema",
     "MetricsReader": "reader",
     "MetricsWriter": "writer",
+    "NoPageError": "errors",
     "NoRoomError": "errors",
     "OperantError": "errors",
     "Outcome": "outcome",
@@ -51,6 +53,7 @@ __all__ = [
     "Metric",
     "MetricsReader",
     "MetricsWriter",
+    "NoPageError",
     "NoRoomError",
     "OperantError",
     "Outcome",

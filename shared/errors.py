@@ -38,6 +38,10 @@ class PageError(OperantError):
     """A page cannot be read: missing, short, foreign, damaged or of a newer major version."""
 
 
+class NoPageError(PageError):
+    """A run has no page yet, or none any more."""
+
+
 class NoRoomError(PageError):
     """A page cannot be made; the text says how much room it needs and how much there is."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from .errors import PageError
+from .errors import NoPageError, PageError
 from .host import boot_id, is_process_stopped, process_start
 from .lock import LAUNCHER, Holder, lock_holder
 from .outcome import Outcome
@@ -72,7 +72,8 @@ def json_value(value: Any) -> Any:
 def open_page(run: Run, rank: int = 0) -> MetricsReader:
     """Attach to a run's page: in memory, through its process, or the copy in the run folder.
 
-    Raises PageError when none of them can be read; the text tells of the best of them.
+    Raises NoPageError when there is none, and PageError when none of them can be read; the text
+    tells of the best of them.
     """
     place = rank_place(run, rank)
     candidates = [page_folder() / f"{run.id}.{rank}.page"]
@@ -96,7 +97,7 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
             return reader
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")
-    raise first_error or PageError(f"{run.id} has no page yet")
+    raise first_error or NoPageError(f"{run.id} has no page yet")
 
 
 def read_rank_status(run: Run, rank: int) -> RunStatus:
@@ -117,7 +118,8 @@ def status_of(
     """The status of a rank whose page `reader` has open; None, with why, when it has no page."""
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
-    holder = lock_holder(run.lock_path, rank, 1) or lock_holder(run.lock_path, LAUNCHER, 1)
+    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (rank, LAUNCHER))
+    holder = own or launcher
     alive = holder is not None
     if reader is None:
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
@@ -126,7 +128,9 @@ def status_of(
         env_steps_per_s = speed_at(reader, snapshot)
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
-    if outcome and holder and holder.pid not in (0, reader.header.pid):
+    is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
+    # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
+    if is_resumed or (launcher and not own and snapshot):
         return RunStatus(run.id, "running", message="resuming")
     age_s = reader.age_s(snapshot) if snapshot else None
     state, message = _state(outcome, holder, age_s, reader.header.publish_interval_s)

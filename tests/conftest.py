@@ -13,9 +13,10 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty $OPERANT_HOME."""
+    """An empty $OPERANT_HOME, and no settings of whoever runs the tests."""
     home = tmp_path / "home"
     monkeypatch.setenv("OPERANT_HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return home
 
 

@@ -28,9 +28,11 @@ def train(
     *,
     resume_from: Checkpoint | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    wants_checkpoint: Callable[[], bool] = lambda: False,
     report: Report = lambda *_: None,
 ) -> bool:
-    """Train to `config.total_env_steps`, or until `should_stop`, asked between iterations.
+    """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
+    is `wants_checkpoint`, which is done with once it has said so.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
@@ -49,7 +51,8 @@ def train(
 
     while experiment.num_started < config.num_iterations and not should_stop():
         number = experiment.num_started + 1
-        looks = evaluation_due(config, number) or checkpoint_due(config, number)
+        asked = wants_checkpoint()
+        looks = asked or evaluation_due(config, number) or checkpoint_due(config, number)
         for values in experiment.iterate(telemetry.stopwatch, wait=looks):
             if evaluation_due(config, experiment.iteration):
                 with phase("evaluate"):
@@ -57,7 +60,8 @@ def train(
                 values |= evaluation_values(evaluation)
                 telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
             telemetry.iteration(values)
-            if checkpoint_due(config, experiment.iteration):
+            is_asked = asked and experiment.iteration == number
+            if is_asked or checkpoint_due(config, experiment.iteration):
                 with phase("checkpoint"), telemetry.errors_as_events(OSError):
                     save(experiment, metrics, checkpoint_folder, telemetry)
                     saved_at = experiment.iteration

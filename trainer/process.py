@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..shared.lock import RunLock
 from ..shared.outcome import State
@@ -26,6 +26,7 @@ def run_training(
     stop_signals: Sequence[int] = (),
     *,
     resume_publish: int | None = None,
+    wants_checkpoint: Callable[[], bool] = lambda: False,
     report: Report = lambda *_: None,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
@@ -57,6 +58,7 @@ def run_training(
             run.checkpoint_folder,
             resume_from=latest_checkpoint(run.checkpoint_folder) if resumes else None,
             should_stop=lambda: bool(stop_signals),
+            wants_checkpoint=wants_checkpoint,
             report=report,
         )
     except Exception as error:

@@ -138,8 +138,7 @@ class Telemetry:
         # The publish phase shown is the one before: this one is not over yet.
         row = {**self.stopwatch.take(), **values, "speed/env_steps_per_s": self._env_steps_per_s}
         self._look_for_bad_losses(values)
-        with self.stopwatch.phase("publish"):
-            self._publish(row)
+        self._publish(row)
 
     def tick(self) -> None:
         """Publish the progress if it is time to and there is any."""
@@ -185,6 +184,7 @@ class Telemetry:
         row["progress/fraction"] = min(1.0, env_steps / self._total)
         if self._env_steps_per_s:
             row["progress/eta_s"] = max(0, self._total - env_steps) / self._env_steps_per_s
-        self._metrics.publish(row, iteration, env_steps)
+        with self.stopwatch.phase("publish"):
+            self._metrics.publish(row, iteration, env_steps)
         self._publish_at = self._now()
         self._report(row, iteration, env_steps)

@@ -15,6 +15,7 @@ from ...shared.errors import OperantError, PageError, UsageError
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, speed_at, with_numbers
+from ..machine import MachineSample
 from ..run_view import RunView, view_of
 from .frames import PROTOCOL, Frame, StreamError, read_frame, skip_greeting
 from .host import SHELL_NOT_FOUND, SSH_NOT_REACHED, RemoteName, stream_command
@@ -42,6 +43,7 @@ class RemoteRun:
         self._view = RunView(RunStatus(str(name), "running"), is_page_expected=False)
         self._seen_s = time.monotonic()
         self._trouble = ""
+        self._machine: MachineSample | None = None
 
     def connect(self, *, may_ask: bool = True) -> RunStatus:
         """Reach the host and return the run's status. Raises UsageError when host or run are wrong,
@@ -81,6 +83,11 @@ class RemoteRun:
         if trouble:
             status = replace(status, message=trouble, eta_s=None)
         return replace(view, status=status)
+
+    def machine(self) -> MachineSample | None:
+        """What the run's own machine does for it."""
+        with self._lock:
+            return self._machine
 
     def close(self) -> None:
         self._ended.set()
@@ -160,6 +167,8 @@ class RemoteRun:
                 view = view_of(self._reader, _same_publish(status, self._reader), before)
         with self._lock:
             self._view, self._trouble, self._seen_s = view, "", time.monotonic()
+            if "machine" in frame.head:
+                self._machine = _machine(frame.head["machine"])
 
     def _let_go_of_page(self) -> None:
         if self._reader:
@@ -180,6 +189,14 @@ class RemoteRun:
         errors, self._errors = self._errors, None
         if errors:
             errors.close()
+
+
+def _machine(said: Any) -> MachineSample | None:
+    """The sample that a frame holds; None where its process is gone or another version sent it."""
+    try:
+        return MachineSample.from_json(said) if said else None
+    except (TypeError, KeyError):
+        return None
 
 
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:

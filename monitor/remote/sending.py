@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import select
 import sys
+import time
 from typing import Any, BinaryIO
 
 from ...shared.errors import PageError
@@ -13,6 +14,8 @@ from ...shared.status import open_page
 from ..run_poller import RunPoller, page_identity
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
+
+MACHINE_EVERY_S = 2.0
 
 
 def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
@@ -41,6 +44,7 @@ class _Sender:
         self._poller = RunPoller(run)
         self._identity: tuple[int, int, int] | None = None
         self._blocks = PageBlocks()
+        self._sampled_s = float("-inf")
 
     def greeting(self) -> Frame:
         """The status alone, so that who wants no more need not wait for the page."""
@@ -72,7 +76,12 @@ class _Sender:
 
     def _state(self) -> dict[str, Any]:
         view = self._poller.poll()
-        return {
+        head = {
             "status": dataclasses.asdict(view.status),
             "is_page_expected": view.is_page_expected,
         }
+        if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:
+            self._sampled_s = time.monotonic()
+            sample = self._poller.machine()
+            head["machine"] = sample.as_json() if sample else None
+        return head

@@ -14,7 +14,7 @@ from ..keys import Section, help_lines
 from ..lines import Line, boxed
 from ..widgets.drawing import Drawing
 
-_WIDTH = 68
+_WIDTH = 76
 
 
 class KeyList(Drawing, can_focus=True):

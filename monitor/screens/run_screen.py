@@ -1,55 +1,75 @@
-"""One run, live."""
+"""One run, live or as it was, and others beside it on the same charts."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import var
-from textual.screen import Screen
 
 from ...shared.run_folder import Run
+from ..alerts import Alert
+from ..event_lines import with_alerts
+from ..failure import failure_events
+from ..machine import MachineSample
+from ..pane_layout import PANES, shown_panes, toggled
 from ..poll_loop import PollLoop
+from ..replay import row_at, view_at
+from ..run_source import Companion, Looked, Looker, RunSource
 from ..run_view import RunView
+from ..shown_run import Look
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.events_panel import EventsPanel
+from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
+from ..widgets.legend import Legend
+from ..widgets.log_panel import LogPanel
+from ..widgets.machine_panel import MachinePanel
 from ..widgets.pane import Pane
 from ..widgets.run_head import NoticeLine, RunHead
+from ..widgets.scrolling_pane import ScrollingPane
 from ..widgets.time_panel import TimePanel
+from ..widgets.time_slider import TimeSlider
+from .monitor_screen import MonitorScreen
 
-POLL_EVERY_S = 0.25
+MACHINE_EVERY_S = 2.0
+_PLAY_STEP, _PLAY_EVERY_S = 0.005, 0.1  # the whole run in 20 s
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
-    ("tab", "next pane"),
-    ("↑↓←→", "select"),
+    ("tab", "pane"),
     ("enter", "enlarge"),
+    ("z", "zoom"),
+    (",.", "cursor"),
     ("esc", "all runs"),
+    ("/", "find"),
+    ("1-5", "panes"),
+    ("r", "replay"),
+    ("y", "log"),
+    ("s", "smooth"),
+    ("a", "axis"),
 )
 
 
-class RunSource(Protocol):
-    """Where views of one run come from; `RunPoller` is the one that reads pages."""
-
-    run: Run
-
-    def poll(self) -> RunView: ...
-
-    def close(self) -> None: ...
-
-
-class RunScreen(Screen[None], inherit_bindings=False):
+class RunScreen(MonitorScreen):
     """How a run is doing, its curves, where its time goes, and what happened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
         Binding("tab", "app.focus_next", "next, previous pane"),
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
-    ]
+        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
+          for i, pane in enumerate(PANES, 1)),
+        Binding("slash", "find", "find charts, events, log lines"),
+        Binding("space", "pause", "pause and go on; play the replay"),
+        Binding("r", "replay", "replay: the run as it was"),
+        Binding("X", "ask('stop')", "ask the trainer to stop"),
+        Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
+    ]  # fmt: skip
     AUTO_FOCUS = "#charts"
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (56, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [  # noqa: RUF012
@@ -60,14 +80,18 @@ class RunScreen(Screen[None], inherit_bindings=False):
         (50, "-huge"),
     ]
 
-    run_view: var[RunView | None] = var(None, init=False)
+    is_paused: var[bool] = var(False, init=False)
+    is_playing: var[bool] = var(False, init=False)
 
     class ViewArrived(Message):
-        """The poller looked at the run."""
+        """The poller looked at the runs; `newest` of the screen is what it saw last."""
 
-        def __init__(self, view: RunView) -> None:
+    class MachineSampled(Message):
+        """The machine was looked at."""
+
+        def __init__(self, sample: MachineSample | None) -> None:
             super().__init__()
-            self.view = view
+            self.sample = sample
 
     class Closed(Message):
         """Somebody wants to leave `run` for the list of all."""
@@ -76,45 +100,175 @@ class RunScreen(Screen[None], inherit_bindings=False):
             super().__init__()
             self.run = run
 
-    def __init__(self, source: RunSource) -> None:
+    class Asked(Message):
+        """Somebody wants `request` of the trainer of `run`."""
+
+        def __init__(self, run: Run, request: str) -> None:
+            super().__init__()
+            self.run, self.request = run, request
+
+    class Alarmed(Message):
+        """There are alerts that were not there before."""
+
+    def __init__(
+        self, source: RunSource, look: Look | None = None, companions: Sequence[Companion] = ()
+    ) -> None:
         super().__init__()
-        self._run = source.run
-        self._loop = PollLoop(
-            poll=source.poll,
-            deliver=lambda view: self.post_message(self.ViewArrived(view)),
-            interval_s=lambda _: POLL_EVERY_S,
-            close=source.close,
-        )
+        self.run = source.run
+        self.newest: Looked | None = None
+        self._is_told = False
+        self._looked: Looked | None = None
+        self._has_sampled = False
+        self._known_alerts: set[Alert] | None = None
+        looker = Looker(source, look, companions)
+        self._loops: list[PollLoop[Any]] = [
+            PollLoop(
+                poll=looker.look,
+                deliver=self.deliver,
+                interval_s=lambda _: self.settings.refresh_s,
+                close=looker.close,
+            ),
+            PollLoop(
+                poll=source.machine,
+                deliver=lambda sample: self.post_message(self.MachineSampled(sample)),
+                interval_s=lambda _: MACHINE_EVERY_S,
+            ),
+        ]
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether there is anything to see: the run, and the machine where it lives here."""
+        return self._looked is not None and self._has_sampled
+
+    @property
+    def state(self) -> str:
+        """The state of the run at the last look; nothing before the first."""
+        return self._looked.view.status.state if self._looked else ""
 
     def compose(self) -> ComposeResult:
         yield RunHead()
         yield NoticeLine()
+        yield Legend()
         yield ChartGrid()
         with Horizontal(id="bottom"):
             yield TimePanel()
             yield EventsPanel()
+            yield MachinePanel()
+            yield LogPanel()
+        yield TimeSlider()
+        yield FilterLine()
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
-        self._loop.start()
+        self.query_one(ChartGrid).options = self.settings.chart_options()
+        self.set_interval(_PLAY_EVERY_S, self._play)
+        self.place_panes()
+        for loop in self._loops:
+            loop.start()
 
     def on_unmount(self) -> None:
-        self._loop.stop()
+        for loop in self._loops:
+            loop.stop()
 
-    def on_run_screen_view_arrived(self, message: ViewArrived) -> None:
-        self.run_view = message.view
+    def on_resize(self) -> None:
+        self.place_panes()
 
-    def watch_run_view(self, view: RunView | None) -> None:
-        if view is None:
+    def deliver(self, looked: Looked) -> None:
+        """Show `looked` as soon as there is time for it: from any thread, and only the newest, so
+        that a slow machine never has more than one look to catch up with.
+        """
+        self.newest = looked
+        if not self._is_told:
+            self._is_told = True
+            self.post_message(self.ViewArrived())
+
+    def on_run_screen_view_arrived(self) -> None:
+        self._is_told = False
+        looked = self.newest
+        assert looked
+        is_first, self._looked = self._looked is None, looked
+        if is_first:
+            self._begin(looked.view)
+        self._ring(looked.alerts)
+        if is_first or not self.is_paused:
+            self.show_run()
+
+    def on_run_screen_machine_sampled(self, message: MachineSampled) -> None:
+        self._has_sampled = True
+        panel = self.query_one(MachinePanel)
+        had_samples = panel.has_samples
+        panel.show(message.sample)
+        if panel.has_samples and not had_samples:
+            self.place_panes()
+
+    def show_run(self) -> None:
+        """Everything, as of now or as of the moment that the slider stands at."""
+        if self._looked is None:
             return
+        (front, *others), alerts = self._looked
+        view = front.view
+        slider = self.query_one(TimeSlider)
+        if slider.display and slider.share < 1.0:
+            view = view_at(view, row_at(view, slider.share))
+            alerts = tuple(alert for alert in alerts if alert.publish <= view.publish)
+        watched = [front._replace(view=view), *others]
+        events = (failure_events(view) if view is front.view else None) or view.events
         self.query_one(RunHead).show(view)
-        self.query_one(NoticeLine).show(view)
-        self.query_one(ChartGrid).show(view)
-        self.query_one(TimePanel).show(view)
-        self.query_one(EventsPanel).show(view)
+        self.query_one(NoticeLine).show(view, alerts, self.monitor.warning)
+        self.query_one(Legend).show(watched)
+        self.query_one(ChartGrid).show(watched, alerts)
+        self.query_one(EventsPanel).show(with_alerts(events, alerts))
+        self.query_one(LogPanel).show(view.log)
+        times = self.query_one(TimePanel)
+        had_phases = times.has_phases
+        times.show(view)
+        if times.has_phases != had_phases:
+            self.place_panes()
+        self.tell_modes()
+
+    def place_panes(self) -> None:
+        """Show the panes that people want, where they have room."""
+        empty = [] if self.query_one(MachinePanel).has_samples else ["machine"]
+        if not self.query_one(TimePanel).has_phases and self._looked:
+            empty.append("time")
+        shown = shown_panes(self.settings.panes, empty, *self.app.size)
+        panes = list(self.query(Pane))
+        shown = tuple(str(pane.id) for pane in panes if pane.is_enlarged) or shown
+        for pane in panes:
+            if pane.display != (pane.id in shown):
+                pane.display = pane.id in shown
+        self.query_one("#bottom").display = shown != ("charts",)
+        self.set_class("charts" not in shown, "-no-charts")
+
+    def tell_modes(self) -> None:
+        """What is not as usual, beside the keys."""
+        slider = self.query_one(TimeSlider)
+        modes = ["paused"] if self.is_paused else []
+        if slider.display and slider.share < 1.0:
+            modes.append("playing" if self.is_playing else "in the past")
+        modes.append(self.query_one(ChartGrid).options.in_words())
+        self.query_one(KeyLine).tell(" · ".join(mode for mode in modes if mode))
 
     def on_pane_enlarged(self, message: Pane.Enlarged) -> None:
-        self.set_class(message.pane.is_enlarged, f"-only-{message.pane.id}")
+        self.place_panes()
+
+    def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
+        self.change_settings(**self.settings.with_chart_options(message.options))
+        self.tell_modes()
+
+    def on_time_slider_moved(self) -> None:
+        self.show_run()
+
+    def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
+        words = tuple(message.text.split())
+        if isinstance(self._found_in, ScrollingPane):
+            self._found_in.words = words
+        else:
+            grid = self.query_one(ChartGrid)
+            grid.options = grid.options.with_words(words)
+        if message.is_done:
+            self.query_one(FilterLine).close()
+            self._found_in.focus()
 
     def action_back(self) -> None:
         """Make the enlarged pane small; leave where none is."""
@@ -122,4 +276,71 @@ class RunScreen(Screen[None], inherit_bindings=False):
         for pane in enlarged:
             pane.is_enlarged = False
         if not enlarged:
-            self.post_message(self.Closed(self._run))
+            self.post_message(self.Closed(self.run))
+
+    def action_toggle_pane(self, pane: str) -> None:
+        self.change_settings(panes=toggled(self.settings.panes, pane))
+        self.place_panes()
+        if not self.focused or not self.focused.display:
+            self.focus_next()
+
+    def action_find(self) -> None:
+        """In the pane that has the keys; among the charts when it has nothing to find."""
+        focused = self.focused
+        self._found_in: Pane = focused if isinstance(focused, ScrollingPane) else self._grid()
+        words = (
+            self._found_in.words
+            if isinstance(self._found_in, ScrollingPane)
+            else self._grid().options.words
+        )
+        self.query_one(FilterLine).open(" ".join(words))
+
+    def action_pause(self) -> None:
+        slider = self.query_one(TimeSlider)
+        if slider.display and (slider.has_focus or slider.share < 1.0):
+            if slider.share >= 1.0:
+                slider.share = 0.0
+            self.is_playing = not self.is_playing
+        else:
+            self.is_paused = not self.is_paused
+            self.show_run()
+        self.tell_modes()
+
+    def action_replay(self) -> None:
+        """Go to the slider; once there, put it away and be back at the newest moment."""
+        slider = self.query_one(TimeSlider)
+        self.is_playing = False
+        slider.display = not slider.has_focus
+        if slider.display:
+            slider.focus()
+        else:
+            slider.share = 1.0
+            self._grid().focus()
+
+    def action_ask(self, request: str) -> None:
+        self.post_message(self.Asked(self.run, request))
+
+    def _begin(self, view: RunView) -> None:
+        """How a run opens: what has ended can be replayed, what failed says why first."""
+        self.query_one(TimeSlider).display = not view.status.is_alive and self.app.size.height >= 18
+        if failure_events(view):
+            events = self.query_one(EventsPanel)
+            events.is_enlarged = True
+            self.place_panes()
+            events.focus()
+
+    def _ring(self, alerts: Sequence[Alert]) -> None:
+        known, self._known_alerts = self._known_alerts, set(alerts)
+        if known is not None and self._known_alerts - known:
+            self.post_message(self.Alarmed())
+
+    def _play(self) -> None:
+        if self.is_playing:
+            slider = self.query_one(TimeSlider)
+            slider.share = min(1.0, slider.share + _PLAY_STEP)
+            if slider.share >= 1.0:
+                self.is_playing = False
+                self.tell_modes()
+
+    def _grid(self) -> ChartGrid:
+        return self.query_one(ChartGrid)

@@ -5,20 +5,32 @@ from __future__ import annotations
 from typing import ClassVar, Protocol
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from ...shared.run_folder import Run
 from ..poll_loop import PollLoop
+from ..run_filter import FilterError, filtered, parse_filter
+from ..run_order import next_order, ordered
 from ..runs_poller import RunsView
+from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
+from .monitor_screen import MonitorScreen
 
 POLL_EVERY_S = 1.0
 _SOON_S = 0.05
-_KEYS = (("q", "quit"), ("?", "help"), ("↑↓", "select"), ("enter", "open"))
+_KEYS = (
+    ("q", "quit"),
+    ("?", "help"),
+    ("↑↓", "select"),
+    ("enter", "open"),
+    ("space", "mark"),
+    ("p", "reference"),
+    ("/", "filter"),
+    ("s", "sort"),
+)
 
 
 class RunsSource(Protocol):
@@ -27,10 +39,15 @@ class RunsSource(Protocol):
     def poll(self) -> RunsView: ...
 
 
-class RunsScreen(Screen[None], inherit_bindings=False):
+class RunsScreen(MonitorScreen):
     """The list of runs; it rests while it is covered."""
 
-    BINDINGS: ClassVar[list[BindingType]] = []
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "filter by words and values"),
+        Binding("s", "sort", "sort by the next column (or click it)"),
+        Binding("S", "reverse", "sort the other way round"),
+        Binding("escape", "clear", "unmark all, drop the filter"),
+    ]
     AUTO_FOCUS = "#runs"
 
     class ViewArrived(Message):
@@ -43,6 +60,8 @@ class RunsScreen(Screen[None], inherit_bindings=False):
     def __init__(self, source: RunsSource, selected: Run | None = None) -> None:
         super().__init__()
         self._selected = selected
+        self._view: RunsView | None = None
+        self._filter = ""
         self._loop = PollLoop(
             poll=source.poll,
             deliver=lambda view: self.post_message(self.ViewArrived(view)),
@@ -52,6 +71,7 @@ class RunsScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         yield RunsHead()
         yield RunsTable(self._selected)
+        yield FilterLine()
         yield KeyLine(_KEYS)
 
     def on_screen_resume(self) -> None:
@@ -64,5 +84,70 @@ class RunsScreen(Screen[None], inherit_bindings=False):
         self._loop.stop()
 
     def on_runs_screen_view_arrived(self, message: ViewArrived) -> None:
-        self.query_one(RunsHead).show(message.view)
-        self.query_one(RunsTable).show(message.view)
+        self._view = message.view
+        self.show_runs()
+
+    def show_runs(self) -> None:
+        """The runs that the filter leaves, in the order people want."""
+        if self._view is None:
+            return
+        line, rows = self.query_one(FilterLine), list(self._view.rows)
+        try:
+            found = filtered(rows, parse_filter(self._filter))
+            line.complain("")
+        except FilterError as error:
+            found = rows
+            line.complain(str(error))
+        shown = ordered(found, self.settings.order, self.settings.reversed_order)
+        self.query_one(RunsHead).show(self._view.rows, len(shown), self._filter, self._warning())
+        self.query_one(RunsTable).show(
+            shown,
+            self.monitor.comparison,
+            (self.settings.order, self.settings.reversed_order),
+            is_filtered=bool(self._filter),
+        )
+
+    def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
+        self._filter = message.text.strip()
+        if message.is_done:
+            self.query_one(FilterLine).close()
+            self.query_one(RunsTable).focus()
+        self.show_runs()
+
+    def on_runs_table_marked(self, message: RunsTable.Marked) -> None:
+        comparison = self.monitor.comparison
+        self.monitor.comparison = (
+            comparison.with_reference_toggled(message.run)
+            if message.is_reference
+            else comparison.with_mark_toggled(message.run)
+        )
+        self.show_runs()
+
+    def on_runs_table_ordered(self, message: RunsTable.Ordered) -> None:
+        self.sort_by(message.order)
+
+    def sort_by(self, order: str) -> None:
+        """By a column; the other way round when it is the one already."""
+        is_again = order == self.settings.order
+        self.change_settings(
+            order=order, reversed_order=is_again and not self.settings.reversed_order
+        )
+        self.show_runs()
+
+    def action_filter(self) -> None:
+        self.query_one(FilterLine).open(self._filter)
+
+    def action_sort(self) -> None:
+        self.sort_by(next_order(self.settings.order))
+
+    def action_reverse(self) -> None:
+        self.sort_by(self.settings.order)
+
+    def action_clear(self) -> None:
+        self._filter = ""
+        self.monitor.comparison = type(self.monitor.comparison)()
+        self.query_one(FilterLine).close()
+        self.show_runs()
+
+    def _warning(self) -> str:
+        return self.monitor.warning

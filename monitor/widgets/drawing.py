@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ..ascii import ascii_text
 from ..harmless import harmless
 from ..lines import Line
 from ..palette import styles_for
+
+if TYPE_CHECKING:
+    from ..app import MonitorApp
 
 
 class Drawing(Widget):
@@ -19,6 +25,10 @@ class Drawing(Widget):
         super().__init__(id=id, classes=classes)
         self._lines: list[Line] = []
         self._drawn_size = (0, 0)
+
+    @property
+    def monitor(self) -> MonitorApp:
+        return cast("MonitorApp", self.app)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """The widget's text in `width` by `height` cells; missing lines stay blank."""
@@ -42,9 +52,10 @@ class Drawing(Widget):
             self._drawn_size = width, height
             self._lines = self._draw(width, height)
         line = self._lines[y] if y < len(self._lines) else []
-        styles = styles_for(self.app.console.color_system)
+        styles = styles_for(self.app.console.color_system, self.monitor.palette_name)
         plain = styles["text"]
-        segments = [Segment(harmless(text), styles.get(name, plain)) for text, name in line]
+        shown = ascii_text if self.monitor.is_ascii else harmless
+        segments = [Segment(shown(harmless(text)), styles.get(name, plain)) for text, name in line]
         return Strip(segments).adjust_cell_length(width, plain)
 
     def _draw(self, width: int, height: int) -> list[Line]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..alerts import Alert
 from ..lines import Line
 from ..run_summary import draw_notice, draw_numbers, draw_progress, draw_title
 from ..run_view import RunView
@@ -31,15 +34,19 @@ class NoticeLine(Drawing):
 
     def __init__(self) -> None:
         super().__init__(id="notice")
-        self._view: RunView | None = None
+        self._told: tuple[RunView, Sequence[Alert], str] | None = None
 
-    def show(self, view: RunView) -> None:
-        self._view = view
-        has_notice = draw_notice(view, 80) is not None
+    def show(self, view: RunView, alerts: Sequence[Alert] = (), warning: str = "") -> None:
+        """What the run itself says comes first, then `warning`, then the newest of `alerts`."""
+        self._told = view, alerts, warning
+        has_notice = draw_notice(view, 80, alerts, warning) is not None
         if self.display != has_notice:
             self.display = has_notice
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        line = draw_notice(self._view, width) if self._view else None
+        if self._told is None:
+            return []
+        view, alerts, warning = self._told
+        line = draw_notice(view, width, alerts, warning)
         return [line] if line else []

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..lines import Line, spread
 from ..run_table import draw_count
-from ..runs_poller import RunsView
+from ..runs_poller import RunRow
 from .drawing import Drawing
 
 
 class RunsHead(Drawing):
-    """What this is, and how many runs there are."""
+    """What this is, how many runs there are, and how many of them a filter leaves."""
 
     def __init__(self) -> None:
         super().__init__(id="runs-head")
-        self._count = ""
+        self._count = self._filter = self._warning = ""
 
-    def show(self, view: RunsView) -> None:
-        self._count = draw_count(view.rows) if view.rows else ""
+    def show(
+        self, rows: Sequence[RunRow], num_shown: int, filter_text: str = "", warning: str = ""
+    ) -> None:
+        self._count = draw_count(rows) if rows else ""
+        if filter_text:
+            self._count = f"{num_shown} of {self._count}"
+        self._filter, self._warning = filter_text, warning
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+        if self._filter:
+            title.append((f"  /{self._filter}", "bar_focus"))
+        if self._warning:
+            title.append((f"  ▲ {self._warning}", "bar_warning"))
         return [spread(title, [(f"{self._count} ", "bar_dim")], width, "bar_text")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -10,9 +11,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from ...shared.run_folder import Run, runs_folder
+from ..comparison import Comparison
 from ..lines import Line
-from ..run_table import draw_head, draw_row
-from ..runs_poller import RunRow, RunsView
+from ..run_table import draw_head, draw_row, order_under
+from ..runs_poller import RunRow
 from ..scroll import scrollbar, window_start
 from .drawing import Drawing
 
@@ -25,9 +27,11 @@ class RunsTable(Drawing, can_focus=True):
         Binding("down", "move(1)", "select a run"),
         Binding("pageup", "move_pages(-1)", "a page up or down"),
         Binding("pagedown", "move_pages(1)", "a page up or down"),
-        Binding("home", "move(-100000)", "the newest, the oldest run"),
-        Binding("end", "move(100000)", "the newest, the oldest run"),
-        Binding("enter", "open", "open the selected run"),
+        Binding("home", "move(-100000)", "the first, the last run"),
+        Binding("end", "move(100000)", "the first, the last run"),
+        Binding("enter", "open", "open it, with those marked"),
+        Binding("space", "mark(False)", "mark: draw it on the charts of others"),
+        Binding("p", "mark(True)", "pin as the reference to compare with"),
     ]
 
     selected: var[Run | None] = var(None, init=False)
@@ -39,31 +43,59 @@ class RunsTable(Drawing, can_focus=True):
             super().__init__()
             self.run = run
 
+    class Marked(Message):
+        """Somebody wants `run` on the charts of others, as the reference or no longer."""
+
+        def __init__(self, run: Run, is_reference: bool) -> None:
+            super().__init__()
+            self.run, self.is_reference = run, is_reference
+
+    class Ordered(Message):
+        """Somebody wants the list by `order`."""
+
+        def __init__(self, order: str) -> None:
+            super().__init__()
+            self.order = order
+
     def __init__(self, selected: Run | None = None) -> None:
         super().__init__(id="runs")
         self.set_reactive(RunsTable.selected, selected)
         self._rows: tuple[RunRow, ...] | None = None
+        self._comparison = Comparison()
+        self._order = ("newest", False)
+        self._is_filtered = False
         self._start = self._last_place = 0
 
-    def show(self, view: RunsView) -> None:
-        self._rows = view.rows
-        if self.selected not in [row.run for row in view.rows]:
+    def show(
+        self,
+        rows: Sequence[RunRow],
+        comparison: Comparison,
+        order: tuple[str, bool],
+        is_filtered: bool = False,
+    ) -> None:
+        """Draw `rows`, which are in `order`: a column, and whether the other way round."""
+        self._rows, self._comparison, self._order = tuple(rows), comparison, order
+        self._is_filtered = is_filtered
+        if self.selected not in [row.run for row in rows]:
             # Gone, or nothing was selected yet: take what stands at its place.
-            place = min(self._place, len(view.rows) - 1)
-            self.selected = view.rows[place].run if view.rows else None
+            place = min(self._place, len(rows) - 1)
+            self.selected = rows[place].run if rows else None
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         if self._rows is None:
             return [[], [("   looking for runs", "dim")]]
         if not self._rows:
-            return _nothing_yet()
+            return _nothing_found() if self._is_filtered else _nothing_yet()
         self._start = window_start(self._place, self._start, height - 1, len(self._rows))
         shown = self._rows[self._start : self._start + height - 1]
-        lines = [draw_row(row, width - 1, row.run == self.selected) for row in shown]
+        lines = [
+            draw_row(row, width - 1, row.run == self.selected, _mark(self._comparison, row.run))
+            for row in shown
+        ]
         bar = scrollbar(self._start, height - 1, len(self._rows), height - 1)
         rows = [line + mark for line, mark in zip(lines, bar, strict=False)]
-        return [draw_head(width - 1), *rows]
+        return [draw_head(width - 1, *self._order), *rows]
 
     def action_move(self, rows: int) -> None:
         """Select the run that many rows below; above where it is negative."""
@@ -78,10 +110,19 @@ class RunsTable(Drawing, can_focus=True):
         if self.selected:
             self.post_message(self.Opened(self.selected))
 
+    def action_mark(self, is_reference: bool) -> None:
+        if self.selected:
+            self.post_message(self.Marked(self.selected, is_reference))
+
     def watch_selected(self) -> None:
         self.redraw()
 
     def on_click(self, event: events.Click) -> None:
+        if event.y == 0 and self._rows:
+            order = order_under(self.size.width - 1, event.x)
+            if order:
+                self.post_message(self.Ordered(order))
+            return
         place = self._start + event.y - 1
         if self._rows and 0 <= place < len(self._rows):
             is_again = self.selected == self._rows[place].run
@@ -102,6 +143,17 @@ class RunsTable(Drawing, can_focus=True):
             if row.run == self.selected:
                 self._last_place = place
         return self._last_place
+
+
+def _mark(comparison: Comparison, run: Run) -> str:
+    """How a run stands out in the list."""
+    if run == comparison.reference:
+        return "◆"
+    return "+" if run in comparison.marked else " "
+
+
+def _nothing_found() -> list[Line]:
+    return [[], [("   No run fits the filter.", "strong")], [("   esc drops it", "dim")]]
 
 
 def _nothing_yet() -> list[Line]:

@@ -6,16 +6,31 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from views import StillRun, StillRuns, all_states, make_view, silent_view
+from apps import choosing, watching
+from views import (
+    StillRun,
+    StillRuns,
+    all_states,
+    make_history,
+    make_view,
+    silent_view,
+    training_curves,
+)
 
+from operant.monitor import app as app_module
 from operant.monitor.app import MonitorApp
+from operant.monitor.palette import THEMES
 from operant.monitor.run_poller import RunPoller
+from operant.monitor.run_source import Looked
 from operant.monitor.runs_poller import RunsView
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.shown_run import Watched
 from operant.monitor.widgets.chart_grid import ChartGrid
+from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
@@ -43,18 +58,6 @@ def shows(pilot, *words: str):
     return lambda: all(word in screen_text(pilot.app) for word in words)
 
 
-def watching(view=None) -> MonitorApp:
-    """The monitor on one run that stays as it is, among runs in all states."""
-    source = StillRun(view or make_view())
-    return MonitorApp(source.run, run_source=lambda _: source, runs_source=StillRuns(all_states()))
-
-
-def choosing(runs: RunsView | None = None) -> MonitorApp:
-    """The monitor on the list of runs."""
-    source = StillRun(make_view())
-    return MonitorApp(run_source=lambda _: source, runs_source=StillRuns(runs or all_states()))
-
-
 async def test_a_run_shows_its_numbers_charts_phases_and_events():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -75,7 +78,7 @@ async def test_arrows_select_charts_and_scroll_to_them():
             await pilot.press(key)
             assert grid.selected == selected
         await pilot.press("end")
-        assert grid.selected == len(grid.metrics) - 1 == 6
+        assert grid.selected == len(grid.board.metrics) - 1 == 6
         await until(pilot, shows(pilot, "policy/approx_kl"))
         assert "episode/return" not in screen_text(app)
         await pilot.press("home")
@@ -120,15 +123,15 @@ async def test_tab_goes_round_the_panes():
         assert isinstance(app.focused, EventsPanel)
 
 
-async def test_enlarged_events_show_all_of_a_traceback():
+async def test_a_failed_run_opens_with_its_traceback_first():
     view = make_view("failed", "ValueError: no")
     traceback = "Traceback (most recent call last):\n  File 'loop.py', line 42\nValueError: no"
     app = watching(replace(view, events=(replace(view.events[0], level="error", text=traceback),)))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "! failed", "✗ ValueError: no"))
-        assert "line 42" not in screen_text(app)
-        await pilot.press("tab", "tab", "enter")
-        await until(pilot, shows(pilot, "File 'loop.py', line 42"))
+        await until(pilot, shows(pilot, "! failed", "File 'loop.py', line 42"))
+        assert "loss/policy" not in screen_text(app)
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "✗ ValueError: no", "loss/policy"))
 
 
 async def test_events_scroll_back_and_follow_again_at_the_end():
@@ -260,10 +263,11 @@ async def test_a_new_run_appears_in_the_list(make_session):
 @pytest.mark.parametrize("make_app", [watching, choosing])
 async def test_the_help_lists_every_key(make_app):
     app = make_app()
-    async with app.run_test(size=(80, 40)) as pilot:
+    async with app.run_test(size=(80, 100)) as pilot:
+        await until(pilot, lambda: app.focused is not None)
         bindings = {
             (binding.key, binding.description)
-            for node in (app, app.screen, *app.screen.query("*"))
+            for node in (app, app.screen, *app.screen.query(Drawing))
             for binding in node._bindings.key_to_bindings.values()
             for binding in binding
         }
@@ -332,3 +336,199 @@ def test_the_monitor_needs_none_of_the_trainers_libraries():
 
 def test_the_poller_is_what_reads_pages():
     assert MonitorApp()._run_source is RunPoller
+
+
+async def test_zoom_cursor_and_smoothing_change_all_charts_and_zero_undoes_them():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return", "488.1"))
+        await pilot.press("z", "z", "s", "comma", "less_than_sign", "y")
+        await until(
+            pilot, shows(pilot, "zoomed, following", "smoothed 0.2%", "episode/return log y")
+        )
+        assert "488.1" not in screen_text(app).partition("episode/return")[2].partition("\n")[0]
+        await pilot.press("0")
+        await until(pilot, lambda: "zoomed" not in screen_text(app))
+
+
+async def test_dragging_over_a_chart_shows_that_part_and_ctrl_with_the_wheel_zooms():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        await pilot.mouse_down(ChartGrid, offset=(12, 4))
+        await pilot.mouse_up(ChartGrid, offset=(24, 4))
+        low, high = grid.options.window.shown(grid.board.whole)
+        assert 0 < low < high < grid.board.whole[1]
+        await pilot.press("0")
+        await pilot.click(ChartGrid, offset=(20, 4))
+        assert low < grid.options.cursor < high
+
+
+async def test_slash_finds_charts_and_lines_of_events():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "loss/policy", "the disk"))
+        await pilot.press("slash", *"POLICY", "enter")
+        await until(pilot, lambda: "episode/return" not in screen_text(app))
+        assert "loss/policy" in screen_text(app)
+        await pilot.press("slash", "escape")
+        await until(pilot, shows(pilot, "episode/return"))
+        app.screen.query_one(EventsPanel).focus()
+        await pilot.press("slash", *"disk", "enter")
+        await until(pilot, lambda: "training starts" not in screen_text(app))
+        assert "the disk is" in screen_text(app)
+
+
+async def test_digits_show_and_hide_panes_and_the_choice_is_kept(tmp_path):
+    path = tmp_path / "monitor.toml"
+    source = StillRun(make_view())
+    for hidden in (False, True):
+        app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, shows(pilot, "episode/return"))
+            await until(pilot, lambda h=hidden: ("where the time" in screen_text(pilot.app)) != h)
+            if not hidden:
+                await pilot.press("2")
+                await until(pilot, lambda: "where the time" not in screen_text(pilot.app))
+
+
+async def test_space_holds_the_screen_still_and_goes_on():
+    source = StillRun(make_view(num_rows=100))
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "iteration 100"))
+        await pilot.press("space")
+        source.view = make_view(num_rows=150)
+        await until(pilot, lambda: app.screen._looked.view.status.iteration == 150)
+        assert "iteration 100" in screen_text(app)
+        await pilot.press("space")
+        await until(pilot, shows(pilot, "iteration 150"))
+
+
+async def test_the_slider_goes_back_in_time_and_plays():
+    app = watching(make_view("finished"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "replay", "iteration 200"))
+        await pilot.press("r", "home")
+        await until(pilot, shows(pilot, "iteration 1 ", "in the past"))
+        await pilot.press("space")
+        await until(pilot, shows(pilot, "playing"))
+        await pilot.press("space", "end")
+        await until(pilot, shows(pilot, "iteration 200"))
+
+
+async def test_marked_runs_are_drawn_beside_the_open_one_with_the_difference():
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "7 runs"))
+        await pilot.press("p", "down", "space", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, lambda: len(app.screen.query_one(ChartGrid).board.runs) == 3)
+        runs = app.screen.query_one(ChartGrid).board.runs
+        assert [run.is_reference for run in runs] == [False, True, False]
+        assert len({run.look for run in runs}) == 3
+
+
+async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
+    app = choosing()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "7 runs"))
+        await pilot.press("slash", *"state:crashed", "enter")
+        await until(pilot, shows(pilot, "1 of 7 runs"))
+        assert "stalled" not in screen_text(app)
+        await pilot.press("slash", *"x:", "enter")
+        await until(pilot, lambda: "stalled" in screen_text(app))
+        await pilot.press("escape", "s")
+        await until(pilot, shows(pilot, "state↓"))
+        await pilot.click(RunsTable, offset=(45, 0))
+        await until(pilot, lambda: app.settings.order != "state")
+
+
+async def test_requests_ask_first_and_no_is_the_easy_answer(monkeypatch):
+    sent = []
+    monkeypatch.setattr(app_module, "send_request", lambda run, request: sent.append(request))
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        for answer in ("n", "escape", "enter", "q"):
+            await pilot.press("X")
+            await until(pilot, shows(pilot, "sure?"))
+            await pilot.press(answer)
+            await until(pilot, lambda: "sure?" not in screen_text(app))
+        assert sent == []
+        await pilot.press("C")
+        await until(pilot, shows(pilot, "sure?"))
+        await pilot.press("y")
+        await until(pilot, lambda: sent == ["checkpoint"])
+
+
+async def test_readonly_has_no_key_for_requests(monkeypatch):
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source, is_readonly=True)
+    async with app.run_test(size=(80, 100)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("X", "C")
+        await pilot.pause()
+        assert isinstance(app.screen, RunScreen)
+        await pilot.press("question_mark")
+        await until(pilot, shows(pilot, "everywhere"))
+        assert "ask the trainer" not in screen_text(app)
+
+
+async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch):
+    rung = []
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    monkeypatch.setattr(app, "bell", lambda: rung.append(True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("b")
+        curves = training_curves(200) | {"loss/policy": np.full(200, np.nan)}
+        history = make_history(curves, 2048 * np.arange(1, 201))
+        source.view = replace(source.view, history=history, publish=201)
+        await until(pilot, shows(pilot, "NaN or infinite"))
+        assert rung == [True]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_every_theme_can_be_worn(theme):
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        while app.palette_name != theme:
+            await pilot.press("t")
+        await until(pilot, shows(pilot, "episode/return"))
+
+
+async def test_no_color_leaves_out_every_colour(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        assert app.palette_name == "plain"
+        assert app.no_color
+
+
+async def test_the_palette_finds_commands_by_name():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("ctrl+p", *"theme: contrast")
+        await until(pilot, shows(pilot, "theme: contrast"))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.palette_name == "contrast")
+
+
+async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        screen, told = app.screen, []
+        monkeypatch.setattr(screen, "post_message", told.append)
+        first, second = (Looked((Watched(make_view(num_rows=rows)),), ()) for rows in (5, 6))
+        screen._is_told = False
+        screen.deliver(first)
+        screen.deliver(second)
+        assert sum(isinstance(message, RunScreen.ViewArrived) for message in told) == 1
+        assert screen.newest is second

@@ -35,7 +35,7 @@ def test_a_span_runs_through_cells_and_is_cut_at_the_edges():
 
 def test_what_is_drawn_later_covers_what_was_there():
     canvas = Canvas(3, 1)
-    canvas.draw_rule(0, "┈", "grid")
+    canvas.draw_rule(0, "grid")
     canvas.draw_spans(spans((0, 3), (0, 3), NONE, NONE, NONE, NONE), "band")
     canvas.draw_spans(spans((0, 0), NONE, NONE, NONE, (3, 3), NONE), "line")
     canvas.draw_letter(1, 0, "●", "point")

@@ -20,9 +20,9 @@ def looked_at(monkeypatch) -> list[str]:
     ids: list[str] = []
     look_at = runs_poller._look_at
 
-    def note(run):
+    def note(run, known):
         ids.append(run.id)
-        return look_at(run)
+        return look_at(run, known)
 
     monkeypatch.setattr(runs_poller, "_look_at", note)
     return ids

@@ -2,50 +2,186 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
-from views import StillRun, StillRuns, all_states, make_view
+from views import (
+    EVENTS,
+    NOON_NS,
+    SAMPLES,
+    SCHEMA,
+    StillRun,
+    StillRuns,
+    all_states,
+    make_history,
+    make_view,
+    training_curves,
+)
 
 from operant.monitor.app import MonitorApp
+from operant.monitor.comparison import Comparison
+from operant.monitor.run_view import RunView
+from operant.monitor.settings import Settings
+from operant.shared import Event, Metric
+
+SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
+TRACEBACK = """Traceback (most recent call last):
+  File "operant/trainer/process.py", line 42, in run_training
+    train(config, session.metrics, run.checkpoint_folder)
+  File "operant/trainer/ppo.py", line 118, in update
+    raise FloatingPointError("the policy's loss is NaN at iteration 200")
+FloatingPointError: the policy's loss is NaN at iteration 200"""
+
+sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
 
 
-def run_app(view) -> MonitorApp:
-    source = StillRun(view)
-    return MonitorApp(source.run, run_source=lambda _: source)
+def rich_view(state="running", message="", shift=0.0) -> RunView:
+    """A run with all there is: more metrics, a gap, an alert, phases, a log."""
+    view = make_view(state, message)
+    curves = training_curves(200)
+    rows = np.arange(200)
+    curves["episode/return"] = curves["episode/return"] * (1 - shift)
+    curves["policy/approx_kl"][120] = 0.3
+    curves["loss/value"][60:80] = np.nan
+    more = {
+        "policy/clip_fraction": 0.1 + 0.05 * np.sin(rows * 0.7),
+        "value/explained_variance": 1 - np.exp(-rows / 40),
+        "episode/length": curves["episode/return"] * 0.9,
+        "optimizer/learning_rate": 1e-3 * (1 - rows / 400),
+        "optimizer/grad_norm": 0.5 + 0.3 * np.cos(rows * 0.3),
+        "time/publish_s": np.full(200, 8e-6),
+        "time/checkpoint_s": np.where(rows % 50 == 49, 0.02, 0.0),
+    }
+    kinds = {name: ("timer" if name.startswith("time/") else "gauge") for name in more}
+    schema = (*SCHEMA, *(Metric(name, kind=kinds[name]) for name in more))
+    history = make_history(curves | more, 2048 * np.arange(1, 201))
+    metrics = view.status.metrics | {name: float(column[-1]) for name, column in more.items()}
+    status = replace(view.status, metrics=metrics)
+    log = tuple(f"iteration {i}: 12.3k env steps, return {i / 2:.1f}" for i in range(150, 201))
+    return RunView(status, history, schema, EVENTS, publish=200, log=log)
 
 
-def ready(word: str, *keys: str):
-    """Wait until the screen shows `word`, then press `keys`."""
+def run_app(view=None, **settings) -> MonitorApp:
+    source = StillRun(view or rich_view(), SAMPLES[-1])
+    return MonitorApp(source.run, run_source=lambda _: source, settings=Settings(**settings))
 
-    async def wait(pilot) -> None:
+
+def several_runs() -> MonitorApp:
+    """Three runs on the same charts, one of them the reference."""
+    views = {
+        name: replace(view, status=replace(view.status, run=f"20261121-142530-{name}"))
+        for name, view in [
+            ("cart_pole-ppo-k3f9", rich_view()),
+            ("wide-network-b7qx", rich_view("finished", shift=0.2)),
+            ("no-entropy-m2ze", rich_view("crashed", shift=0.45)),
+        ]
+    }
+    sources = {view.status.run: StillRun(view, SAMPLES[-1]) for view in views.values()}
+    first, reference, other = (source.run for source in sources.values())
+    app = MonitorApp(first, run_source=lambda run: sources[run.id])
+    app.comparison = Comparison((other,), reference)
+    return app
+
+
+def ready(word: str, *keys: str, then: str = ""):
+    """Wait until the screen shows `word`, press `keys`, and wait until it shows `then`."""
+
+    async def until(pilot, word: str) -> None:
         for _ in range(2000):
             await pilot.pause(0.005)
             strips = pilot.app.screen._compositor.render_strips()
             if any(word in strip.text for strip in strips):
-                break
-        await pilot.press(*keys)
+                return
+        raise AssertionError(f"{word} never came")
+
+    async def wait(pilot) -> None:
+        await until(pilot, word)
+        for key in keys:
+            await pilot.press(key)
+        await until(pilot, then or word)
         await pilot.pause()
 
     return wait
 
 
-@pytest.mark.parametrize("size", [(60, 18), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}")
+def drawn(size) -> str:
+    """What stands on a run's screen once all of it is there."""
+    return "episode/return" if size[0] < 120 else "2.0 GiB"
+
+
+@sizes
 def test_a_run_that_goes_well(snap_compare, size):
-    app = run_app(make_view())
-    assert snap_compare(app, terminal_size=size, run_before=ready("episode/return"))
+    wait = ready(drawn(size))
+    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
 
 
-def test_a_run_that_crashed(snap_compare):
-    view = make_view("crashed", "the process is gone without a last word", age_s=192.0)
-    app = run_app(view)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("without a last word"))
+@sizes
+def test_several_runs_with_a_reference(snap_compare, size):
+    wait = ready(drawn(size))
+    assert snap_compare(several_runs(), terminal_size=size, run_before=wait)
 
 
-def test_an_enlarged_chart(snap_compare):
-    app = run_app(make_view())
-    wait = ready("episode/return", "enter")
-    assert snap_compare(app, terminal_size=(80, 24), run_before=wait)
+@sizes
+def test_an_enlarged_chart_of_several_runs_with_a_cursor(snap_compare, size):
+    wait = ready("episode/return", "enter", "s", "s", "comma", *["less_than_sign"] * 2)
+    assert snap_compare(several_runs(), terminal_size=size, run_before=wait)
 
 
-def test_the_list_of_runs(snap_compare):
+@sizes
+def test_a_failed_run_opens_with_its_traceback(snap_compare, size):
+    view = rich_view("failed", "FloatingPointError: the policy's loss is NaN at iteration 200")
+    failure = Event(4, NOON_NS + 80 * 10**9, "error", TRACEBACK, 409_600)
+    app = run_app(replace(view, events=(*EVENTS, failure)))
+    assert snap_compare(app, terminal_size=size, run_before=ready("loss is NaN"))
+
+
+@sizes
+def test_a_crashed_run_in_its_past(snap_compare, size):
+    view = rich_view("crashed", "the process is gone without a last word")
+    wait = ready(drawn(size), "r", *["pageup"] * 4, then="in the past")
+    assert snap_compare(run_app(view), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_panes_without_charts(snap_compare, size):
+    app = run_app(panes=("log", "machine", "time", "events"))
+    wait = ready("iteration 200:") if size[0] < 120 else ready("2.0 GiB")
+    assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_the_list_of_runs(snap_compare, size):
+    app = MonitorApp(runs_source=StillRuns(all_states()), settings=Settings(order="state"))
+    wait = ready("7 runs", "down", "space", "down", "p")
+    assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_a_filter_that_is_wrong(snap_compare, size):
     app = MonitorApp(runs_source=StillRuns(all_states()))
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("7 runs"))
+    wait = ready("7 runs", "slash", *"state:runing", then="did you mean")
+    assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_the_help(snap_compare, size):
+    wait = ready(drawn(size), "question_mark", then="everywhere")
+    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_a_question_before_the_trainer_is_stopped(snap_compare, size):
+    wait = ready(drawn(size), "X", then="sure?")
+    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+
+
+@pytest.mark.parametrize("theme", ["light", "colour-blind", "contrast", "plain"])
+def test_every_theme(snap_compare, theme):
+    app = run_app(theme=theme)
+    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("episode/return"))
+
+
+def test_ascii_alone(snap_compare):
+    app = run_app(ascii=True)
+    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("episode/return"))

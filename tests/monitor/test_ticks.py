@@ -9,7 +9,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from operant.monitor.formatting import log_tick_label
 from operant.monitor.ticks import (
+    log_scale,
+    log_tick_rows,
+    log_ticks,
     nice_scale,
     nice_step_above,
     nice_step_below,
@@ -99,3 +103,37 @@ def test_a_vertical_axis_names_its_ends_and_leaves_air_between_labels():
     assert rows[0] == 0
     assert rows[-1] == 12
     assert min(b - a for a, b in itertools.pairwise(rows)) >= 2
+
+
+powers = st.floats(-150, 150)
+
+
+@given(powers, powers, st.integers(2, 40))
+def test_a_logarithmic_scale_holds_all_values_and_its_ticks(a, b, num_rows):
+    low, high = sorted((a, b))
+    scale = log_scale(low, high)
+    assert scale.low <= low + 1e-6
+    assert scale.high >= high - 1e-6
+    assert scale.high - scale.low > 0.1
+    rows = log_tick_rows(scale, num_rows)
+    assert set(rows) >= {0, num_rows - 1}
+    assert all(scale.low - 1e-6 <= power <= scale.high + 1e-6 for power in rows.values())
+
+
+@given(powers, st.floats(1e-3, 200), st.integers(1, 12))
+def test_logarithmic_ticks_lie_in_their_range_and_are_never_too_many(low, size, at_most):
+    found = log_ticks(low, low + size, at_most)
+    assert len(found) <= at_most
+    assert all(low - 1e-6 <= power <= low + size + 1e-6 for power in found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (-3, 1, ["0.001", "0.01", "0.1", "1", "10"]),
+        (0, 1, ["1", "2", "5", "10"]),
+        (3, 5, ["1000", "10k", "100k"]),
+    ],
+)
+def test_logarithmic_ticks_stand_at_tens_or_finer(low, high, labels):
+    assert [log_tick_label(power) for power in log_ticks(low, high, 5)] == labels

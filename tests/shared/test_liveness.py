@@ -12,9 +12,10 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import RunFolderError
-from operant.shared.lock import RECORDER, RunLock, lock_holder
+from operant.shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.session import RunSession
 from operant.shared.status import RunStatus
 
 # A process that publishes for ever, 20 times a second; it says when it has begun.
@@ -158,6 +159,17 @@ print(lock_holder(Path({str(run.lock_path)!r})))
     asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
     assert f"pid={os.getpid()}" in asked.stdout
     lock.release()
+
+
+def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1e-9)
+    session.metrics.publish({"a": 1.0}, 1, 1)
+    lock.release()  # as a process that died
+    assert read_status(run).state == "crashed"
+    launcher = RunLock(run.lock_path, LAUNCHER)
+    assert (read_status(run).state, read_status(run).message) == ("running", "resuming")
+    launcher.release()
 
 
 def test_a_recorder_that_lives_does_not_make_a_dead_process_look_alive():

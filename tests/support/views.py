@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from operant.monitor.machine import GpuSample, MachineSample
 from operant.monitor.run_view import RunView
 from operant.monitor.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
-from operant.shared.history import HEAD_WORDS
+from operant.shared.history import HEAD_WORDS, NEVER_WRITTEN
 from operant.shared.run_folder import Run
 from operant.shared.session import RunSession
 from operant.shared.status import RunState, RunStatus
@@ -53,7 +54,7 @@ def training_curves(num_rows: int) -> dict[str, np.ndarray]:
     done = np.linspace(0.0, 0.6, num_rows)
     rows = np.arange(num_rows)
     ripple = 0.7 * np.sin(rows * 0.13) + 0.3 * np.sin(rows * 1.7)
-    evaluation = np.full(num_rows, np.nan)
+    evaluation = np.full(num_rows, NEVER_WRITTEN)
     evaluation[19::20] = 490 / (1 + np.exp(-12 * (done[19::20] - 0.3))) + 10
     return {
         "episode/return": 490 / (1 + np.exp(-12 * (done - 0.3))) + 5 * ripple + 10,
@@ -129,16 +130,35 @@ def all_states() -> RunsView:
     return RunsView(rows, is_complete=True)
 
 
+SAMPLES = tuple(
+    MachineSample(
+        num_processes=1,
+        num_threads=9,
+        memory_bytes=2 << 30,
+        total_memory_bytes=64 << 30,
+        num_cores=8,
+        cpu_cores=cores,
+        gpus=(GpuSample("RTX 4090", load, 5 << 30, 16 << 30, 210.0, 300.0, 61.0),),
+    )
+    for cores, load in ((None, 0.1), (1.2, 0.5), (1.4, 0.9), (1.5, 0.82))
+)
+
+
 class StillRun:
     """A source of views of one run that always gives the view it has."""
 
-    def __init__(self, view: RunView) -> None:
+    def __init__(self, view: RunView, sample: MachineSample | None = None) -> None:
         self.run = Run(Path("/runs") / view.status.run)
-        self.view = view
+        self.view, self.sample = view, sample
         self.is_closed = False
 
     def poll(self) -> RunView:
         return self.view
+
+    def machine(self) -> MachineSample | None:
+        """Once: pictures must not depend on how long they take."""
+        sample, self.sample = self.sample, None
+        return sample
 
     def close(self) -> None:
         self.is_closed = True

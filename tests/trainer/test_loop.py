@@ -98,3 +98,11 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config,
         train(small_config("checkpoint.every_iterations=2"), writer, folder)
     assert reader.read().iteration == 6
     assert "error" in {event.level for event in reader.events()}
+
+
+def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_config, page, tmp_path):
+    writer, _ = page
+    requests = [False, True, False, False, False, False]
+    config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
+    train(config, writer, tmp_path, wants_checkpoint=lambda: requests.pop(0))
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]

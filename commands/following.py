@@ -1,0 +1,45 @@
+"""A run as a line of JSON for every snapshot."""
+
+from __future__ import annotations
+
+import time
+
+from ..shared.errors import PageError
+from ..shared.ranks import read_status
+from ..shared.reader import MetricsReader
+from ..shared.run_folder import Run
+from ..shared.status import open_page
+from .output import print_json
+
+LOOK_AGAIN_S = 0.05
+
+
+def follow_run(run: Run) -> None:
+    """Print the status at every publish that is seen, and at last once the run has ended.
+
+    Publishes that follow each other faster than `LOOK_AGAIN_S` are not all seen.
+    """
+    seen: object = None
+    while True:
+        status = read_status(run)
+        moment = (status.state, status.iteration, status.env_steps, _publish(run))
+        if moment != seen:
+            seen = moment
+            print_json(status.as_json())
+        if not status.is_alive:
+            return
+        time.sleep(LOOK_AGAIN_S)
+
+
+def _publish(run: Run) -> int:
+    """The number of the newest publish; 0 where the page cannot be read."""
+    reader: MetricsReader | None = None
+    try:
+        reader = open_page(run)
+        snapshot = reader.read()
+        return snapshot.publish if snapshot else 0
+    except PageError:
+        return 0
+    finally:
+        if reader:
+            reader.detach()

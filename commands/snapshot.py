@@ -1,0 +1,63 @@
+"""`operant snapshot`: a picture of what the monitor shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from ..shared.errors import OperantError, UsageError
+from ..shared.run_folder import find_run
+from .choosing_a_run import chosen_run, run_argument
+
+_SMALLEST, _LARGEST = (20, 6), (500, 200)
+
+
+@click.command("snapshot")
+@run_argument
+@click.option("--to", "path", required=True, type=click.Path(path_type=Path), help="picture.svg")
+@click.option("--size", default="120x40", show_default=True, help="Columns x rows.")
+@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
+@click.option("--beside", multiple=True, metavar="RUN", help="Another run on the same charts.")
+@click.option("--reference", metavar="RUN", help="A run to show the differences to.")
+@click.option("--press", default="", metavar="KEYS", help="Keys to press first: enter,z,s")
+def command(
+    run: str | None,
+    latest: bool,
+    path: Path,
+    size: str,
+    theme: str | None,
+    beside: tuple[str, ...],
+    reference: str | None,
+    press: str,
+) -> None:
+    """Write what the screen of RUN shows to an SVG file, the latest run by default."""
+    width, height = _size(size)
+    if path.suffix != ".svg":
+        raise UsageError(f"--to {path}: pictures are SVG; give a name that ends in .svg")
+    chosen = chosen_run(run, latest)
+    others = tuple(find_run(other) for other in beside)
+
+    from ..monitor.comparison import Comparison
+    from ..monitor.picture import picture
+    from .monitor import known_theme
+    from .output import print_line
+
+    keys = [key for key in press.split(",") if key]
+    comparison = Comparison(others, find_run(reference) if reference else None)
+    svg = picture(chosen, (width, height), known_theme(theme), keys, comparison)
+    try:
+        path.write_text(svg, "utf-8")
+    except OSError as error:
+        raise OperantError(f"cannot write {path}: {error.strerror}") from None
+    print_line(f"{chosen.id}: {path}")
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    if match:
+        width, height = int(match[1]), int(match[2])
+        if _SMALLEST[0] <= width <= _LARGEST[0] and _SMALLEST[1] <= height <= _LARGEST[1]:
+            return width, height
+    raise UsageError(f"--size {text} is not between 20x6 and 500x200, such as 120x40")

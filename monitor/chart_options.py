@@ -1,0 +1,63 @@
+"""How people want their charts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from .smoothing import STRENGTHS
+from .x_axis import X_COUNTS, XCount, XWindow
+
+
+@dataclass(frozen=True)
+class ChartOptions:
+    """`log_x` and `log_y` hold the names of metrics; `smoothing` is a place in `STRENGTHS`;
+    `words` must all be in the name of a metric that is shown.
+    """
+
+    x_count: XCount = "env steps"
+    smoothing: int = 0
+    log_x: frozenset[str] = frozenset()
+    log_y: frozenset[str] = frozenset()
+    window: XWindow = field(default_factory=XWindow)
+    cursor: float | None = None
+    shows_difference: bool = False
+    words: tuple[str, ...] = ()
+
+    @property
+    def strength(self) -> float:
+        return STRENGTHS[self.smoothing]
+
+    def with_log_toggled(self, axis: str, name: str) -> ChartOptions:
+        """Axis "x" or "y" of the chart of metric `name` logarithmic, or linear again."""
+        if axis == "x":
+            return replace(self, log_x=self.log_x ^ {name})
+        return replace(self, log_y=self.log_y ^ {name})
+
+    def with_smoothing(self, steps: int) -> ChartOptions:
+        """Stronger by so many steps, or weaker."""
+        return replace(self, smoothing=min(max(self.smoothing + steps, 0), len(STRENGTHS) - 1))
+
+    def with_next_count(self) -> ChartOptions:
+        """The next thing to count on the horizontal axis, all of it shown."""
+        place = (X_COUNTS.index(self.x_count) + 1) % len(X_COUNTS)
+        return replace(self, x_count=X_COUNTS[place], window=XWindow(), cursor=None)
+
+    def with_words(self, words: tuple[str, ...]) -> ChartOptions:
+        return replace(self, words=words)
+
+    def reset(self) -> ChartOptions:
+        """All of the axis, no cursor, no smoothing, plain axes; the filter stays."""
+        return ChartOptions(x_count=self.x_count, words=self.words)
+
+    def in_words(self) -> str:
+        """What differs from the usual, for the title of the charts' pane or a notice."""
+        parts = []
+        if self.window.width is not None:
+            parts.append("zoomed" + ("" if self.window.end is not None else ", following"))
+        if self.smoothing:
+            parts.append(f"smoothed {100 * self.strength:g}%")
+        if self.shows_difference:
+            parts.append("difference to the reference")
+        if self.words:
+            parts.append(f"only /{' '.join(self.words)}")
+        return " · ".join(parts)

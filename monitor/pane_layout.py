@@ -1,0 +1,31 @@
+"""Which panes of a run's screen stand where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+PANES = ("charts", "time", "events", "machine", "log")  # in the order of their digits, from 1
+_MIN_WIDTH = 38  # cells of a pane below the charts
+_MIN_HEIGHT = 14  # rows of a screen from which there is room below the charts
+
+
+def toggled(wanted: Sequence[str], pane: str) -> tuple[str, ...]:
+    """`wanted` without `pane`, or with it as the latest choice."""
+    if pane in wanted:
+        return tuple(name for name in wanted if name != pane)
+    return (pane, *wanted)
+
+
+def shown_panes(
+    wanted: Sequence[str], empty: Sequence[str], width: int, height: int
+) -> tuple[str, ...]:
+    """The panes to show of those `wanted`, latest choice first, from left to right.
+
+    Those that are `empty` have nothing to say. Where not all have room, the latest choices do.
+    """
+    below = [name for name in wanted if name != "charts" and name not in empty]
+    room = max(1, width // _MIN_WIDTH)
+    if height < _MIN_HEIGHT and "charts" in wanted:
+        room = 0
+    chosen = {*below[:room], *({"charts"} & set(wanted))}
+    return tuple(name for name in PANES if name in chosen) or ("charts",)

@@ -1,0 +1,55 @@
+"""What a run's screen shows, as a picture, without a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..shared.run_folder import Run
+from .app import MonitorApp
+from .comparison import Comparison
+from .screens.run_screen import RunScreen
+from .settings import load_settings, settings_path
+
+_LOOK_AGAIN_S, _PATIENCE_S = 0.02, 30.0
+_TITLE = "operant monitor"
+
+
+def picture(
+    run: Run,
+    size: tuple[int, int],
+    theme: str | None = None,
+    keys: Sequence[str] = (),
+    comparison: Comparison = Comparison(),  # noqa: B008 (frozen)
+) -> str:
+    """The screen of `run`, and of the runs beside it, in `size` columns and rows after `keys` were
+    pressed, as SVG.
+    """
+    os.environ.setdefault("TERM", "xterm-256color")
+    os.environ["COLORTERM"] = "truecolor"
+    return asyncio.run(_picture(run, size, theme, keys, comparison))
+
+
+async def _picture(
+    run: Run,
+    size: tuple[int, int],
+    theme: str | None,
+    keys: Sequence[str],
+    comparison: Comparison,
+) -> str:
+    settings, _ = load_settings(settings_path())
+    app = MonitorApp(run, settings=replace(settings, ascii=False), theme=theme, is_readonly=True)
+    app.comparison = comparison
+    async with app.run_test(size=size) as pilot:
+        for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
+            await pilot.pause(_LOOK_AGAIN_S)
+            screen = app.screen
+            if isinstance(screen, RunScreen) and screen.has_looked:
+                break
+        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        return app.export_screenshot(title=_TITLE)

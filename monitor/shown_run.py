@@ -1,0 +1,115 @@
+"""A run as charts show it: its view, its place on the axis, and how it is told from the others."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from .curves import Curve, curve_of
+from .run_view import RunView
+from .smoothing import smoothed
+from .x_axis import XAxis, XCount, x_axis
+
+NUM_LOOKS = 8
+_DASHES = ((1, 0), (6, 3), (2, 2), (9, 2), (4, 5), (3, 1), (7, 6), (1, 3))  # dots on, dots off
+_MARKERS = ("●", "▲", "■", "◆", "▼", "○", "△", "□")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one of several runs is drawn: a colour, a marker and a dash of its own."""
+
+    place: int
+
+    @property
+    def style(self) -> str:
+        return f"series{self.place}"
+
+    @property
+    def dash(self) -> tuple[int, int]:
+        return _DASHES[self.place]
+
+    @property
+    def marker(self) -> str:
+        return _MARKERS[self.place]
+
+
+class Watched(NamedTuple):
+    """One of the runs on a screen. Without a `look` it is alone there."""
+
+    view: RunView
+    look: Look | None = None
+    is_reference: bool = False
+
+    def news(self) -> tuple[object, ...]:
+        """What its curves depend on: equal as long as they look the same."""
+        view = self.view
+        alive = view.status.is_alive
+        return id(view.history), view.publish, len(view.schema), alive, self.look, self.is_reference
+
+
+@dataclass(frozen=True, eq=False)
+class ShownRun:
+    """One run among those on the charts. Without a `look` it is alone, and its curves have the
+    colours of their groups.
+    """
+
+    view: RunView
+    axis: XAxis
+    count: XCount
+    look: Look | None = None
+    is_reference: bool = False
+    _curves: dict[tuple[str, float, float], Curve] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return self.view.status.run + (" (reference)" if self.is_reference else "")
+
+    def curve(self, name: str, strength: float = 0.0, x_span: float = 0.0) -> Curve:
+        """The curve of metric `name`, smoothed as in `smoothing.smoothed`."""
+        key = (name, strength, x_span)
+        if key not in self._curves:
+            plain = curve_of(self.view.history, name, self.axis.values, self.axis.pauses)
+            self._curves[key] = smoothed(plain, strength, x_span)
+        return self._curves[key]
+
+    def place_of(self, publish: int) -> float | None:
+        """Where a publish lies on the axis; None where the history does not reach it."""
+        row = int(np.searchsorted(self.view.history.publish, publish))
+        if row >= len(self.axis.values) or self.axis.values[row] < 0:
+            return None
+        return float(self.axis.values[row])
+
+
+def shown_run(
+    watched: Watched, count: XCount, longest: RunView, before: ShownRun | None
+) -> ShownRun:
+    """A run on an axis of `count`, in the unit of time that fits `longest`. What was worked out for
+    `before` is kept where it still holds.
+    """
+    view, look, is_reference = watched
+    if before and before.view.history is view.history and before.count == count:
+        axis, curves = before.axis, before._curves
+    else:
+        axis, curves = x_axis(view.history, count, longest.history), {}
+    return ShownRun(view, axis, count, look, is_reference, curves)
+
+
+def assigned_looks(run_ids: Iterable[str], known: Mapping[str, Look]) -> dict[str, Look]:
+    """A look for each run: the one it had before, else one its id asks for, else a free one.
+
+    So a run keeps its colour while others come and go. Beyond `NUM_LOOKS` runs, looks repeat.
+    """
+    looks = dict(known)
+    for run_id in run_ids:
+        if run_id in looks:
+            continue
+        wanted = zlib.crc32(run_id.encode("utf-8", "replace")) % NUM_LOOKS
+        taken = {look.place for look in looks.values()}
+        free = [(wanted + i) % NUM_LOOKS for i in range(NUM_LOOKS)]
+        looks[run_id] = Look(next((place for place in free if place not in taken), wanted))
+    return looks

@@ -1,0 +1,53 @@
+"""What anyone may ask of a trainer: to stop in good order, or to save a checkpoint. Nothing else
+ever reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Literal
+
+from .errors import OperantError
+from .lock import lock_holder
+from .run_folder import Run
+
+Request = Literal["stop", "checkpoint"]
+
+SIGNALS: dict[Request, signal.Signals] = {
+    "stop": signal.SIGTERM,
+    "checkpoint": signal.SIGUSR1,
+}
+
+
+def send_request(run: Run, request: Request) -> list[int]:
+    """Signal every process of `run`; returns their ids.
+
+    Raises OperantError when it is not running, or where it cannot be signalled.
+    """
+    holders = [lock_holder(run.lock_path, rank, 1) for rank in run.ranks()]
+    pids = sorted({holder.pid for holder in holders if holder})
+    if not pids:
+        raise OperantError(f"{run.id} is not running")
+    if 0 in pids:
+        raise OperantError(f"{run.id} runs where it cannot be signalled, as in a container")
+    for pid in pids:
+        # What nobody waits for would end the process.
+        if request == "checkpoint" and not _catches(pid, SIGNALS[request]):
+            raise OperantError(f"{run.id} (process {pid}) takes no requests for checkpoints")
+        try:
+            os.kill(pid, SIGNALS[request])
+        except OSError as error:
+            raise OperantError(f"{run.id} (process {pid}): {error.strerror}") from None
+    return pids
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; False where that cannot be seen."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        caught = next(line.split()[1] for line in lines if line.startswith("SigCgt:"))
+        return bool(int(caught, 16) >> (number - 1) & 1)
+    except (OSError, StopIteration, ValueError):
+        return False

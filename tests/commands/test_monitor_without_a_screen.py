@@ -1,0 +1,103 @@
+"""`operant monitor --once`, `--json` and `--follow`, and `operant snapshot`, without a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from command_line import PATIENCE_S, error_line, operant, operant_json
+
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+
+@pytest.fixture
+def session():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=100.0)
+    for number in range(1, 60):
+        values = {"episode/return": float(number), "loss/\x1b[31mred": 1.0, "time/publish_s": 1e-5}
+        session.metrics.publish(values, number, 100 * number)
+    session.metrics.publish({"loss/policy": float("nan")}, 60, 6000)
+    session.metrics.event("warning", "careful\x1b[2J")
+    yield session
+    session.close("stopped", 0)
+
+
+def test_once_prints_one_plain_report(session):
+    done = operant("monitor", session.run.id, "--once")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    for words in ("running", "episode/return", "59.00", "careful", "60 publishes", "NaN or inf"):
+        assert words in done.stdout
+
+
+def test_json_prints_one_object(session):
+    status = operant_json("monitor", session.run.id)
+    assert status["metrics"]["loss/policy"] is None
+    assert status["env_steps"] == 6000
+
+
+def test_follow_prints_a_line_for_every_snapshot_until_the_run_ends(session):
+    command = [sys.executable, "-m", "operant", "monitor", session.run.id, "--follow", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    first = json.loads(process.stdout.readline())
+    session.metrics.publish({"episode/return": 100.0}, 61, 6100)
+    second = json.loads(process.stdout.readline())
+    session.close("finished", 0, "done")
+    rest, _ = process.communicate(timeout=PATIENCE_S)
+    lines = [first, second, *map(json.loads, rest.splitlines())]
+    assert [line["iteration"] for line in lines] == [60, 61, 61]
+    assert lines[-1]["state"] == "finished"
+    assert process.returncode == 0
+
+
+def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
+    path = tmp_path / "picture.svg"
+    done = operant("snapshot", session.run.id, "--to", str(path), "--size", "90x30")
+    assert done.returncode == 0, done.stderr
+    text = "".join(ElementTree.parse(path).getroot().itertext()).replace("\xa0", " ")
+    for words in (session.run.id, "episode/return", "running", "careful"):
+        assert words in text
+
+
+def test_another_run_can_be_drawn_beside_it(session, tmp_path):
+    run, lock = create_run("other", {}, rank=0)
+    other = RunSession(run, lock, publish_interval_s=100.0)
+    other.metrics.publish({"episode/return": 1.0}, 1, 100)
+    path = tmp_path / "picture.svg"
+    arguments = ("--to", str(path), "--reference", "other", "--size", "120x40")
+    assert operant("snapshot", session.run.id, *arguments).returncode == 0
+    text = "".join(ElementTree.parse(path).getroot().itertext())
+    assert run.id in text
+    other.close("stopped", 0)
+
+
+def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
+    path = tmp_path / "picture.svg"
+    operant("snapshot", "--latest", "--to", str(path), "--press", "question_mark")
+    assert "keys" in re.sub(r"<[^>]*>", "", path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("monitor", "--follow"), "--follow goes with --json"),
+        (("monitor", "--theme", "pink"), "needs a terminal"),
+        (("snapshot", "--to", "a.png"), "ends in .svg"),
+        (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
+        (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),
+        (("snapshot", "--to", "a.svg", "--theme", "pink"), "there are dark"),
+    ],
+)
+def test_what_is_wrong_is_one_line(session, arguments, says):
+    assert says in error_line(*arguments)
+
+
+def test_a_picture_that_cannot_be_written_is_one_line(session):
+    line = error_line("snapshot", "--to", "/nowhere/a.svg", code=1)
+    assert "cannot write /nowhere/a.svg" in line

@@ -1,0 +1,25 @@
+"""What the end of a stream on the run's own machine says beside the page."""
+
+from __future__ import annotations
+
+import json
+
+from operant.monitor.machine import MachineSample
+from operant.monitor.remote.remote_run import _machine
+from operant.monitor.remote.sending import _Sender
+
+
+def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):
+    session = make_session()
+    session.metrics.publish({"loss": 1.0}, 1, 1)
+    sender = _Sender(session.run)
+    said = json.loads(json.dumps(sender.greeting().head["machine"]))
+    assert MachineSample.from_json(said).memory_bytes > 1 << 20
+    assert "machine" not in sender.look().head
+    sender.close()
+
+
+def test_a_sample_of_another_version_is_left_out():
+    assert _machine(None) is None
+    assert _machine({"gpus": [], "horsepower": 3}) is None
+    assert _machine({"processes": 1}) is None

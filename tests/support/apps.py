@@ -1,0 +1,20 @@
+"""The monitor on made-up runs."""
+
+from __future__ import annotations
+
+from views import StillRun, StillRuns, all_states, make_view
+
+from operant.monitor.app import MonitorApp
+from operant.monitor.runs_poller import RunsView
+
+
+def watching(view=None) -> MonitorApp:
+    """The monitor on one run that stays as it is, among runs in all states."""
+    source = StillRun(view or make_view())
+    return MonitorApp(source.run, run_source=lambda _: source, runs_source=StillRuns(all_states()))
+
+
+def choosing(runs: RunsView | None = None) -> MonitorApp:
+    """The monitor on the list of runs."""
+    source = StillRun(make_view())
+    return MonitorApp(run_source=lambda _: source, runs_source=StillRuns(runs or all_states()))
