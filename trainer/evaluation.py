@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -16,10 +17,11 @@ from .threads import one_torch_thread
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Undiscounted returns and lengths of whole episodes, each [E]."""
+    """Undiscounted returns and lengths of whole episodes, each [E]; `details` are more metrics."""
 
     returns: np.ndarray[tuple[int], np.dtype[np.float64]]
     lengths: np.ndarray[tuple[int], np.dtype[np.int64]]
+    details: Mapping[str, float] = field(default_factory=dict)
 
 
 @torch.inference_mode()

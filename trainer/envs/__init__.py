@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .spec import EnvSpec
 
 ENV_NAMES = ("cart_pole",)
+LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 
 
 def load_spec(name: str) -> EnvSpec:

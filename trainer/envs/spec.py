@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,16 @@ class Box:
 
 
 ActionSpec = Discrete | MultiDiscrete | Box
+
+
+class Spaces(Protocol):
+    """What a policy needs to know of an environment."""
+
+    @property
+    def obs_size(self) -> int: ...
+
+    @property
+    def actions(self) -> ActionSpec: ...
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ class CompiledPPO:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        self._generator.set_state(state["generator"])
+        if "generator" in state:  # a run that began on a GPU has none
+            self._generator.set_state(state["generator"])
 
 
 actor_gradients: Any = None  # bound for each distribution by `compile_learn`

@@ -60,7 +60,7 @@ def table_of(distribution: Distribution) -> NDArray[Any]:
         return np.array(distribution.nvec, np.int64)
     if isinstance(distribution, Gaussian):
         rows = (distribution.center, distribution.scale, distribution.low, distribution.high)
-        return torch.stack(rows).numpy()
+        return torch.stack(rows).cpu().numpy()
     if isinstance(distribution, Beta):
-        return torch.stack([distribution.low, distribution.span]).numpy()
+        return torch.stack([distribution.low, distribution.span]).cpu().numpy()
     return np.zeros(0, np.float32)
