@@ -32,6 +32,7 @@ check: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
+	$(BIN)/python benchmarks/solve_time.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder_cost.py
