@@ -33,6 +33,7 @@ check: $(VENV)/installed-dev
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
 	$(BIN)/python benchmarks/env_steps.py
+	$(BIN)/python benchmarks/solve_time.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
