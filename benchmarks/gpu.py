@@ -1,6 +1,6 @@
 """Every figure that needs a GPU, within eight minutes, as one JSON.
 
-    python benchmarks/gpu.py FILE [--dry]
+    python benchmarks/gpu.py FILE [--tinyphysics DIR] [--dry]
 
 Needs torch, numba, numba-cuda, triton, numpy, and of operant's other dependencies click, pydantic,
 platformdirs and tomli-w; operant itself need not be installed. Each part is recorded as soon as it
@@ -63,10 +63,11 @@ class Sizes:
 class Gpu:
     """The parts: each returns what it measured."""
 
-    def __init__(self, dry: bool) -> None:
+    def __init__(self, dry: bool, routes: Path | None = None) -> None:
+        """`routes` is the folder that TinyPhysics comes with, where it is to be measured."""
         import torch
 
-        self.sizes, self.dry = Sizes(dry), dry
+        self.sizes, self.dry, self.routes = Sizes(dry), dry, routes
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.set_num_threads(1)  # more only wait for each other over work this small
 
@@ -235,15 +236,12 @@ class Gpu:
         return {"message": None}
 
     def tinyphysics(self) -> Any:
-        """The figures of `benchmarks/tinyphysics_gpu.py`, given a model to measure with."""
-        data = os.environ.get("OPERANT_TINYPHYSICS")
-        if not data:
-            return {"absent": "OPERANT_TINYPHYSICS names no folder with a model and routes"}
-        if self.dry:
-            return {"absent": "its model is too large for a dry run"}
-        import tinyphysics_gpu
+        """TinyPhysics: rollouts over its routes and the PPO update, where its data are given."""
+        if self.routes is None:
+            return {"absent": "no folder is given with --tinyphysics"}
+        from tinyphysics_gpu import measured
 
-        return tinyphysics_gpu.measured(Path(data), 5000)
+        return measured(self.routes, 4 if self.dry else 5000)
 
     def experiment(self, config: Any) -> Any:
         from operant.trainer.cuda.experiment import CudaExperiment
@@ -300,10 +298,10 @@ def find_operant(folder: str) -> None:
     sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
 
 
-def run(path: Path, dry: bool, only: list[str]) -> dict[str, Any]:
+def run(path: Path, dry: bool, only: list[str], routes: Path | None = None) -> dict[str, Any]:
     from operant.trainer.bench.measuring import machine, versions
 
-    start, gpu = time.perf_counter(), Gpu(dry)
+    start, gpu = time.perf_counter(), Gpu(dry, routes)
     result: dict[str, Any] = {
         "dry": dry,
         "machine": {**machine(), **versions("torch", "numba", "numba-cuda", "triton", "numpy")},
@@ -335,6 +333,7 @@ def main() -> int:
     parser.add_argument("path", type=Path, metavar="FILE", help="where the JSON goes")
     parser.add_argument("--dry", action="store_true", help="tiny sizes, to see that all parts run")
     parser.add_argument("--only", nargs="*", default=[], help="only these parts")
+    parser.add_argument("--tinyphysics", type=Path, metavar="DIR", help="its model and routes")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         find_operant(folder)
@@ -343,7 +342,7 @@ def main() -> int:
         if not arguments.dry and not torch.cuda.is_available():
             print("PyTorch sees no GPU: only --dry can run here", file=sys.stderr)
             return 2
-        result = run(arguments.path, arguments.dry, arguments.only)
+        result = run(arguments.path, arguments.dry, arguments.only, arguments.tinyphysics)
     return 1 if any("error" in part for part in result["parts"].values()) else 0
 
 

@@ -80,11 +80,12 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
 
 def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
     """What a run failed of: in one line, and with all that helps to find the cause."""
-    from .device import out_of_memory_message
+    if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
+        from .device import out_of_memory_message
 
-    message = out_of_memory_message(error, config)
-    if message:  # a traceback would say nothing more
-        return message, message
+        message = out_of_memory_message(error, config)
+        if message:  # a traceback would say nothing more
+            return message, message
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 
