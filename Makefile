@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test torture check bench learn clean
+.PHONY: train test torture deaths check bench learn clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -18,6 +18,10 @@ test: $(VENV)/installed-dev
 torture: $(VENV)/installed-dev
 	$(BIN)/python tests/support/torture.py
 	$(BIN)/python tests/support/fuzz.py
+
+# 200 processes killed with -9 at random moments; prints the seed, and SEED=N repeats it.
+deaths: $(VENV)/installed-dev
+	$(BIN)/python tests/support/deaths.py --kills 200 $(SEED:%=--seed %)
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -31,6 +35,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/env_steps.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/recorder_cost.py
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/attach.py
 

@@ -9,7 +9,10 @@ import click
 
 from .shared.errors import OperantError
 
-COMMANDS = ("train", "monitor", "runs", "status", "stop", "eval", "stream")
+COMMANDS = (
+    "train", "monitor", "runs", "status", "stop", "eval", "export", "record", "bench",
+    "tinyphysics", "stream",
+)  # fmt: skip
 
 
 class LazyGroup(click.Group):

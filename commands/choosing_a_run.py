@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..monitor.remote.host import RemoteName, remote_name
 from ..shared.errors import UsageError
-from ..shared.ranks import read_status
 from ..shared.run_folder import Run, find_run, latest_run
-from ..shared.status import RunStatus
+
+if TYPE_CHECKING:
+    from ..shared.status import RunStatus
 
 
 def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,6 +32,8 @@ def status_anywhere(run: str | None, latest: bool) -> RunStatus:
     """The status of the run asked for, here or as HOST:RUN on another machine."""
     remote = chosen_host(run, latest)
     if remote is None:
+        from ..shared.ranks import read_status
+
         return read_status(chosen_run(run, latest))
     from ..monitor.remote.remote_run import RemoteRun
 

@@ -42,8 +42,9 @@ def prepared_run(
     if resume:
         return _resumed_run(find_run(resume), source, overrides, rank)
     config = load_config(source, overrides)
+    _check_device(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
-    manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": "cpu"}
+    manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest["config"] = config.model_dump(mode="json")
     run, lock = create_run(name, manifest, rank=rank)
     return Prepared(run, lock, config, None)
@@ -58,6 +59,7 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
     checkpoint = latest_checkpoint(run.checkpoint_folder)
     config = load_config(source, overrides) if source else make_config(checkpoint.config, overrides)
     check_same_config(checkpoint, config)
+    _check_device(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
             f"{run.id} is complete at {checkpoint.env_steps} env steps; "
@@ -71,6 +73,14 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
     )
     run.write_manifest(manifest)
     return Prepared(run, lock, config, checkpoint.publish)
+
+
+def _check_device(config: TrainConfig) -> None:
+    """Raises ConfigError where the device asked for is not there."""
+    if config.device == "cuda":  # else PyTorch need not be imported for it
+        from ..trainer.device import chosen_device
+
+        chosen_device(config.device)
 
 
 def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> int:

@@ -16,7 +16,7 @@ from ..monitor.formatting import (
     format_rate,
     format_written,
 )
-from ..monitor.lines import harmless
+from ..monitor.harmless import harmless
 from ..shared.ranks import spread
 from ..shared.status import ENV_STEPS_PER_S, RunStatus
 

@@ -19,7 +19,7 @@ from ..shared.errors import UsageError
     metavar="KEY=VALUE",
     help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu"]), help="Where to train.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
 @click.option("--hardware", metavar="NAME", help="Sizes for cpu, gpu_small or gpu_large.")
 @click.option("--seed", type=int, help="The seed of everything random.")
 @click.option("--name", help="The middle of the run's id; by default environment and algorithm.")

@@ -15,6 +15,8 @@ from .ticks import steady_end
 
 # What people look at first; the rest follows in the order of the page.
 _FIRST = (
+    "cost/total",
+    "cost/held_out",
     "episode/return",
     "loss/policy",
     "loss/value",

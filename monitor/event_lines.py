@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from ..shared import Event
 from .formatting import format_clock
-from .lines import Line, fit, harmless
+from .harmless import harmless
+from .lines import Line, fit
 
 _LOOKS = {
     "debug": ("·", "dim"),

@@ -7,19 +7,10 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
+from .harmless import harmless
+
 Piece = tuple[str, str]
 Line = list[Piece]
-
-
-def harmless(text: str) -> str:
-    """`text` without what a terminal would obey rather than show: control characters, line ends and
-    marks that turn the direction of writing become spaces.
-
-    Names and messages come from pages, which anyone may write.
-    """
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def fit(text: str, width: int, align: str = "<") -> str:

@@ -14,7 +14,8 @@ from .schema import Metric
 
 @dataclass(frozen=True)
 class Beginning:
-    """A former page and the publish number up to which it still holds.
+    """A former page and the publish number up to which it still holds: the one asked for, or the
+    newest of a copy that was made before it.
 
     `monotonic_ns` is the time of that publish and `latest` the last value of each metric then.
     """
@@ -51,4 +52,5 @@ class Beginning:
             if len(written):
                 latest[metric.name] = float(written[-1])
         monotonic_ns = int(history.elapsed_s[kept][-1] * 1e9)
-        return cls(page, publish, reader.header, metrics, monotonic_ns, latest)
+        held = min(publish, int(history.publish[-1]))
+        return cls(page, held, reader.header, metrics, monotonic_ns, latest)

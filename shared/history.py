@@ -77,6 +77,12 @@ class History:
         """Seconds since 1970 [R]."""
         return self._heads[:, WALL_NS] / 1e9
 
+    @cached_property
+    def num_publishes(self) -> Integers:
+        """Publishes that each row stands for [R]: 1, 8, 64, ..."""
+        spans = [HISTORY_FOLD**level for level in reversed(range(len(self._values)))]
+        return np.repeat(np.array(spans, np.int64), [len(values) for values in self._values])
+
     def series(self, name: str) -> Series:
         """The values of metric `name`; all NaN when the run has none of that name."""
         if name not in self.names:

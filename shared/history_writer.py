@@ -49,14 +49,19 @@ class HistoryWriter:
         self._folded_bytes = self._folded.data.cast("B")
 
     def begin_with(self, page: bytes, publish: int) -> None:
-        """Take over the rings of a former page; what came after `publish` becomes never written."""
+        """Take over the rings of a former page; what is not up to `publish` becomes never written.
+
+        Those are rows that came later, and older ones in places whose row a copy has lost.
+        """
         for level, rows in zip(self._levels, self._rows, strict=True):
             where = slice(level.offset, level.offset + level.size_bytes)
             self._bytes[where] = page[where]
-            sequences = rows[:, 0].view(np.uint64)
-            later = sequences > publish // HISTORY_FOLD ** self._levels.index(level)
-            sequences[later] = 0
-            rows[later, HEAD_WORDS:] = _NEVER
+            sequences = rows[:, 0].view(np.int64)
+            newest = publish // HISTORY_FOLD ** self._levels.index(level)
+            expected = newest - (newest - 1 - np.arange(len(rows))) % len(rows)
+            lost = sequences != np.maximum(expected, 0)
+            sequences[lost] = 0
+            rows[lost, HEAD_WORDS:] = _NEVER
 
     def forget(self, place: int) -> None:
         """Make metric `place`, new in the middle of a run, never written in the rows before it."""

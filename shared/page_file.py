@@ -9,12 +9,14 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from .errors import NoRoomError, PageError
 
 SHM = Path("/dev/shm")
+_COPY_CHUNK_BYTES = 1 << 16
 
 
 class PageFile(NamedTuple):
@@ -86,6 +88,40 @@ def publish_page_file(page: PageFile, path: Path) -> PageFile:
     assert page.path is not None
     page.path.rename(path)
     return page._replace(path=path)
+
+
+def save_page_copy(
+    read: Callable[[int, int], bytes | memoryview],
+    size_bytes: int,
+    path: Path,
+    *,
+    building: Path | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Write a page to `path` on disk, in one step, zeros left out as holes.
+
+    `read` gives (size, offset) of it. When `is_wanted` says no once all is written, `path` stays
+    as it was. Returns whether it was written; raises OSError when the disk does not take it.
+    """
+    building = building or building_name(path)
+    zeros = bytes(_COPY_CHUNK_BYTES)
+    try:
+        with building.open("wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            for start in range(0, size_bytes, len(zeros)):
+                chunk = read(min(len(zeros), size_bytes - start), start)
+                if chunk != zeros[: len(chunk)]:
+                    file.seek(start)
+                    file.write(chunk)
+            file.truncate(size_bytes)
+            file.flush()
+            os.fsync(file.fileno())
+        if is_wanted():
+            building.rename(path)
+            return True
+        return False
+    finally:
+        building.unlink(missing_ok=True)
 
 
 def building_name(path: Path) -> Path:

@@ -66,6 +66,20 @@ class Run:
     def checkpoint_folder(self) -> Path:
         return self.folder / "checkpoints"
 
+    def metrics_path(self, rank: int = 0) -> Path:
+        """The rows that the recorder keeps of a rank."""
+        return self.folder / ("metrics.csv" if rank == 0 else f"metrics.{rank}.csv")
+
+    @property
+    def events_path(self) -> Path:
+        """The messages of all ranks, kept by the recorder."""
+        return self.folder / "events.log"
+
+    @property
+    def recorder_log_path(self) -> Path:
+        """What the recorder of a run has to complain about."""
+        return self.folder / "recorder.log"
+
     def page_copy_path(self, rank: int = 0) -> Path:
         """Where the last copy of a page lies once its process is gone."""
         return self.folder / ("page" if rank == 0 else f"page.{rank}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from .host import boot_id, process_start
 from .lock import RunLock
 from .outcome import State
 from .page_file import page_folder
+from .recorder_process import RecorderSettings, start_recorder
 from .run_folder import Run, write_whole
 from .schema import Metric
 from .writer import DEFAULT_MAX_METRICS, MetricsWriter
+
+_DEFAULT_RECORDER = RecorderSettings()
 
 
 def warn_on_stderr(text: str) -> None:
@@ -37,6 +41,7 @@ class RunSession:
         rank: int = 0,
         world_size: int = 1,
         continue_from: int | None = None,
+        recorder: RecorderSettings | None = _DEFAULT_RECORDER,
         warn: Callable[[str], None] = warn_on_stderr,
     ) -> None:
         """Make the page. Where memory for it cannot be had, warn once and train on: the page then
@@ -44,6 +49,8 @@ class RunSession:
 
         `continue_from` is the publish number up to which the run's last page, if it can be read,
         becomes the beginning of this one; None starts anew.
+
+        Rank 0 starts the run's recorder, with these settings; None starts none.
         """
         self.run, self.rank = run, rank
         self._lock, self._warn = lock, warn
@@ -61,6 +68,9 @@ class RunSession:
                 beginning=beginning,
             )
 
+        # Before the page, so that a process that dies while it makes one is recorded as well.
+        if rank == 0 and recorder:
+            start_recorder(run, recorder, warn)
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, rank, continue_from)
         try:
@@ -69,8 +79,9 @@ class RunSession:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
             self.metrics.event("warning", str(error))
-        self._write_rank()
+        # Before the rank says where its page is: the recorder begins its copies only then.
         run.page_copy_path(rank).unlink(missing_ok=True)
+        self._write_rank()
 
     def close(self, state: State, exit_code: int, message: str = "") -> None:
         """Write the outcome, leave a copy of the page in the run folder, and let go of the run."""
@@ -95,6 +106,10 @@ class RunSession:
             "boot_id": boot_id().hex(),
             "page": str(self.metrics.path) if self.metrics.path else None,
             "fd": self.metrics.fd,
+            # From where, and since when, this process goes on: what was recorded of a former one
+            # after that publish no longer holds.
+            "after_publish": self.metrics.num_publishes,
+            "since_wall_ns": time.time_ns(),
         }
         try:
             write_whole(self.run.rank_path(self.rank), json.dumps(place).encode())
@@ -103,9 +118,9 @@ class RunSession:
 
 
 def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:
-    """What the run's last page holds up to `publish`: of the copy, or of what a crash left."""
-    for path in (run.page_copy_path(rank), page_folder() / f"{run.id}.{rank}.page"):
-        beginning = Beginning.read(path, publish)
-        if beginning:
-            return beginning
-    return None
+    """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
+    holds more.
+    """
+    paths = (run.page_copy_path(rank), page_folder() / f"{run.id}.{rank}.page")
+    found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
+    return max(found, key=lambda beginning: beginning.publish, default=None)

@@ -74,7 +74,7 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
 
     Raises PageError when none of them can be read; the text tells of the best of them.
     """
-    place = _rank_place(run, rank)
+    place = rank_place(run, rank)
     candidates = [page_folder() / f"{run.id}.{rank}.page"]
     if place.get("page"):
         candidates.insert(0, Path(place["page"]))
@@ -178,8 +178,8 @@ def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
     return None if snapshot.env_steps < 0 else reader.env_steps_per_s(snapshot)
 
 
-def _rank_place(run: Run, rank: int) -> dict[str, Any]:
-    """What the rank's process wrote about itself; empty when it wrote nothing readable."""
+def rank_place(run: Run, rank: int) -> dict[str, Any]:
+    """What the rank's process wrote about itself, see `RunSession`; empty when nothing readable."""
     try:
         place = json.loads(run.rank_path(rank).read_text())
     except (OSError, ValueError):

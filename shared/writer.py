@@ -23,6 +23,7 @@ from .page_file import (
     create_page_file,
     create_unnamed_page_file,
     publish_page_file,
+    save_page_copy,
 )
 from .records import Moment, Records
 from .schema import Metric
@@ -196,19 +197,9 @@ class MetricsWriter:
 
     def save_copy(self, path: Path) -> None:
         """Write the page to `path` on disk, in one step, zeros left out as holes."""
-        building = path.with_name(f".{path.name}.building")
-        with building.open("wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            zeros = bytes(at.HEADER_BYTES * 64)
-            for start in range(0, len(self._bytes), len(zeros)):
-                chunk = self._bytes[start : start + len(zeros)]
-                if chunk != zeros[: len(chunk)]:
-                    file.seek(start)
-                    file.write(chunk)
-            file.truncate(len(self._bytes))
-            file.flush()
-            os.fsync(file.fileno())
-        building.rename(path)
+        save_page_copy(
+            lambda size, offset: self._bytes[offset : offset + size], len(self._bytes), path
+        )
 
     def remove(self) -> None:
         """Take the page off memory; those who read it keep what they have open."""

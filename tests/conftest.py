@@ -20,6 +20,12 @@ def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _no_recorders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are not recorded, except where a test is about it."""
+    monkeypatch.setenv("OPERANT_RECORDER", "off")
+
+
+@pytest.fixture(autouse=True)
 def operant_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty $OPERANT_PAGES, on memory where there is any, as pages usually are."""
     root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

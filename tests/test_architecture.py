@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
 
 ROOT = Path(__file__).parents[1]
 SIDES = ("shared", "trainer", "monitor", "commands", "configs")
@@ -86,6 +90,31 @@ def test_nothing_needs_the_integrations():
                     assert is_integration, f"{path.relative_to(ROOT)} imports {module}"
                     place = f"{module.removeprefix('operant.').replace('.', '/')}.py"
                     assert place not in FRAMEWORKS, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_the_recorder_draws_nothing():
+    for path in source_files("monitor/recorder"):
+        names = {module.split(".")[0] for module in imported_modules(path)}
+        assert not names & {"textual", "rich"}, path.relative_to(ROOT)
+
+
+def test_a_recorder_imports_numpy_and_what_it_was_asked_for_and_nothing_heavy():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"a": 1.0})
+    session.close("finished", 0)
+    code = (
+        "import sys\nfrom operant.cli import main\n"
+        f"sys.argv = ['operant', 'record', {run.id!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        "print(*sorted({module.split('.')[0] for module in sys.modules}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert run.metrics_path().exists()
+    heavy = {"torch", "textual", "rich", "numba", "pandas", "pydantic"}
+    sinks = {"tensorboard", "wandb", "prometheus_client"}
+    assert not set(done.stdout.split()) & (heavy | sinks)
 
 
 def test_every_package_is_named_in_pyproject():

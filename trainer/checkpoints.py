@@ -16,7 +16,7 @@ from .config import TrainConfig
 FORMAT = 1
 
 # What may differ between a checkpoint and the run that goes on from it.
-FREE_KEYS = ("total_env_steps", "device", "num_threads", "evaluation", "checkpoint")
+FREE_KEYS = ("total_env_steps", "device", "num_threads", "evaluation", "checkpoint", "recorder")
 
 
 @dataclass(frozen=True)

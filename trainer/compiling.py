@@ -55,7 +55,7 @@ def sources_digest() -> str:
     """Changes with every line of the kernels, the environments and the distributions."""
     trainer = Path(__file__).parent
     digest = hashlib.sha256()
-    for folder in ("distributions", "envs", "kernels"):
+    for folder in ("cuda", "distributions", "envs", "kernels"):
         for path in sorted((trainer / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

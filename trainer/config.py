@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..shared.errors import nearest
-from .envs import ENV_NAMES, GYMNASIUM_PREFIX, load_any_spec
+from .envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, load_any_spec
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
+Sink = Literal["tensorboard", "prometheus", "wandb"]
 
 
 class Section(BaseModel):
@@ -82,6 +83,48 @@ class PPOConfig(Section):
     )
 
 
+class TinyPhysicsConfig(Section):
+    """The learned car model of the controls challenge; for env = "tinyphysics" alone."""
+
+    model: str = Field("", description="the ONNX file; '' is where `download` puts it")
+    routes: str = Field("", description="the folder of route files; '' is where they are put")
+    num_routes: int = Field(0, ge=0, le=10**6, description="the first so many; 0: all")
+    held_out_routes: int = Field(
+        8, ge=0, le=10**6, description="the last of these, for evaluation and not for learning"
+    )
+    rollouts_per_route: int = Field(
+        10, ge=1, le=10**4, description="episodes along each route in an iteration"
+    )
+    critic_epochs: int = Field(
+        3, ge=0, le=1000, description="passes of the critic alone over the first rollout"
+    )
+    engine: str = Field(
+        "auto",
+        description="auto (the fastest here), onnxruntime, onnxruntime-cuda, tensorrt or torch",
+    )
+    precision: Literal["float32", "tf32", "half"] = Field(
+        "float32", description="of the torch engine on a GPU"
+    )
+
+
+class CloningConfig(Section):
+    """Behaviour cloning before the first update; for env = "tinyphysics" alone."""
+
+    source: Literal["logged", "pid"] = Field(
+        "logged", description="whom to imitate: the logs' steering at steps 20 to 99, or the PID"
+    )
+    num_epochs: int = Field(20, ge=0, le=10_000, description="passes; 0: no cloning")
+    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples of an AdamW step")
+    learning_rate: float = Field(0.01, gt=0, le=1, description="at the start; cosine to 0")
+    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down to it")
+    copies: int = Field(
+        8, ge=1, le=1000, description="of each sample, all but one with a shifted history"
+    )
+    history_noise: float = Field(
+        0.1, ge=0, le=2, description="deviation of those shifts, in units of steering"
+    )
+
+
 class NormalizationConfig(Section):
     """Running statistics of what the policy sees, kept in checkpoints and frozen in evaluation."""
 
@@ -119,6 +162,27 @@ class GymnasiumConfig(Section):
     )
 
 
+class RecorderConfig(Section):
+    """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
+
+    on: bool = Field(True, description="whether the run starts one")
+    every_s: float = Field(
+        3.0, ge=0.1, le=3600, description="seconds between two rows of metrics.csv; 0.1 to 3600"
+    )
+    to: tuple[Sink, ...] = Field(
+        (), description='also to any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
+    )
+    prometheus_port: int = Field(9464, ge=1, le=65535, description="1 to 65535")
+    prometheus_address: str = Field(
+        "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"
+    )
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _names_with_commas(cls, to: object) -> object:
+        return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to
+
+
 class TrainConfig(Section):
     """One experiment."""
 
@@ -127,7 +191,9 @@ class TrainConfig(Section):
     )
     algorithm: Literal["ppo"] = Field("ppo", description="how the policy learns")
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
-    device: Literal["auto", "cpu"] = Field("auto", description="where environments and policy live")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where environments and policy live; auto: a GPU where there is one"
+    )
     num_threads: int = Field(
         0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
     )
@@ -137,6 +203,10 @@ class TrainConfig(Section):
     rollout_steps: int = Field(
         32, ge=1, le=65_536, description="env steps of each environment in an iteration"
     )
+    rollout: Literal["steps", "fused"] = Field(
+        "steps",
+        description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
+    )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
     )
@@ -144,8 +214,11 @@ class TrainConfig(Section):
     ppo: PPOConfig = PPOConfig()
     normalization: NormalizationConfig = NormalizationConfig()
     gymnasium: GymnasiumConfig = GymnasiumConfig()
+    tinyphysics: TinyPhysicsConfig = TinyPhysicsConfig()
+    cloning: CloningConfig = CloningConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    recorder: RecorderConfig = RecorderConfig()
 
     @property
     def rollout_size(self) -> int:
@@ -159,17 +232,19 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        if env not in ENV_NAMES and not env.startswith(GYMNASIUM_PREFIX):
-            hint = nearest(env, ENV_NAMES)
+        names = (*ENV_NAMES, *LEARNED_ENV_NAMES)
+        if env not in names and not env.startswith(GYMNASIUM_PREFIX):
             raise ValueError(
-                f"env = '{env}' is no environment{hint}; there are "
-                f"{', '.join(ENV_NAMES)}, and gymnasium:ID"
+                f"env = '{env}' is no environment{nearest(env, names)}; "
+                f"there are {', '.join(names)}, and gymnasium:ID"
             )
         return env
 
     @model_validator(mode="after")
     def _gymnasium_has_the_environment(self) -> TrainConfig:
         if self.env.startswith(GYMNASIUM_PREFIX):
+            if self.device == "cuda":
+                raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
             load_any_spec(self.env, self.gymnasium.vectorization)
         return self
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -13,14 +14,16 @@ from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
 from .envs.vector import Transitions
 from .policy import ActorCritic
+from .threads import one_torch_thread
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Undiscounted returns and lengths of whole episodes, each [E]."""
+    """Undiscounted returns and lengths of whole episodes, each [E]; `details` are more metrics."""
 
     returns: np.ndarray[tuple[int], np.dtype[np.float64]]
     lengths: np.ndarray[tuple[int], np.dtype[np.int64]]
+    details: Mapping[str, float] = field(default_factory=dict)
 
 
 @torch.inference_mode()
@@ -47,6 +50,7 @@ def evaluate(
     while playing.any():
         actions = policy.distribution.mode(policy.outputs(torch.from_numpy(obs)))
         envs.step(policy.distribution.env_actions(actions).numpy(), out)
+        one_torch_thread()
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)

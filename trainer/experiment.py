@@ -6,22 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from .config import TrainConfig
-from .envs import load_any_spec, make_envs
+from .envs import LEARNED_ENV_NAMES, load_any_spec, make_envs
 from .envs.streams import TRAINING
 from .envs.vector import VectorEnv
 from .evaluation import Evaluation, evaluate
+from .iterations import Iterations
 from .kernels.collecting import CompiledCollector
 from .kernels.learning import CompiledPPO
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
 from .rollout import Collector, Rollout
-from .threads import Threads, fastest_num_threads
+from .threads import Threads, available_cores, fastest_num_threads
 
 PARTS = ("policy", "learner", "collector")
 
 
-class Experiment:
+class Experiment(Iterations):
     """Environments, policy and learner of one configuration, from their first state on."""
 
     def __init__(self, config: TrainConfig, threads: Threads) -> None:
@@ -52,6 +53,7 @@ class Experiment:
         )
         self.iteration = 0
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
+        self.threads = threads
 
     @property
     def env_steps(self) -> int:
@@ -106,7 +108,7 @@ class Experiment:
         self.learner.load_state_dict(state["learner"])
         if self.reward_normalizer:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])
-        self.dead_env_steps = state["dead_env_steps"]
+        self.dead_env_steps = state.get("dead_env_steps", 0)
         self.iteration = iteration
 
 
@@ -136,9 +138,13 @@ def choose_num_threads(config: TrainConfig) -> int:
     """As configured, or the count with which an iteration runs fastest here and now."""
     if config.num_threads:
         return config.num_threads
+    if config.env in LEARNED_ENV_NAMES:
+        return available_cores()  # an iteration is too long to try, and the model's calls scale
 
     def iterate(threads: Threads) -> None:
-        experiment = experiments.setdefault(threads, Experiment(config, threads))
+        if threads not in experiments:
+            experiments[threads] = Experiment(config, threads)
+        experiment = experiments[threads]
         experiment.learn(experiment.collector.collect())
 
     experiments: dict[Threads, Experiment] = {}

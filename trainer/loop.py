@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..shared import MetricsWriter
 from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
+from .device import chosen_device
+from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .evaluation import Evaluation
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
 from .threads import Threads
+
+if TYPE_CHECKING:
+    from .cuda.experiment import CudaExperiment
+    from .tinyphysics.experiment import TinyPhysicsExperiment
 
 
 def train(
@@ -28,43 +35,63 @@ def train(
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
     """
-    threads = Threads(choose_num_threads(config))
-    experiment = Experiment(config, threads)
+    experiment = make_experiment(config)
     if resume_from:
         experiment.load_state_dict(resume_from.state, resume_from.iteration)
     telemetry = Telemetry(
         metrics, config.num_iterations * config.rollout_size, experiment, report=report
     )
-    threads.tick = telemetry.tick
+    experiment.on_tick(telemetry.tick)
     phase = telemetry.stopwatch.phase
     if experiment.why_pytorch:
         telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
     saved_at = experiment.iteration if resume_from else None
 
-    while experiment.iteration < config.num_iterations and not should_stop():
-        with phase("collect"):
-            rollout = experiment.collector.collect()
-        with phase("learn"):
-            values = experiment.learn(rollout)
-        if evaluation_due(config, experiment.iteration):
-            with phase("evaluate"):
-                evaluation = experiment.evaluate(config.evaluation.num_episodes)
-            values |= evaluation_values(evaluation)
-            telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+    while experiment.num_started < config.num_iterations and not should_stop():
+        number = experiment.num_started + 1
+        looks = evaluation_due(config, number) or checkpoint_due(config, number)
+        for values in experiment.iterate(telemetry.stopwatch, wait=looks):
+            if evaluation_due(config, experiment.iteration):
+                with phase("evaluate"):
+                    evaluation = experiment.evaluate(config.evaluation.num_episodes)
+                values |= evaluation_values(evaluation)
+                telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+            telemetry.iteration(values)
+            if checkpoint_due(config, experiment.iteration):
+                with phase("checkpoint"), telemetry.errors_as_events(OSError):
+                    save(experiment, metrics, checkpoint_folder, telemetry)
+                    saved_at = experiment.iteration
+    for values in experiment.finish():
         telemetry.iteration(values)
-        if checkpoint_due(config, experiment.iteration):
-            with phase("checkpoint"), telemetry.errors_as_events(OSError):
-                save(experiment, metrics, checkpoint_folder, telemetry)
-                saved_at = experiment.iteration
 
     if saved_at != experiment.iteration:
         save(experiment, metrics, checkpoint_folder, telemetry)
-    threads.close()
+    experiment.close()
     return experiment.iteration >= config.num_iterations
 
 
+def make_experiment(
+    config: TrainConfig,
+) -> Experiment | CudaExperiment | TinyPhysicsExperiment:
+    """The experiment of a configuration on its device. Raises ConfigError where there is none."""
+    device = chosen_device(config.device)
+    if config.env in LEARNED_ENV_NAMES:
+        from .tinyphysics.experiment import TinyPhysicsExperiment  # only here ONNX is needed
+
+        return TinyPhysicsExperiment(config, Threads(choose_num_threads(config)))
+    # Gymnasium's environments live on the processor, and so does what learns from them.
+    if device.type == "cuda" and not config.env.startswith(GYMNASIUM_PREFIX):
+        from .cuda.experiment import CudaExperiment  # only here numba-cuda is needed
+
+        return CudaExperiment(config, device)
+    return Experiment(config, Threads(choose_num_threads(config)))
+
+
 def save(
-    experiment: Experiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
+    experiment: Experiment | CudaExperiment | TinyPhysicsExperiment,
+    metrics: MetricsWriter,
+    folder: Path,
+    telemetry: Telemetry,
 ) -> None:
     """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
     checkpoint = Checkpoint(
@@ -94,4 +121,5 @@ def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
     return {
         "evaluation/return": float(evaluation.returns.mean()),
         "evaluation/length": float(evaluation.lengths.mean()),
+        **evaluation.details,
     }

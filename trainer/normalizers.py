@@ -71,7 +71,7 @@ class RewardNormalizer(nn.Module):
         """
         if valid is not None:
             rewards = rewards.masked_fill(~valid, 0.0)
-        returns = torch.empty(rewards.shape, dtype=torch.float64)
+        returns = torch.empty(rewards.shape, dtype=torch.float64, device=rewards.device)
         for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
             self.returns.mul_(self._gamma).add_(reward)
             returns[t] = self.returns

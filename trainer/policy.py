@@ -31,7 +31,7 @@ class ActorCritic(nn.Module):
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.activation = config.activation
-        self._bfloat16 = config.precision == "bfloat16"
+        self.is_bfloat16 = config.precision == "bfloat16"
         num_log_stds = self.distribution.num_log_stds
         num_outputs = self.distribution.num_outputs - num_log_stds
         self.actor_sizes = (spec.obs_size, *config.hidden_sizes, num_outputs)
@@ -46,6 +46,11 @@ class ActorCritic(nn.Module):
         self.log_std = nn.Parameter(log_stds) if num_log_stds else None
         self.flat_parameters = flattened(self.parameters_to_learn())
         self.num_actor_parameters = sum(p.numel() for p in self._actor_parameters())
+
+    def to_device(self, device: torch.device) -> None:
+        """Move everything there; the weights lie side by side there as well."""
+        self.to(device)
+        self.flat_parameters = flattened(self.parameters_to_learn())
 
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
@@ -63,7 +68,7 @@ class ActorCritic(nn.Module):
 
     def _precision(self, obs: Tensor) -> torch.autocast:
         """What products of the networks are computed in; weights stay float32."""
-        return torch.autocast(obs.device.type, torch.bfloat16, enabled=self._bfloat16)
+        return torch.autocast(obs.device.type, torch.bfloat16, enabled=self.is_bfloat16)
 
     def observe(self, obs: Tensor) -> None:
         """Take obs [..., obs_size] into the running statistics, where there are any."""

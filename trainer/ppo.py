@@ -57,7 +57,7 @@ KL = LossSums._fields.index("kl")
 
 
 def ppo_loss_sums(
-    policy: ActorCritic, batch: Batch, clip_coef: float, value_clip: float | None = None
+    policy: ActorCritic, batch: Batch, clip_coef: Any, value_clip: float | None = None
 ) -> LossSums:
     """The terms of the clipped objective, summed over the samples.
 
@@ -95,14 +95,14 @@ def normalized(advantages: Tensor) -> Tensor:
 
 @dataclass
 class Coefficients:
-    """What the schedules give for one iteration."""
+    """What the schedules give for one iteration: numbers, or scalar tensors."""
 
-    learning_rate: float
-    clip_coef: float
-    entropy_coef: float
+    learning_rate: Any
+    clip_coef: Any
+    entropy_coef: Any
 
     @classmethod
-    def at(cls, config: PPOConfig, progress_fraction: float) -> Coefficients:
+    def at(cls, config: PPOConfig, progress_fraction: Any) -> Coefficients:
         return cls(
             scheduled(config.learning_rate, config.learning_rate_schedule, progress_fraction),
             scheduled(config.clip_coef, config.clip_schedule, progress_fraction),
@@ -137,10 +137,7 @@ class PPO:
         """Learn from `rollout` with `rewards` [T, N], normalised or not; returns the metrics."""
         config = self._config
         coefficients = Coefficients.at(config, progress_fraction)
-        advantages, returns = gae(
-            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
-            config.gamma, config.gae_lambda,
-        )  # fmt: skip
+        advantages, returns = self.estimates(rollout, rewards)
         tensors = (
             rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
@@ -152,6 +149,13 @@ class PPO:
         return update_metrics(
             losses.mean(0), norms.mean(), batch.values, batch.returns, coefficients
         )
+
+    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        """Advantages and returns of a rollout, each [T, N]."""
+        return gae(
+            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
+            self._config.gamma, self._config.gae_lambda,
+        )  # fmt: skip
 
     def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
         """Returns mean losses [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""
@@ -198,7 +202,8 @@ class PPO:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        self._generator.set_state(state["generator"])
+        if "generator" in state:  # a run that began on a GPU has none
+            self._generator.set_state(state["generator"])
 
 
 def minibatch_orders(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 import traceback
 from collections.abc import Sequence
 
 from ..shared.lock import RunLock
 from ..shared.outcome import State
+from ..shared.recorder_process import RecorderSettings
 from ..shared.run_folder import Run
 from ..shared.session import RunSession
-from .config import TrainConfig
-from .telemetry import METRICS, PUBLISH_INTERVAL_S, Report
+from .config import RecorderConfig, TrainConfig
+from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -32,12 +35,21 @@ def run_training(
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
-        run, lock, METRICS, publish_interval_s=PUBLISH_INTERVAL_S, continue_from=resume_publish
+        run,
+        lock,
+        metrics_of(config.env),
+        publish_interval_s=PUBLISH_INTERVAL_S,
+        continue_from=resume_publish,
+        recorder=_recorder_settings(config.recorder),
     )
     try:
         from .checkpoints import latest_checkpoint  # torch takes a second to import
+        from .device import chosen_device, device_name
         from .loop import train
 
+        device = device_name(chosen_device(config.device))
+        with contextlib.suppress(OSError):  # a full disk is no reason not to train
+            run.write_manifest({**run.manifest(), "device": device})
         resumes = resume_publish is not None
         train(
             config,
@@ -48,13 +60,30 @@ def run_training(
             report=report,
         )
     except Exception as error:
-        traceback.print_exc()
-        session.metrics.event("error", traceback.format_exc()[-EVENT_CHARACTERS:])
-        session.close("failed", 1, f"{type(error).__name__}: {error}")
+        message, explanation = _failure(error, config)
+        print(explanation, file=sys.stderr)
+        session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
+        session.close("failed", 1, message)
         return 1
     state, exit_code, message = _ending(stop_signals)
     session.close(state, exit_code, message)
     return exit_code
+
+
+def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
+    if not config.on:
+        return None
+    return RecorderSettings(**config.model_dump(exclude={"on"}))
+
+
+def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
+    """What a run failed of: in one line, and with all that helps to find the cause."""
+    from .device import out_of_memory_message
+
+    message = out_of_memory_message(error, config)
+    if message:  # a traceback would say nothing more
+        return message, message
+    return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 
 def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:

@@ -14,6 +14,7 @@ from .envs.from_gymnasium import GymnasiumEnvs
 from .envs.spec import Spaces
 from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
+from .threads import one_torch_thread
 
 
 @dataclass
@@ -110,6 +111,7 @@ class Collector:
             self._envs.step(env_actions.numpy(), transitions)
             if rollout.valid is not None:
                 rollout.valid[t] = torch.from_numpy(self._envs.valid)
+            one_torch_thread()
             self.env_steps_under_way += self._envs.num_envs
             self._tick()
         judge(rollout, policy)

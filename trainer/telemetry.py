@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -10,12 +11,14 @@ from typing import Protocol
 
 from ..shared import Metric, MetricsWriter
 from ..shared.events import Level
+from .envs import LEARNED_ENV_NAMES
 
 Report = Callable[[Mapping[str, float], int, int], None]
 
 PUBLISH_INTERVAL_S = 0.25
 SPEED_WINDOW_S = 1.0  # or the last iteration, where that took longer
 
+GRAD_NORM = "optimizer/grad_norm"
 PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish")
 
 METRICS = (
@@ -34,7 +37,7 @@ METRICS = (
     Metric("value/explained_variance", better="up",
            description="part of the returns' variance that the values predict"),
     Metric("optimizer/learning_rate", level=1, description="as scheduled"),
-    Metric("optimizer/grad_norm", level=1, description="before clipping, mean of the networks"),
+    Metric(GRAD_NORM, level=1, description="before clipping, mean of the networks"),
     Metric("speed/env_steps_per_s", "env steps/s", better="up",
            description="over the last second, everything included"),
     Metric("progress/fraction", description="env steps done, of those asked for"),
@@ -42,6 +45,27 @@ METRICS = (
     *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
       for phase in PHASES),
 )  # fmt: skip
+
+
+# Of runs on TinyPhysics, besides the others.
+TINYPHYSICS_METRICS = (
+    Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
+    Metric("cost/held_out", "cost", better="down",
+           description="mean of the routes held out, the policy's mean steering"),
+    Metric("cost/lataccel", "cost", better="down", description="of tracking, training episodes"),
+    Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
+    Metric("cost/held_out_lataccel", "cost", level=1, better="down",
+           description="of tracking, routes held out"),
+    Metric("cost/held_out_jerk", "cost", level=1, better="down",
+           description="of comfort, routes held out"),
+    Metric("loss/cloning", "nats", level=1, better="down",
+           description="negative log-likelihood after behaviour cloning"),
+)  # fmt: skip
+
+
+def metrics_of(env: str) -> tuple[Metric, ...]:
+    """What a run on the environment of that name publishes."""
+    return METRICS + TINYPHYSICS_METRICS if env in LEARNED_ENV_NAMES else METRICS
 
 
 class Stopwatch:
@@ -106,12 +130,14 @@ class Telemetry:
         self._window = deque([(self._publish_at, work.env_steps)])
         self._env_steps_per_s = 0.0
         self._last_mark = work.mark
+        self._has_bad_losses = False
 
     def iteration(self, values: Mapping[str, float]) -> None:
         """Publish what an iteration gave, together with its speed, its phases and the progress."""
         self._env_steps_per_s = self._recent_env_steps_per_s()
         # The publish phase shown is the one before: this one is not over yet.
-        row = {**values, **self.stopwatch.take(), "speed/env_steps_per_s": self._env_steps_per_s}
+        row = {**self.stopwatch.take(), **values, "speed/env_steps_per_s": self._env_steps_per_s}
+        self._look_for_bad_losses(values)
         with self.stopwatch.phase("publish"):
             self._publish(row)
 
@@ -123,6 +149,16 @@ class Telemetry:
         if mark != self._last_mark:
             self._last_mark = mark
             self._publish({})
+
+    def _look_for_bad_losses(self, values: Mapping[str, float]) -> None:
+        """Say once in a run that, when and where a loss first was not a number."""
+        if self._has_bad_losses:
+            return
+        for name, value in values.items():
+            if (name.startswith("loss/") or name == GRAD_NORM) and not math.isfinite(value):
+                self._has_bad_losses = True
+                self.event("error", f"{name} is {value} in iteration {self._work.iteration}")
+                return
 
     def _recent_env_steps_per_s(self) -> float:
         """Over the iterations of the window, with all that they included."""

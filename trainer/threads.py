@@ -24,8 +24,7 @@ class Threads:
 
     def __init__(self, num_threads: int) -> None:
         """`tick` may be set to what the waiting thread does about every `TICK_S`."""
-        # PyTorch would split its sums by the number of its own threads, and round accordingly.
-        torch.set_num_threads(1)
+        one_torch_thread()
         self.num_threads = min(num_threads, available_cores())
         self.tick: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(1, "compiled")
@@ -50,7 +49,18 @@ class Threads:
 
     def _on_all_cores(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         numba.set_num_threads(self.num_threads)
-        return loop(*arguments)
+        try:
+            return loop(*arguments)
+        finally:
+            one_torch_thread()
+
+
+def one_torch_thread() -> None:
+    """Keep PyTorch to one thread: it would split its sums by their number, and round accordingly.
+
+    For after every compiled parallel loop, because those set the number of threads for both.
+    """
+    torch.set_num_threads(1)
 
 
 def shards(total: int, size: int) -> NDArray[np.int64]:

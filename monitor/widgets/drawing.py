@@ -7,7 +7,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ..lines import Line, harmless
+from ..harmless import harmless
+from ..lines import Line
 from ..palette import styles_for
 
 

@@ -99,7 +99,14 @@ def test_eval_of_a_run_without_checkpoints_is_one_line(finished_run):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["runs"], ["status"], ["monitor", "--latest", "--once"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["runs"],
+        ["status"],
+        ["monitor", "--latest", "--once"],
+        ["record", "--latest"],
+    ],
 )
 def test_what_does_not_train_never_imports_torch(finished_run, arguments):
     code = (
@@ -124,7 +131,7 @@ def test_help_imports_neither_numpy_nor_textual():
 
 def test_help_names_every_command_and_none_that_is_not_there():
     text = operant("--help").stdout
-    for command in ("train", "monitor", "runs", "status", "stop", "eval"):
+    for command in ("train", "monitor", "runs", "status", "stop", "eval", "export", "record"):
         assert f"\n  {command} " in text
         assert operant(command, "--help").returncode == 0
     assert "unknown" in error_line("unknown")

@@ -192,3 +192,11 @@ def test_help_config_lists_every_key():
     text = operant("train", "--help-config").stdout
     for key in ("num_envs", "ppo.learning_rate", "evaluation.num_episodes", "cart_pole_ppo_smoke"):
         assert key in text
+
+
+def test_a_gpu_that_is_not_there_is_said_in_one_line_and_leaves_no_run():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    assert "device = cuda: " in error_line("train", "--device", "cuda")
+    assert list_runs() == []

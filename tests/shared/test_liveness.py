@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import RunFolderError
-from operant.shared.lock import RunLock, lock_holder
+from operant.shared.lock import RECORDER, RunLock, lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.status import RunStatus
@@ -158,3 +158,39 @@ print(lock_holder(Path({str(run.lock_path)!r})))
     asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
     assert f"pid={os.getpid()}" in asked.stdout
     lock.release()
+
+
+def test_a_recorder_that_lives_does_not_make_a_dead_process_look_alive():
+    run, lock = create_run("test", {}, rank=0)
+    recorder = RunLock(run.lock_path, RECORDER)
+    assert recorder.holder()
+    lock.release()
+    assert recorder.holder() is None
+    assert lock_holder(run.lock_path) is None
+    assert lock_holder(run.lock_path, RECORDER, 1)
+    assert state(run) == "crashed"
+    recorder.release()
+    assert lock_holder(run.lock_path, RECORDER, 1) is None
+
+
+def test_a_process_that_lets_go_of_one_lock_or_is_refused_one_keeps_its_others(start):
+    process, run = start()
+    recorder = RunLock(run.lock_path, RECORDER)
+    second = RunLock(run.lock_path, 1)
+    with pytest.raises(RunFolderError, match="in use"):
+        RunLock(run.lock_path, 0)
+    second.release()
+    assert lock_holder(run.lock_path).pid == process.pid
+    assert seen_by_others(run, RECORDER) == os.getpid()
+    run.lock_path.unlink()
+    assert recorder.holder().pid == process.pid
+    recorder.release()
+
+
+def seen_by_others(run: Run, byte: int) -> int:
+    """The pid that another process finds at a byte of the run's lock."""
+    question = (
+        "from pathlib import Path\nfrom operant.shared.lock import lock_holder\n"
+        f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}, 1).pid)"
+    )
+    return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)

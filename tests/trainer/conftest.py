@@ -10,6 +10,7 @@ from toy_envs import POINT, SWITCHES
 from operant.trainer import config, experiment
 from operant.trainer.config import TrainConfig
 from operant.trainer.config_file import make_config
+from operant.trainer.cuda import experiment as cuda_experiment
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment import Experiment
 from operant.trainer.threads import Threads
@@ -48,7 +49,7 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    for module in (config, experiment):
+    for module in (config, cuda_experiment, experiment):
         monkeypatch.setattr(module, "load_spec", lambda _: spec)
     return f"policy.distribution={name}"
 

@@ -19,6 +19,16 @@ def test_cart_pole_is_solved_by_the_smoke_preset(seed):
     assert experiment.evaluate(50).returns.mean() >= 475
 
 
+def test_cart_pole_is_solved_by_pytorch_in_bfloat16():
+    config = load_config("cart_pole_ppo_smoke", ["num_threads=1", "policy.precision=bfloat16"])
+    experiment = Experiment(config, threads := Threads(1))
+    for _ in range(config.num_iterations):
+        experiment.learn(experiment.collector.collect())
+    threads.close()
+    assert experiment.why_pytorch
+    assert experiment.evaluate(50).returns.mean() >= 475
+
+
 def test_it_does_not_learn_from_noise():
     """The same, with rewards that have nothing to do with the actions."""
     config = load_config("cart_pole_ppo_smoke", ["num_threads=2", "total_env_steps=40000"])

@@ -103,6 +103,16 @@ def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_collec
     assert (rollout.next_values[0] != restarted).all()
 
 
+def test_pytorch_keeps_to_one_thread_by_which_its_sums_do_not_change(make_collecting):
+    experiment = make_collecting("num_threads=2")
+    rollout = experiment.collector.collect()
+    assert torch.get_num_threads() == 1
+    experiment.learn(rollout)
+    assert torch.get_num_threads() == 1
+    experiment.evaluate(5)
+    assert torch.get_num_threads() == 1
+
+
 def test_the_next_rollout_starts_where_the_last_ended(make_collecting):
     experiment = make_collecting()
     last = experiment.collector.collect().obs[-1].clone()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from operant.trainer.telemetry import PUBLISH_INTERVAL_S, Stopwatch, Telemetry
@@ -25,10 +27,13 @@ class Page:
     """Remembers what was published."""
 
     def __init__(self):
-        self.rows = []
+        self.rows, self.events = [], []
 
     def publish(self, values, iteration, env_steps):
         self.rows.append((dict(values), iteration, env_steps))
+
+    def event(self, level, text, env_steps):
+        self.events.append((level, text))
 
 
 @pytest.fixture
@@ -92,3 +97,32 @@ def test_the_speed_is_that_of_the_last_second_so_that_an_evaluation_does_not_hal
     speeds = [values["speed/env_steps_per_s"] for values, _, _ in page.rows]
     assert speeds[98] == pytest.approx(500, rel=0.03)
     assert speeds[99] == pytest.approx(10 * 46 / 1.0, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("loss/policy", math.nan), ("loss/value", math.inf), ("optimizer/grad_norm", -math.inf)],
+)
+def test_the_first_loss_that_is_no_number_is_told_once_with_its_iteration(parts, name, value):
+    page, work, _, telemetry = parts
+    work.iteration = 6
+    telemetry.iteration({"loss/policy": 0.5, "loss/value": 0.5})
+    work.iteration = 7
+    telemetry.iteration({name: value})
+    work.iteration = 8
+    telemetry.iteration({name: value, "loss/value": math.nan})
+    assert page.events == [("error", f"{name} is {value} in iteration 7")]
+
+
+def test_what_may_be_undefined_is_no_event(parts):
+    page, _, _, telemetry = parts
+    telemetry.iteration({"value/explained_variance": math.nan, "episode/return": math.nan})
+    assert page.events == []
+
+
+def test_a_phase_that_was_timed_elsewhere_wins_over_the_stopwatch(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("collect"):
+        clock.now += 5
+    telemetry.iteration({"time/collect_s": 0.25})
+    assert page.rows[0][0]["time/collect_s"] == 0.25

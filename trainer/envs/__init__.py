@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .vector import VectorEnv
 
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
+LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
 
 

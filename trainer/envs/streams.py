@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-TRAINING, EVALUATION, ACTIONS = range(3)  # streams of one seed that have nothing in common
+TRAINING, EVALUATION, ACTIONS, ORDERS = range(4)  # streams of one seed that have nothing in common
 
 _ROUNDS = 10
 _MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

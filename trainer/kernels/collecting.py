@@ -22,8 +22,8 @@ from ..rollout import Rollout
 from ..threads import Threads, shards
 from .heads import Head, head_of
 from .log_stds import append_log_stds
-from .networks import CHUNK, forward, transpose_weights
-from .normalizing import normalize
+from .networks import CHUNK, forward, pack
+from .normalizing import see
 from .policy_arrays import policy_arrays
 
 Array = NDArray[Any]
@@ -107,12 +107,12 @@ def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
 
 def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
     """Fill `memory` with one rollout; `progress` [shards] counts env steps as they are done."""
-    transpose_weights(policy.parameters, policy.actor, policy.transposed)
-    transpose_weights(policy.parameters, policy.critic, policy.transposed)
+    pack(policy.parameters, policy.actor, policy.panels)
+    pack(policy.parameters, policy.critic, policy.panels)
     for shard in prange(len(shards)):
         start, stop = shards[shard, 0], shards[shard, 1]
-        x = np.empty((CHUNK, memory.obs.shape[2]), np.float32)
-        outputs_of = np.empty((len(policy.actor), CHUNK, policy.width), np.float32)
+        x = np.zeros((CHUNK, policy.width), np.float32)
+        outputs_of = np.zeros((len(policy.actor), CHUNK, policy.width), np.float32)
         for t in range(len(memory.rewards)):
             act(start, stop, t, steps_before + t, seed, memory, policy, x, outputs_of)
             out = Transitions(
@@ -133,9 +133,8 @@ def act_template(start, stop, t, step, seed, memory, policy, x, outputs_of):
     outputs = outputs_of[len(actor) - 1]
     for first in range(start, stop, CHUNK):
         rows = min(CHUNK, stop - first)
-        for row in range(rows):
-            normalize(memory.obs[t, first + row], policy, x, row)
-        forward(x, rows, policy.parameters, policy.transposed, actor, policy.activation, outputs_of)
+        see(memory.obs[t], first, rows, policy, x, 0)
+        forward(x, rows, policy.parameters, policy.panels, actor, policy.activation, outputs_of)
         append_log_stds(outputs, rows, policy)
         for row in range(rows):
             env = first + row
@@ -153,8 +152,7 @@ def judge(start, stop, memory, policy, x, outputs_of):
     for t in range(steps + 1):
         for first in range(start, stop, CHUNK):
             rows = min(CHUNK, stop - first)
-            for row in range(rows):
-                normalize(memory.obs[t, first + row], policy, x, row)
+            see(memory.obs[t], first, rows, policy, x, 0)
             evaluate(x, rows, policy, outputs_of)
             for row in range(rows):
                 if t < steps:
@@ -174,7 +172,7 @@ def judge_time_limits(start, stop, memory, policy, x, outputs_of):
     for t in range(steps):
         for env in range(start, stop):
             if memory.truncated[t, env]:
-                normalize(memory.final_obs[t, env], policy, x, rows)
+                see(memory.final_obs[t], env, 1, policy, x, rows)
                 where[rows, 0], where[rows, 1] = t, env
                 rows += 1
             if rows == CHUNK or (rows and t == steps - 1 and env == stop - 1):
@@ -187,6 +185,4 @@ def judge_time_limits(start, stop, memory, policy, x, outputs_of):
 @compiled
 def evaluate(x, rows, policy, outputs_of):
     """The critic's outputs for x [rows, D]."""
-    forward(
-        x, rows, policy.parameters, policy.transposed, policy.critic, policy.activation, outputs_of
-    )
+    forward(x, rows, policy.parameters, policy.panels, policy.critic, policy.activation, outputs_of)

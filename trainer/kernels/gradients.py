@@ -13,7 +13,7 @@ from ..compiling import compiled
 from ..ppo import LossSums
 from .log_stds import add_log_std_gradients, append_log_stds
 from .networks import CHUNK, backward, forward
-from .normalizing import normalize
+from .normalizing import see_chosen
 
 Array = NDArray[Any]
 
@@ -57,14 +57,13 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
     """Add the derivative of the policy's loss, over the samples `index`, to `gradients`."""
     layers = policy.actor
     last = len(layers) - 1
-    x, outputs_of, deltas = scratch(samples, policy)
+    x, outputs_of, deltas = scratch(policy)
     outputs, delta = outputs_of[last], deltas[last % 2]
+    objectives, entropies, divergences, num_clipped = 0.0, 0.0, 0.0, 0
     for first in range(0, len(index), CHUNK):
         rows = min(CHUNK, len(index) - first)
-        gather_obs(index, first, rows, samples, policy, x)
-        forward(
-            x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
-        )
+        see_chosen(samples.obs, index, first, rows, policy, x)
+        forward(x, rows, policy.parameters, policy.panels, layers, policy.activation, outputs_of)
         append_log_stds(outputs, rows, policy)
         for row in range(rows):
             sample = index[first + row]
@@ -82,14 +81,16 @@ def actor_gradients_template(index, samples, policy, terms, center, scale, weigh
                 outputs, row, policy.num_outputs, policy.table, samples.actions, sample,
                 by_log_prob, -terms.entropy_coef * weight, entropy, delta,
             )  # fmt: skip
-            sums[POLICY] -= objective
-            sums[ENTROPY] += entropy
-            sums[KL] += (ratio - _ONE) - log_ratio
-            sums[CLIPPED] += abs(ratio - _ONE) > terms.clip_coef
+            objectives += objective
+            entropies += entropy
+            divergences += (ratio - _ONE) - log_ratio
+            num_clipped += abs(ratio - _ONE) > terms.clip_coef
         add_log_std_gradients(delta, rows, policy, gradients)
-        backward(
-            x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
-        )
+        backward(x, rows, policy.panels, layers, policy.activation, outputs_of, deltas, gradients)
+    sums[POLICY] -= objectives
+    sums[ENTROPY] += entropies
+    sums[KL] += divergences
+    sums[CLIPPED] += num_clipped
 
 
 @compiled
@@ -97,14 +98,12 @@ def critic_gradients(index, samples, policy, terms, weight, gradients, sums):
     """Add the derivative of the values' loss, over the samples `index`, to `gradients`."""
     layers = policy.critic
     last = len(layers) - 1
-    x, outputs_of, deltas = scratch(samples, policy)
+    x, outputs_of, deltas = scratch(policy)
     outputs, delta = outputs_of[last], deltas[last % 2]
     for first in range(0, len(index), CHUNK):
         rows = min(CHUNK, len(index) - first)
-        gather_obs(index, first, rows, samples, policy, x)
-        forward(
-            x, rows, policy.parameters, policy.transposed, layers, policy.activation, outputs_of
-        )
+        see_chosen(samples.obs, index, first, rows, policy, x)
+        forward(x, rows, policy.parameters, policy.panels, layers, policy.activation, outputs_of)
         for row in range(rows):
             value, sample = outputs[row, 0], index[first + row]
             error = value - samples.returns[sample]
@@ -114,20 +113,12 @@ def critic_gradients(index, samples, policy, terms, weight, gradients, sums):
             clipped = abs(clipped_error) > abs(error) and abs(move) == terms.value_clip
             delta[row, 0] = _ZERO if clipped else terms.value_coef * error * weight
             sums[VALUE] += _HALF * (clipped_error * clipped_error if clipped else error * error)
-        backward(
-            x, rows, policy.parameters, layers, policy.activation, outputs_of, deltas, gradients
-        )
+        backward(x, rows, policy.panels, layers, policy.activation, outputs_of, deltas, gradients)
 
 
 @compiled
-def scratch(samples, policy):
+def scratch(policy):
     """Memory for one chunk: inputs, every layer's outputs, and derivatives by them."""
-    x = np.empty((CHUNK, samples.obs.shape[1]), np.float32)
-    outputs_of = np.empty((len(policy.actor), CHUNK, policy.width), np.float32)
-    return x, outputs_of, np.empty((2, CHUNK, policy.width), np.float32)
-
-
-@compiled
-def gather_obs(index, first, rows, samples, policy, x):
-    for row in range(rows):
-        normalize(samples.obs[index[first + row]], policy, x, row)
+    x = np.zeros((CHUNK, policy.width), np.float32)
+    outputs_of = np.zeros((len(policy.actor), CHUNK, policy.width), np.float32)
+    return x, outputs_of, np.zeros((2, CHUNK, policy.width), np.float32)

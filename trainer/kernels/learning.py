@@ -35,8 +35,8 @@ from .gradients import (
     critic_gradients,
 )
 from .heads import Head, head_of
-from .log_stds import limit_log_stds
-from .networks import CHUNK, transpose_weights
+from .log_stds import limit_log_stds, unpack_log_std_gradients
+from .networks import CHUNK, pack, unpack_gradients
 from .optimizing import adam_step, add_up, add_up_sums, clear, scale_down
 from .policy_arrays import policy_arrays
 
@@ -133,7 +133,8 @@ class CompiledPPO:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        self._generator.set_state(state["generator"])
+        if "generator" in state:  # a run that began on a GPU has none
+            self._generator.set_state(state["generator"])
 
 
 actor_gradients: Any = None  # bound for each distribution by `compile_learn`
@@ -158,7 +159,9 @@ def learn_template(
     """Make an optimizer step for every minibatch of `orders` [epochs, minibatches, size]."""
     num_epochs, num_minibatches, size = orders.shape
     num_parameters = len(policy.parameters)
-    gradients = np.empty((len(shards), num_parameters), np.float32)
+    num_gradients = policy.num_gradients + policy.num_log_stds
+    gradients = np.empty((len(shards), num_gradients), np.float32)
+    total = np.empty(num_parameters, np.float32)
     shard_sums = np.empty((len(shards), NUM_SUMS))
     for epoch in range(num_epochs):
         epoch_kl = 0.0
@@ -167,8 +170,8 @@ def learn_template(
             center, scale = 0.0, 1.0
             if normalize_minibatch:
                 center, scale = center_and_scale(samples.advantages, index)
-            transpose_weights(policy.parameters, policy.actor, policy.transposed)
-            transpose_weights(policy.parameters, policy.critic, policy.transposed)
+            pack(policy.parameters, policy.actor, policy.panels)
+            pack(policy.parameters, policy.critic, policy.panels)
             for shard in prange(len(shards)):
                 clear(gradients[shard], shard_sums[shard])
                 part = index[shards[shard, 0] : shards[shard, 1]]
@@ -180,13 +183,15 @@ def learn_template(
                     part, samples, policy, terms, float32(1.0 / size),
                     gradients[shard], shard_sums[shard],
                 )  # fmt: skip
-            for block in prange((num_parameters + BLOCK - 1) // BLOCK):
-                add_up(gradients, block * BLOCK, min((block + 1) * BLOCK, num_parameters))
+            for block in prange((num_gradients + BLOCK - 1) // BLOCK):
+                add_up(gradients, block * BLOCK, min((block + 1) * BLOCK, num_gradients))
+            unpack_gradients(gradients[0], policy.actor, total)
+            unpack_gradients(gradients[0], policy.critic, total)
+            unpack_log_std_gradients(gradients[0], policy, total)
 
             step = results.num_steps[0]
             add_up_sums(shard_sums, results.sums[step])
             epoch_kl += results.sums[step, KL]
-            total = gradients[0]
             norms = results.norms[step]
             norms[0] = scale_down(total[:num_actor_parameters], terms.max_grad_norm)
             norms[1] = scale_down(total[num_actor_parameters:], terms.max_grad_norm)

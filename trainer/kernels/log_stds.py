@@ -21,11 +21,18 @@ def append_log_stds(outputs, rows, policy):
 
 @compiled
 def add_log_std_gradients(delta, rows, policy, gradients):
-    """Add to `gradients` what the loss's derivative by all outputs, delta[:rows], gives."""
+    """Add to the end of `gradients` what the derivative by all outputs, delta[:rows], gives."""
     first = policy.num_outputs - policy.num_log_stds
     for row in range(rows):
         for k in range(policy.num_log_stds):
-            gradients[policy.log_std_place + k] += delta[row, first + k]
+            gradients[policy.num_gradients + k] += delta[row, first + k]
+
+
+@compiled
+def unpack_log_std_gradients(gradients, policy, flat):
+    """Write them to `flat`, laid out as the parameters are."""
+    for k in range(policy.num_log_stds):
+        flat[policy.log_std_place + k] = gradients[policy.num_gradients + k]
 
 
 @compiled

@@ -10,11 +10,30 @@ CLIP = float32(10.0)
 
 
 @compiled
-def normalize(obs, policy, x, row):
-    """Write one observation [D] to x[row], normalised and clipped if the policy wants that."""
-    for i in range(len(obs)):
-        if policy.normalizes_obs:
-            value = (obs[i] - policy.obs_mean[i]) / policy.obs_deviation[i]
-            x[row, i] = min(max(value, -CLIP), CLIP)
-        else:
-            x[row, i] = obs[i]
+def see(obs, first, rows, policy, x, to):
+    """Write obs[first] [D] and those that follow to x[to] and on, normalised and clipped if the
+    policy wants that.
+    """
+    # Columns outermost: there are too few of them for vectors, and rows lie anywhere.
+    for i in range(obs.shape[1]):
+        for row in range(rows):
+            x[to + row, i] = obs[first + row, i]
+    _normalize(to, rows, obs.shape[1], policy, x)
+
+
+@compiled
+def see_chosen(obs, index, first, rows, policy, x):
+    """The same for obs[index[first]] and so on, to x[0] and on."""
+    for i in range(obs.shape[1]):
+        for row in range(rows):
+            x[row, i] = obs[index[first + row], i]
+    _normalize(0, rows, obs.shape[1], policy, x)
+
+
+@compiled
+def _normalize(first, rows, obs_size, policy, x):
+    if policy.normalizes_obs:
+        for i in range(obs_size):
+            mean, deviation = policy.obs_mean[i], policy.obs_deviation[i]
+            for row in range(first, first + rows):
+                x[row, i] = min(max((x[row, i] - mean) / deviation, -CLIP), CLIP)

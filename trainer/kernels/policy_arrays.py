@@ -11,24 +11,25 @@ from ..normalizers import ObsNormalizer
 from ..policy import ActorCritic
 from .activations import ACTIVATIONS
 from .heads import table_of
-from .networks import layer_table
+from .networks import layout_of
 
 Array = NDArray[Any]
 
 
 class PolicyArrays(NamedTuple):
-    """`parameters` [P] is the policy's own memory; `transposed` [P] holds its weights turned, as of
-    the last `transpose_weights`. `actor` and `critic` are tables of layers, `width` is that of the
-    widest of them, or of all outputs to the distribution. The last `num_log_stds` of those are
-    parameters, from `log_std_place` on; `table` is the distribution's.
+    """`parameters` [P] is the policy's own memory; `panels` holds copies of its layers as products
+    take them, as of the last `pack`. `actor` and `critic` are tables of layers, `width` is the room
+    for the activations of the widest of them, or for all outputs to the distribution. The last
+    `num_log_stds` of those are parameters, from `log_std_place` on; `table` is the distribution's.
     """
 
     parameters: Array
-    transposed: Array
+    panels: Array
     actor: Array
     critic: Array
     activation: int
     width: int
+    num_gradients: int
     num_outputs: int
     num_log_stds: int
     log_std_place: int
@@ -42,15 +43,15 @@ def policy_arrays(policy: ActorCritic) -> PolicyArrays:
     """The present state of `policy`; its statistics are copied, the rest is shared."""
     parameters, distribution = policy.flat_parameters.numpy(), policy.distribution
     mean, deviation = _moments(policy)
-    actor = layer_table(policy.actor_sizes)
-    critic = layer_table(policy.critic_sizes, policy.num_actor_parameters)
+    layout = layout_of((policy.actor_sizes, policy.critic_sizes), distribution.num_log_stds)
     return PolicyArrays(
         parameters=parameters,
-        transposed=np.empty_like(parameters),
-        actor=actor,
-        critic=critic,
+        panels=np.zeros(layout.num_panels, np.float32),
+        actor=layout.tables[0],
+        critic=layout.tables[1],
         activation=ACTIVATIONS.index(policy.activation),
-        width=max(*policy.actor_sizes[1:], *policy.critic_sizes[1:], distribution.num_outputs),
+        width=max(layout.width, distribution.num_outputs),
+        num_gradients=layout.num_gradients,
         num_outputs=distribution.num_outputs,
         num_log_stds=distribution.num_log_stds,
         log_std_place=policy.num_actor_parameters - distribution.num_log_stds,

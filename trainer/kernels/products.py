@@ -1,66 +1,65 @@
-"""Matrix products small enough to stay in cache, in blocks of four by four that fill registers.
+"""Matrix products small enough to stay in cache, tile by tile.
 
-The innermost loop always runs over memory that lies side by side, so the compiler makes vectors of
-it. On the matrices of a 64-unit layer this is about as fast as a tuned library, without its
-threads, whose number would change how sums are rounded.
+No library's: their threads would change how sums are rounded, and on the matrices of a 64-unit
+layer a call costs as much as the work.
 """
 
 from __future__ import annotations
 
 from ..compiling import compiled
+from .micro_kernel import LANES, ROWS, VECTORS, WIDE, make_tile
+
+PADDING = 16  # columns of matrices come in multiples of this, which LANES divides
+
+_tile = make_tile(ROWS, VECTORS)
+_narrow_tile = make_tile(ROWS, 1)
+_row = make_tile(1, VECTORS)
+_narrow_row = make_tile(1, 1)
+
+
+def padded(size):
+    """The next multiple of PADDING."""
+    return (size + PADDING - 1) // PADDING * PADDING
+
+
+compiled_padded = compiled(padded)
 
 
 @compiled
-def add_product(x, w, out, rows, inner, columns):
-    """out[b, j] += sum over i of x[b, i] * w[i, j], for the first `rows` rows."""
-    whole_rows, whole_inner = rows - rows % 4, inner - inner % 4
-    for b in range(0, whole_rows, 4):
-        for i in range(0, whole_inner, 4):
-            a0, a1, a2, a3 = x[b, i], x[b, i + 1], x[b, i + 2], x[b, i + 3]
-            b0, b1, b2, b3 = x[b + 1, i], x[b + 1, i + 1], x[b + 1, i + 2], x[b + 1, i + 3]
-            c0, c1, c2, c3 = x[b + 2, i], x[b + 2, i + 1], x[b + 2, i + 2], x[b + 2, i + 3]
-            d0, d1, d2, d3 = x[b + 3, i], x[b + 3, i + 1], x[b + 3, i + 2], x[b + 3, i + 3]
-            for j in range(columns):
-                w0, w1, w2, w3 = w[i, j], w[i + 1, j], w[i + 2, j], w[i + 3, j]
-                out[b, j] += a0 * w0 + a1 * w1 + a2 * w2 + a3 * w3
-                out[b + 1, j] += b0 * w0 + b1 * w1 + b2 * w2 + b3 * w3
-                out[b + 2, j] += c0 * w0 + c1 * w1 + c2 * w2 + c3 * w3
-                out[b + 3, j] += d0 * w0 + d1 * w1 + d2 * w2 + d3 * w3
-        for i in range(whole_inner, inner):
-            a0, b0, c0, d0 = x[b, i], x[b + 1, i], x[b + 2, i], x[b + 3, i]
-            for j in range(columns):
-                out[b, j] += a0 * w[i, j]
-                out[b + 1, j] += b0 * w[i, j]
-                out[b + 2, j] += c0 * w[i, j]
-                out[b + 3, j] += d0 * w[i, j]
-    for b in range(whole_rows, rows):
-        for i in range(inner):
-            a0 = x[b, i]
-            for j in range(columns):
-                out[b, j] += a0 * w[i, j]
+def product(start, a, b, c, rows, inner, columns):
+    """c[r, j] = start[r, j] + sum over i of a[r, i] * b[i, j]; `columns` is a multiple of PADDING.
 
-
-@compiled
-def add_outer_products(d, x, out, rows, outputs, inputs):
-    """out[j, i] += sum over b of d[b, j] * x[b, i], for the first `rows` rows."""
-    whole_rows, whole_outputs = rows - rows % 4, outputs - outputs % 4
-    for j in range(0, whole_outputs, 4):
-        for b in range(0, whole_rows, 4):
-            a0, a1, a2, a3 = d[b, j], d[b + 1, j], d[b + 2, j], d[b + 3, j]
-            b0, b1, b2, b3 = d[b, j + 1], d[b + 1, j + 1], d[b + 2, j + 1], d[b + 3, j + 1]
-            c0, c1, c2, c3 = d[b, j + 2], d[b + 1, j + 2], d[b + 2, j + 2], d[b + 3, j + 2]
-            d0, d1, d2, d3 = d[b, j + 3], d[b + 1, j + 3], d[b + 2, j + 3], d[b + 3, j + 3]
-            for i in range(inputs):
-                x0, x1, x2, x3 = x[b, i], x[b + 1, i], x[b + 2, i], x[b + 3, i]
-                out[j, i] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-                out[j + 1, i] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
-                out[j + 2, i] += c0 * x0 + c1 * x1 + c2 * x2 + c3 * x3
-                out[j + 3, i] += d0 * x0 + d1 * x1 + d2 * x2 + d3 * x3
-    for j in range(outputs):
-        for b in range(whole_rows if j < whole_outputs else 0, rows):
-            a0 = d[b, j]
-            for i in range(inputs):
-                out[j, i] += a0 * x[b, i]
+    `start`, `b` and `c` are (array, place of the first element, elements to the next row), and `a`
+    has the elements to the next column as well. `start` may be `c`, to add to it.
+    """
+    start, start_at, start_row = start
+    a, a_at, a_row, a_step = a
+    b, b_at, b_row = b
+    c, c_at, c_row = c
+    whole = rows - rows % ROWS
+    wide = columns - columns % WIDE
+    for j in range(0, wide, WIDE):
+        for r in range(0, whole, ROWS):
+            _tile(
+                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
+                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
+            )  # fmt: skip
+        for r in range(whole, rows):
+            _row(
+                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
+                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
+            )  # fmt: skip
+    for j in range(wide, columns, LANES):
+        for r in range(0, whole, ROWS):
+            _narrow_tile(
+                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
+                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
+            )  # fmt: skip
+        for r in range(whole, rows):
+            _narrow_row(
+                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
+                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
+            )  # fmt: skip
 
 
 @compiled

@@ -13,8 +13,9 @@ from operant.trainer.kernels.networks import (
     CHUNK,
     backward,
     forward,
-    layer_table,
-    transpose_weights,
+    layout_of,
+    pack,
+    unpack_gradients,
 )
 from operant.trainer.policy import ACTIVATIONS as MODULES
 from operant.trainer.policy import flattened, make_mlp
@@ -31,22 +32,25 @@ def test_outputs_and_gradients_are_pytorchs(sizes, rows, activation, seed):
     torch.manual_seed(seed)
     network = make_mlp(sizes, MODULES[activation])
     parameters = flattened(list(network.parameters())).numpy()
-    layers, width = layer_table(sizes), max(sizes)
+    (layers,), width, num_panels, num_gradients = layout_of([sizes])
     x, by_outputs = torch.randn(rows, sizes[0]), torch.randn(rows, sizes[-1])
 
-    transposed = np.empty_like(parameters)
-    transpose_weights(parameters, layers, transposed)
+    panels = np.zeros(num_panels, np.float32)
+    pack(parameters, layers, panels)
+    padded_x = np.full((CHUNK, width), np.nan, np.float32)
+    padded_x[:rows, : sizes[0]] = x.numpy()
     outputs_of = np.full((len(layers), CHUNK, width), np.nan, np.float32)
     code = ACTIVATIONS.index(activation)
-    forward(x.numpy(), rows, parameters, transposed, layers, code, outputs_of)
+    forward(padded_x, rows, parameters, panels, layers, code, outputs_of)
     expected = network(x)
     found = torch.from_numpy(outputs_of[-1, :rows, : sizes[-1]])
     torch.testing.assert_close(found, expected.detach(), rtol=2e-5, atol=2e-5)
 
     deltas = np.full((2, CHUNK, width), np.nan, np.float32)
     deltas[(len(layers) - 1) % 2, :rows, : sizes[-1]] = by_outputs.numpy()
-    gradients = np.zeros_like(parameters)
-    backward(x.numpy(), rows, parameters, layers, code, outputs_of, deltas, gradients)
+    packed, gradients = np.zeros(num_gradients, np.float32), np.zeros_like(parameters)
+    backward(padded_x, rows, panels, layers, code, outputs_of, deltas, packed)
+    unpack_gradients(packed, layers, gradients)
     wanted = torch.autograd.grad((expected * by_outputs).sum(), list(network.parameters()))
     wanted = torch.cat([gradient.flatten() for gradient in wanted])
     torch.testing.assert_close(torch.from_numpy(gradients), wanted, rtol=1e-4, atol=1e-3)

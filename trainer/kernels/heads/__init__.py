@@ -8,7 +8,8 @@ Each file is one of `trainer/distributions`, with the same three functions:
 - `log_prob_and_entropy(outputs, row, n, table, actions, place)` are those of `actions[place]`;
 - `backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, entropy, delta)` writes
   the loss's derivative by the outputs to `delta[row, :n]`, given those by the log-probability of
-  `actions[place]` and by the entropy.
+  `actions[place]` and by the entropy. It comes after `log_prob_and_entropy`, which may leave in
+  place of the outputs what it needs.
 
 `outputs[row, :n]` are all outputs, `table` the numbers that the distribution is made with.
 """
@@ -59,7 +60,7 @@ def table_of(distribution: Distribution) -> NDArray[Any]:
         return np.array(distribution.nvec, np.int64)
     if isinstance(distribution, Gaussian):
         rows = (distribution.center, distribution.scale, distribution.low, distribution.high)
-        return torch.stack(rows).numpy()
+        return torch.stack(rows).cpu().numpy()
     if isinstance(distribution, Beta):
-        return torch.stack([distribution.low, distribution.span]).numpy()
+        return torch.stack([distribution.low, distribution.span]).cpu().numpy()
     return np.zeros(0, np.float32)

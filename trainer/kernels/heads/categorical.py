@@ -41,19 +41,20 @@ def draw(outputs, row, n, noise):
 
 @compiled
 def log_prob_and_entropy_of(outputs, row, n, action):
+    """Leaves log-probabilities in place of the outputs."""
     normalizer = log_sum_exp(outputs, row, n)
     entropy = _ZERO
     for k in range(n):
         log_prob = outputs[row, k] - normalizer
+        outputs[row, k] = log_prob
         entropy -= math.exp(log_prob) * log_prob
-    return outputs[row, action] - normalizer, entropy
+    return outputs[row, action], entropy
 
 
 @compiled
 def backward_of(outputs, row, n, action, by_log_prob, by_entropy, entropy, delta):
-    normalizer = log_sum_exp(outputs, row, n)
     for k in range(n):
-        log_prob = outputs[row, k] - normalizer
+        log_prob = outputs[row, k]
         probability = math.exp(log_prob)
         chosen = _ONE if k == action else _ZERO
         delta[row, k] = by_log_prob * (chosen - probability) - by_entropy * probability * (

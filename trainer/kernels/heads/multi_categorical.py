@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from numpy import float32
 
 from ...compiling import compiled
@@ -45,13 +47,21 @@ def log_prob_and_entropy(outputs, row, n, table, actions, place):
 
 
 @compiled
+def _entropy_of(log_probs, row, n):
+    entropy = float32(0.0)
+    for k in range(n):
+        entropy -= math.exp(log_probs[row, k]) * log_probs[row, k]
+    return entropy
+
+
+@compiled
 def backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, entropy, delta):
     first = 0
     for choice in range(len(table)):
         stop = first + table[choice]
         part = outputs[:, first:stop]
         action = actions[place, choice]
-        _, part_entropy = _log_prob_and_entropy_of(part, row, table[choice], action)
+        part_entropy = _entropy_of(part, row, table[choice])
         _backward_of(
             part, row, table[choice], action, by_log_prob, by_entropy, part_entropy,
             delta[:, first:stop],

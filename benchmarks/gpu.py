@@ -1,0 +1,348 @@
+"""Every figure that needs a GPU, within eight minutes, as one JSON.
+
+    python benchmarks/gpu.py FILE [--dry]
+
+Needs torch, numba, numba-cuda, triton, numpy, and of operant's other dependencies click, pydantic,
+platformdirs and tomli-w; operant itself need not be installed. Each part is recorded as soon as it
+is measured, and one that fails leaves its error and does not stop the others. `--dry` runs all
+parts at tiny sizes, on the processor where there is no GPU: its numbers say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+BUDGET_S = 480  # for all parts; none is begun after it
+
+CART_POLE = (
+    "ppo.learning_rate=2.5e-3", "ppo.learning_rate_schedule=linear", "ppo.gamma=0.98",
+    "ppo.num_minibatches=4", "evaluation.num_episodes=100", "checkpoint.every_iterations=0",
+)  # fmt: skip
+RETURN_BAR = 495
+
+# Reads what a monitor reads, as often as it does, until it is ended.
+WATCHER = """
+import sys, time
+sys.path[:0] = sys.argv[2].split(":")
+from pathlib import Path
+from operant.shared import MetricsReader
+reader = MetricsReader.attach(Path(sys.argv[1]))
+print("watching", flush=True)
+while True:
+    reader.read(), reader.history(), reader.events()
+    time.sleep(0.1)
+"""
+
+
+class Sizes:
+    """Of the real measurement, or of the dry one."""
+
+    def __init__(self, dry: bool) -> None:
+        self.few_envs, self.many_envs = (4, 6) if dry else (8192, 2**20)
+        self.rollout_envs, self.rollout_steps = (4, 4) if dry else (16_384, 32)
+        self.repeats, self.seconds = (2, 0.01) if dry else (5, 0.5)
+        self.train_steps = 4 * 4 * 6 if dry else 2**28  # with four epochs; more with one
+        self.pairs, self.loop_iterations = (1, 3) if dry else (5, 300)
+        self.huge_envs, self.huge_steps = (4, 4) if dry else (2**24, 2048)
+
+
+class Gpu:
+    """The parts: each returns what it measured."""
+
+    def __init__(self, dry: bool) -> None:
+        import torch
+
+        self.sizes, self.dry = Sizes(dry), dry
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.set_num_threads(1)  # more only wait for each other over work this small
+
+    def parts(self) -> dict[str, Callable[[], Any]]:
+        return {
+            "equality": self.equality,
+            "raw_few_envs": lambda: self.raw(self.sizes.few_envs),
+            "raw_many_envs": lambda: self.raw(self.sizes.many_envs),
+            "rollout": self.rollout,
+            "train_1_epoch": lambda: self.train(1),
+            "train_4_epochs": lambda: self.train(4),
+            "no_synchronisation": self.no_synchronisation,
+            "same_seed": self.same_seed,
+            "out_of_memory": self.out_of_memory,
+            "tinyphysics": self.tinyphysics,
+        }
+
+    def config(self, *overrides: str) -> Any:
+        from operant.trainer.config_file import load_config
+
+        sizes = (f"num_envs={self.sizes.rollout_envs}", f"rollout_steps={self.sizes.rollout_steps}")
+        return load_config("cart_pole_ppo", [*CART_POLE, *sizes, *overrides])
+
+    def equality(self) -> Any:
+        """The kernels against the processor's environments, for every environment."""
+        import kernel_checks
+
+        from operant.trainer.envs import ENV_NAMES
+
+        device, steps = self.device.type, 40 if self.dry else 600
+        for name in ENV_NAMES:
+            kernel_checks.check_every_step(
+                name, device, num_envs=6 if self.dry else 256, steps=steps
+            )
+            kernel_checks.check_many_steps(name, device)
+        return {"envs": list(ENV_NAMES), "rtol": kernel_checks.RTOL, "atol": kernel_checks.ATOL}
+
+    def raw(self, num_envs: int) -> Any:
+        """CartPole's steps, with observations, resets and flags written; actions on the device."""
+        from operant.trainer.bench.measuring import alternate
+        from operant.trainer.bench.sides import CudaEnvs
+
+        sides = [CudaEnvs("cart_pole", num_envs, self.device, at_once) for at_once in (True, False)]
+        return {
+            "num_envs": num_envs,
+            "results": alternate(sides, self.sizes.repeats, self.sizes.seconds),
+        }
+
+    def rollout(self) -> Any:
+        """Rollouts with the policy of 64-64, values included: step by step, and in one kernel."""
+        from operant.trainer.bench.measuring import alternate
+        from operant.trainer.bench.sides import Rollouts
+
+        sides = []
+        for kind in ("steps", "fused"):
+            side = Rollouts(self.config(f"rollout={kind}"), self.device, on_cuda=True)
+            side.name = kind
+            sides.append(side)
+        results = alternate(sides, self.sizes.repeats, self.sizes.seconds)
+        return {"num_envs": self.sizes.rollout_envs, "results": results}
+
+    def train(self, num_epochs: int) -> Any:
+        """PPO end to end: its speed without start-up, and the return it reaches."""
+        answer = {}
+        for kind in ("steps", "fused"):
+            config = self.config(
+                f"ppo.num_epochs={num_epochs}", f"rollout={kind}",
+                f"total_env_steps={self.sizes.train_steps * 4 // num_epochs}",
+                "evaluation.every_iterations=0",
+            )  # fmt: skip
+            answer[kind] = self._trained(config)
+        return answer
+
+    def _trained(self, config: Any) -> dict[str, Any]:
+        start, marks, returns = time.perf_counter(), [], []
+        with self.page() as metrics:
+            experiment = self.experiment(config)
+            telemetry = self.telemetry(experiment, metrics)
+            while experiment.num_started < config.num_iterations:
+                for values in experiment.iterate(telemetry.stopwatch, wait=False):
+                    telemetry.iteration(values)
+                    marks.append((time.perf_counter(), experiment.env_steps))
+                    returns.append(values.get("episode/return"))
+            for values in experiment.finish():
+                telemetry.iteration(values)
+                marks.append((time.perf_counter(), experiment.env_steps))
+        evaluated = experiment.evaluate(config.evaluation.num_episodes)
+        # Three iterations are start-up: the first compiles, the second and third capture and warm.
+        (first_s, first), (last_s, last) = marks[min(3, len(marks) - 2)], marks[-1]
+        mean_return = float(evaluated.returns.mean())
+        return {
+            "env_steps_per_s": (last - first) / max(last_s - first_s, 1e-9),
+            "env_steps": last,
+            "startup_s": first_s - start,
+            "seconds": last_s - start,
+            "mean_return": mean_return,
+            "return_reached": mean_return >= RETURN_BAR,
+            "last_values": values,
+        }
+
+    def no_synchronisation(self) -> Any:
+        """The loop where any synchronisation is an error, watched and alone, in turn."""
+        config = self.config("total_env_steps=1000000000000")
+        with self.page() as metrics:
+            experiment = self.experiment(config)
+            telemetry = self.telemetry(experiment, metrics)
+            self._loop(experiment, telemetry, 4)
+            speeds: dict[bool, list[float]] = {True: [], False: []}
+            for pair in range(self.sizes.pairs):
+                for watched in (True, False) if pair % 2 else (False, True):
+                    with self.watched() if watched else contextlib.nullcontext():
+                        seconds = self._loop(experiment, telemetry, self.sizes.loop_iterations)
+                    speeds[watched].append(
+                        self.sizes.loop_iterations * config.rollout_size / seconds
+                    )
+        ratios = [w / a for w, a in zip(speeds[True], speeds[False], strict=True)]
+        return {
+            "synchronisations": 0 if self.device.type == "cuda" else None,
+            "watched_per_alone": statistics.median(ratios),
+            "ratios": ratios,
+            "env_steps_per_s": {"watched": speeds[True], "alone": speeds[False]},
+        }
+
+    def _loop(self, experiment: Any, telemetry: Any, iterations: int) -> float:
+        """Seconds of so many iterations, none of which may synchronise once all is captured."""
+        import torch
+
+        strict = self.device.type == "cuda" and experiment.num_started >= 4
+        start = time.perf_counter()
+        if strict:
+            torch.cuda.set_sync_debug_mode("error")
+        try:
+            for _ in range(iterations):
+                for values in experiment.iterate(telemetry.stopwatch, wait=False):
+                    telemetry.iteration(values)
+        finally:
+            if strict:
+                torch.cuda.set_sync_debug_mode("default")
+        for values in experiment.finish():
+            telemetry.iteration(values)
+        return time.perf_counter() - start
+
+    def same_seed(self) -> Any:
+        """Two runs from one seed, bit for bit."""
+        weights = []
+        for _ in range(2):
+            experiment = self.experiment(self.config("seed=5"))
+            self._loop(experiment, self.telemetry(experiment, None), 8)
+            weights.append(experiment.policy.flat_parameters.clone())
+        return {"identical": bool((weights[0] == weights[1]).all())}
+
+    def out_of_memory(self) -> Any:
+        """What is said when the GPU's memory does not suffice."""
+        import torch
+
+        from operant.trainer.device import out_of_memory_message
+
+        sizes = (f"num_envs={self.sizes.huge_envs}", f"rollout_steps={self.sizes.huge_steps}")
+        config = self.config(*sizes)
+        try:
+            if self.device.type != "cuda":
+                raise torch.cuda.OutOfMemoryError("a stand-in")
+            self.experiment(config)
+        except torch.cuda.OutOfMemoryError as error:
+            return {"message": out_of_memory_message(error, config)}
+        return {"message": None}
+
+    def tinyphysics(self) -> Any:
+        """The figures of `benchmarks/tinyphysics_gpu.py`, where there is one."""
+        if importlib.util.find_spec("tinyphysics_gpu") is None:
+            return {"absent": "benchmarks/tinyphysics_gpu.py"}
+        import tinyphysics_gpu
+
+        return tinyphysics_gpu.measure(self.device, self.dry)
+
+    def experiment(self, config: Any) -> Any:
+        from operant.trainer.cuda.experiment import CudaExperiment
+
+        return CudaExperiment(config, self.device)
+
+    def telemetry(self, experiment: Any, metrics: Any) -> Any:
+        from operant.trainer.telemetry import Telemetry
+
+        return Telemetry(metrics or NoPage(), 10**12, experiment)
+
+    @contextlib.contextmanager
+    def page(self) -> Iterator[Any]:
+        """A page on memory, as every run has one."""
+        from operant.shared import MetricsWriter
+        from operant.trainer.telemetry import METRICS
+
+        root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(dir=root) as folder:
+            self._page = Path(folder) / "page"
+            yield MetricsWriter.create(self._page, "gpu", METRICS, publish_interval_s=1)
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Someone reads the page ten times a second, from another process."""
+        paths = ":".join(path for path in sys.path if path)
+        process = subprocess.Popen(
+            [sys.executable, "-c", WATCHER, str(self._page), paths], stdout=subprocess.PIPE
+        )
+        try:
+            assert process.stdout
+            assert process.stdout.readline()
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+class NoPage:
+    """Where what is published goes nowhere."""
+
+    def publish(self, *_: Any) -> None:
+        pass
+
+    def event(self, *_: Any) -> None:
+        pass
+
+
+def find_operant(folder: str) -> None:
+    """Make `import operant` find this checkout, and the checks of its tests."""
+    if importlib.util.find_spec("operant") is None:
+        Path(folder, "operant").symlink_to(ROOT)
+        sys.path.insert(0, folder)
+    sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
+
+
+def run(path: Path, dry: bool, only: list[str]) -> dict[str, Any]:
+    from operant.trainer.bench.measuring import machine, versions
+
+    start, gpu = time.perf_counter(), Gpu(dry)
+    result: dict[str, Any] = {
+        "dry": dry,
+        "machine": {**machine(), **versions("torch", "numba", "numba-cuda", "triton", "numpy")},
+        "parts": {},
+    }
+    for name, part in gpu.parts().items():
+        began = time.perf_counter()
+        if only and name not in only:
+            continue
+        if began - start > BUDGET_S:
+            answer: dict[str, Any] = {"error": f"not begun: {BUDGET_S} s were over"}
+        else:
+            try:
+                answer = {"result": part()}
+            except Exception as error:  # the others are measured all the same
+                answer = {
+                    "error": f"{type(error).__name__}: {error}"[:2000],
+                    "traceback": traceback.format_exc()[-4000:],
+                }
+        answer["seconds"] = time.perf_counter() - began
+        result["parts"][name] = answer
+        path.write_text(json.dumps(result, indent=2) + "\n")
+        print(f"{name:<20} {answer['seconds']:6.1f} s  {json.dumps(answer)[:600]}", flush=True)
+    return result
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path, metavar="FILE", help="where the JSON goes")
+    parser.add_argument("--dry", action="store_true", help="tiny sizes, to see that all parts run")
+    parser.add_argument("--only", nargs="*", default=[], help="only these parts")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        find_operant(folder)
+        import torch
+
+        if not arguments.dry and not torch.cuda.is_available():
+            print("PyTorch sees no GPU: only --dry can run here", file=sys.stderr)
+            return 2
+        result = run(arguments.path, arguments.dry, arguments.only)
+    return 1 if any("error" in part for part in result["parts"].values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

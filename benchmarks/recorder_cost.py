@@ -1,0 +1,101 @@
+"""What the recorder costs a run: at the start, and while it records.
+
+The start is `RunSession` with a recorder and without, alternating, in one process. The share of a
+core is that of the recorder's process beside a run that publishes 32 values 20 times a second.
+
+    python benchmarks/recorder_cost.py [--repeats 15] [--seconds 60] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import machine, summary, versions, write_json
+
+from operant.shared.lock import RECORDER, lock_holder
+from operant.shared.recorder_process import RecorderSettings
+from operant.shared.run_folder import Run, create_run
+from operant.shared.session import RunSession
+
+VALUES = {f"group/metric_{i:02}": 0.1 * i for i in range(32)}
+PUBLISH_EVERY_S = 0.05
+
+
+def start_s(recorder: RecorderSettings | None) -> float:
+    """How long a run takes to have its page; its recorder has ended when this returns."""
+    run, lock = create_run("start", {}, rank=0)
+    start = time.perf_counter()
+    session = RunSession(run, lock, publish_interval_s=1, recorder=recorder)
+    seconds = time.perf_counter() - start
+    if recorder:
+        recorder_of(run)
+    session.close("finished", 0)
+    while lock_holder(run.lock_path, RECORDER, 1):
+        time.sleep(0.01)
+    return seconds
+
+
+def recording(seconds: float) -> dict[str, float]:
+    """The recorder's share of a core and its memory, once it has started."""
+    run, lock = create_run("record", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    pid = recorder_of(run)
+    session.metrics.publish(VALUES)
+    while not run.metrics_path().exists():
+        time.sleep(0.01)
+    cpu_s, began = cpu_seconds(pid), time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        session.metrics.publish(VALUES)
+        time.sleep(PUBLISH_EVERY_S)
+    share = (cpu_seconds(pid) - cpu_s) / (time.perf_counter() - began)
+    memory_mib = resident_mib(pid)
+    session.close("finished", 0)
+    return {"core_fraction": share, "resident_mib": memory_mib}
+
+
+def recorder_of(run: Run) -> int:
+    while not (holder := lock_holder(run.lock_path, RECORDER, 1)):
+        time.sleep(0.001)
+    return holder.pid
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--json", help="also write everything to this file")
+    arguments = parser.parse_args()
+    sides: dict[str, list[float]] = {"with": [], "without": []}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        os.environ |= {"OPERANT_HOME": home, "OPERANT_RECORDER": "on"}
+        for _ in range(arguments.repeats):
+            sides["with"].append(start_s(RecorderSettings()))
+            sides["without"].append(start_s(None))
+        result = {name: summary(seconds) for name, seconds in sides.items()}
+        running = recording(arguments.seconds)
+    for name, spread in result.items():
+        print(
+            f"{name:<8} a recorder: page after {spread['median'] * 1e3:.1f} ms "
+            f"({spread['min'] * 1e3:.1f} to {spread['max'] * 1e3:.1f})"
+        )
+    print(f"recording: {running['core_fraction']:.2%} of a core, {running['resident_mib']:.0f} MiB")
+    about = {**machine(), **versions("numpy")}
+    write_json(arguments.json, {"machine": about, "start_s": result, "recording": running})
+
+
+if __name__ == "__main__":
+    main()

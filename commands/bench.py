@@ -1,0 +1,125 @@
+"""`operant bench`: how fast it is on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure the speed of environments, rollouts or training on this machine.
+
+    Everything that is done once, compilation above all, is reported apart.
+    """
+
+
+def options(function: Callable[..., int]) -> Callable[..., int]:
+    """Those that all measurements have."""
+    for option in reversed(
+        (
+            click.argument("config", required=False, metavar="[CONFIG]"),
+            click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+                         help="Change one key of the configuration; may be repeated."),
+            click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto",
+                         show_default=True, help="Where to measure."),
+            click.option("--num-envs", type=click.IntRange(1, 2**24),
+                         help="Environments at once; by default as configured."),
+            click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True,
+                         help="Measurements of each side, in turn."),
+            click.option("--seconds", type=click.FloatRange(0, 3600), default=2.0,
+                         show_default=True, help="How long each measurement takes, at least."),
+            click.option("--against", metavar="NAMES",
+                         help="Others to measure as well, as in gymnasium,stable-baselines3."),
+            click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        )
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@command.command("env")
+@options
+def bench_env(**given: Any) -> int:
+    """Raw environment steps, with observations, resets and flags written."""
+    return run("env", **given)
+
+
+@command.command("rollout")
+@options
+def bench_rollout(**given: Any) -> int:
+    """Rollouts: environments and the policy that acts in them."""
+    return run("rollout", **given)
+
+
+@command.command("train")
+@options
+def bench_train(**given: Any) -> int:
+    """Training, end to end."""
+    return run("train", **given)
+
+
+def run(
+    bench: str,
+    config: str | None,
+    overrides: tuple[str, ...],
+    device: str,
+    num_envs: int | None,
+    repeats: int,
+    seconds: float,
+    against: str | None,
+    as_json: bool,
+) -> int:
+    from ..trainer.bench.measuring import alternate, machine, versions
+    from ..trainer.bench.peers import peer_sides
+    from ..trainer.bench.sides import own_sides
+    from ..trainer.config_file import load_config
+    from ..trainer.device import chosen_device, device_name
+    from .output import print_json
+
+    named = {"device": device, "num_envs": num_envs}
+    overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
+    chosen = load_config(config, overrides)
+    place = chosen_device(chosen.device)
+    names = [name.strip() for name in (against or "").split(",") if name.strip()]
+    sides = [*own_sides(bench, chosen, place), *peer_sides(names, bench, chosen)]
+    answer = {
+        "bench": bench,
+        "env": chosen.env,
+        "device": device_name(place),
+        "num_envs": chosen.num_envs,
+        "rollout_steps": chosen.rollout_steps,
+        "repeats": repeats,
+        "machine": {**machine(), **versions("torch", "numba", "numba-cuda", *names)},
+        "results": alternate(sides, repeats, seconds),
+    }
+    if as_json:
+        print_json(answer)
+    else:
+        print_table(answer)
+    return 0
+
+
+def print_table(answer: dict[str, Any]) -> None:
+    """Medians with their spread, what was done once, and where the time went."""
+    from ..monitor.formatting import format_percent, format_rate
+    from .output import print_line
+
+    print_line(
+        f"{answer['bench']}, {answer['env']}, {answer['num_envs']:,} environments, "
+        f"{answer['device']}, {answer['repeats']} repeats"
+    )
+    ours = answer["results"][0]["env_steps_per_s"]["median"]
+    print_line(f"  {'':<30}{'median':>12}  {'lowest to highest':<23}{'ratio':>6}{'start-up':>10}")
+    for result in answer["results"]:
+        speed = result["env_steps_per_s"]
+        spread = f"{format_rate(speed['min'])} to {format_rate(speed['max'])}"
+        phases = ", ".join(
+            f"{phase} {format_percent(part)}" for phase, part in result["phase_fractions"].items()
+        )
+        print_line(
+            f"  {result['name']:<30}{format_rate(speed['median']):>12}  {spread:<23}"
+            f"{ours / speed['median']:>6.1f}{result['startup_s']:>8.1f} s  {phases}".rstrip()
+        )

@@ -1,0 +1,89 @@
+"""`operant tinyphysics download`: the public model and routes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import urllib.request
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import click
+
+from ...shared.errors import UsageError
+
+MODEL_URL = (
+    "https://raw.githubusercontent.com/commaai/controls_challenge/master/models/tinyphysics.onnx"
+)
+ROUTES_URL = (
+    "https://huggingface.co/datasets/commaai/commaSteeringControl/resolve/main/data/"
+    "SYNTHETIC_V0.zip"
+)
+TIMEOUT_S = 30
+BLOCK_BYTES = 1 << 20
+
+
+@click.command("download")
+@click.option("--to", type=click.Path(path_type=Path), metavar="DIR",
+              help="Where to; by default where eval and train look.")  # fmt: skip
+@click.option("--model-only", is_flag=True, help="The model without the routes (0.6 GB).")
+def command(to: Path | None, model_only: bool) -> None:
+    """Get the challenge's model and its 20,000 routes; what is there already is kept."""
+    from ...trainer.envs.tinyphysics.places import MODEL_NAME, ROUTES_NAME, home
+    from ..output import print_line
+
+    folder = to or home()
+    model, routes = folder / MODEL_NAME, folder / ROUTES_NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not model.exists():
+            fetch(MODEL_URL, model)
+        print_line(f"model: {model}")
+        if not model_only:
+            if not any(routes.glob("*.csv")):
+                archive = folder / "routes.zip"
+                fetch(ROUTES_URL, archive)
+                unpack(archive, routes)
+                archive.unlink()
+            print_line(f"routes: {routes}")
+    except (OSError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "reason", None) or error
+        raise UsageError(
+            f"cannot download: {reason}; without a network put {MODEL_NAME} into {folder} and the "
+            f"route files into {routes} by hand"
+        ) from None
+
+
+def fetch(url: str, path: Path) -> None:
+    """Download to `path` in one step: a download cut short leaves nothing behind."""
+    building = path.with_name(f".{path.name}.building")
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, building.open("wb") as file:
+            size = int(answer.headers.get("Content-Length") or 0)
+            with click.progressbar(
+                length=size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
+            ) as bar:
+                while block := answer.read(BLOCK_BYTES):
+                    file.write(block)
+                    bar.update(len(block))
+        if size and building.stat().st_size != size:
+            raise OSError(f"{url} ended early")
+        building.rename(path)
+    finally:
+        building.unlink(missing_ok=True)
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """The route files of an archive, whatever folders they lie in there."""
+    building = folder.with_name(f".{folder.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    with zipfile.ZipFile(archive) as opened:
+        for member in opened.infolist():
+            name = PurePosixPath(member.filename).name
+            if name.endswith(".csv") and not name.startswith("."):
+                with opened.open(member) as source, (building / name).open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    if folder.exists():
+        folder.rmdir()  # it is empty, or this fails
+    building.rename(folder)

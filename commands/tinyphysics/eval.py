@@ -1,0 +1,164 @@
+"""`operant tinyphysics eval`: what a controller costs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...shared.errors import UsageError
+
+if TYPE_CHECKING:
+    from ...trainer.envs.tinyphysics.routes import Routes
+    from ...trainer.tinyphysics.controlling import Driven
+
+NUM_EXAMPLES = 4
+
+
+@click.command("eval")
+@click.option("--controller", required=True, metavar="pid|zero|RUN|FILE.py", help="Who steers.")
+@click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="The ONNX model.")
+@click.option("--routes", type=click.Path(path_type=Path), metavar="DIR", help="The route files.")
+@click.option("--num", type=click.IntRange(1), help="The first so many routes; all by default.")
+@click.option("--baseline", metavar="CONTROLLER", help="Another controller to compare with.")
+@click.option("--engine", default="auto", show_default=True, help="What runs the model.")
+@click.option("--precision", type=click.Choice(["float32", "tf32", "half"]), default="float32",
+              show_default=True, help="Of the torch engine on a GPU.")  # fmt: skip
+@click.option("--look-ahead", is_flag=True, help="A policy tries 16 actions 5 steps ahead.")
+@click.option("--skip-broken", is_flag=True, help="Leave broken routes out instead of refusing.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html",
+              help="Also write a page with histograms and example traces.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    controller: str,
+    model: Path | None,
+    routes: Path | None,
+    num: int | None,
+    baseline: str | None,
+    engine: str,
+    precision: Any,
+    look_ahead: bool,
+    skip_broken: bool,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Drive the routes with a controller and print its mean costs.
+
+    Every route has the random numbers that the challenge's own program gives it as data/NAME, so
+    the costs are the challenge's, to the last digit where the engine computes in float32.
+    """
+    from ...trainer.envs.tinyphysics.engines.choosing import check_engine_name, make_engine
+    from ...trainer.envs.tinyphysics.engines.engine import agreement
+    from ...trainer.envs.tinyphysics.model_file import read_model
+    from ...trainer.envs.tinyphysics.places import model_path, routes_folder
+    from ...trainer.envs.tinyphysics.route_cache import RouteFolder
+    from ...trainer.tinyphysics.controlling import drive, make_controller
+    from ..output import print_json, print_line
+
+    check_engine_name(engine)
+    if report and not report.absolute().parent.is_dir():
+        raise UsageError(f"--report {report}: there is no folder {report.absolute().parent}")
+    drivers = {controller: make_controller(controller, look_ahead)}
+    if baseline and baseline != controller:
+        drivers[baseline] = make_controller(baseline)
+    proto = read_model(model_path(model))
+    folder = RouteFolder(
+        routes_folder(routes),
+        on_broken="skip" if skip_broken else "refuse",
+        progress=_parsing_progress,
+    )
+    for broken in folder.broken:
+        click.echo(f"skipped: {broken.reason}", err=True)
+    chosen = folder.take(range(min(num or len(folder), len(folder))))
+    runner = make_engine(proto, engine, precision=precision, batch=len(chosen))
+    statement = str(agreement(runner, proto))
+
+    driven = {}
+    for name, driver in drivers.items():
+        with _driving_progress(name, chosen) as tick:
+            driven[name] = drive(runner, chosen, driver, NUM_EXAMPLES, tick)
+    if report:
+        from .report import write_report
+
+        write_report(report, chosen, driven, f"engine {runner.name}: {statement}")
+    if as_json:
+        print_json(as_object(driven, runner.name, statement))
+        return
+    for name, result in driven.items():
+        print_line(costs_line(name, result))
+    print_line(f"engine {runner.name}: {statement}")
+    if report:
+        print_line(f"report: {report}")
+
+
+def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[str, Any]:
+    """What --json prints: the controller's costs, and the baseline's beside them."""
+    (_, result), *others = driven.items()
+    described: dict[str, Any] = {
+        **mean_costs(result),
+        "per_route": [
+            {"name": name, "lataccel_cost": _plain(lataccel), "jerk_cost": _plain(jerk),
+             "total_cost": _plain(total)}
+            for name, lataccel, jerk, total in zip(
+                result.names, result.lataccel_costs, result.jerk_costs, result.total_costs,
+                strict=True,
+            )
+        ],
+        "engine": engine,
+        "agreement": statement,
+        "elapsed_s": result.elapsed_s,
+    }  # fmt: skip
+    for name, other in others:
+        described["baseline"] = {"controller": name, **mean_costs(other)}
+    return described
+
+
+def mean_costs(result: Driven) -> dict[str, Any]:
+    return {
+        "routes": len(result.names),
+        "lataccel_cost": _plain(result.lataccel_costs.mean()),
+        "jerk_cost": _plain(result.jerk_costs.mean()),
+        "total_cost": _plain(result.total_costs.mean()),
+    }
+
+
+def costs_line(name: str, result: Driven) -> str:
+    costs = mean_costs(result)
+    return (
+        f"{name}: lataccel_cost {costs['lataccel_cost']:.4f}, jerk_cost {costs['jerk_cost']:.4f}, "
+        f"total_cost {costs['total_cost']:.4f}, mean of {len(result.names)} routes in "
+        f"{result.elapsed_s:.1f} s"
+    )
+
+
+def _plain(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _parsing_progress(paths: Iterable[Path], count: int) -> Iterable[Path]:
+    """A bar on a terminal while routes are parsed, which is done once."""
+    with click.progressbar(
+        paths, length=count, label="reading routes", file=sys.stderr, hidden=not _has_terminal()
+    ) as bar:
+        yield from bar
+
+
+@contextmanager
+def _driving_progress(name: str, routes: Routes) -> Iterator[Callable[[int], None]]:
+    """A bar over the steps of all routes; gives what to call with the routes of every step."""
+    from ...trainer.envs.tinyphysics.constants import CONTEXT_STEPS, COST_END
+
+    steps = int(routes.num_rows.clip(max=COST_END).max()) - CONTEXT_STEPS
+    with click.progressbar(
+        length=len(routes) * steps, label=name, file=sys.stderr, hidden=not _has_terminal()
+    ) as bar:
+        yield bar.update
+
+
+def _has_terminal() -> bool:
+    return sys.stderr.isatty()

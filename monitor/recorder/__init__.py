@@ -1,0 +1,1 @@
+"""The process beside a run: it turns the page into files, and passes its numbers on to sinks."""

@@ -1,0 +1,81 @@
+"""`events.log`: one line for each message of a run, each once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...shared import Event
+from ..harmless import harmless
+
+_TAIL_BYTES = 1 << 20  # the lines of a full ring of events are a quarter of it
+
+
+class EventsFile:
+    """Appends lines that the end of the file does not have yet.
+
+    Raises OSError when the disk does not take them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _cut_half_a_line(path)
+        self._known = set(_last_lines(path))
+
+    def append(self, lines: Iterable[str]) -> None:
+        new = [line for line in dict.fromkeys(lines) if line not in self._known]
+        if not new:
+            return
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            size = os.fstat(fd).st_size
+            data = ("\n".join(new) + "\n").encode("utf-8", "replace")
+            try:
+                if os.write(fd, data) < len(data):
+                    raise OSError("no room for the whole line")
+            except OSError:
+                os.ftruncate(fd, size)
+                raise
+        finally:
+            os.close(fd)
+        self._known.update(new)
+
+    def has_text(self, text: str) -> bool:
+        """Whether a line, of whatever time, says this."""
+        return any(line.endswith(f"  {text}") for line in self._known)
+
+
+def event_line(event: Event, rank: int = 0) -> str:
+    """`2026-11-21T14:25:30.123456Z  warning  the disk is nearly full`, whatever the text holds."""
+    who = f"rank {rank}: " if rank else ""
+    text = " ".join(harmless(event.text).split())
+    return f"{iso_time(event.wall_ns)}  {event.level:<7}  {who}{text}"
+
+
+def iso_time(wall_ns: int) -> str:
+    """UTC with microseconds: two messages of one run never share it in practice."""
+    seconds, rest_ns = divmod(wall_ns, 10**9)
+    try:
+        clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    except (ValueError, OverflowError, OSError):  # a page is bytes that anyone may write
+        clock = "0000-00-00T00:00:00"
+    return f"{clock}.{rest_ns // 1000:06}Z"
+
+
+def _cut_half_a_line(path: Path) -> None:
+    """What a recorder that died in the middle of a line left of it."""
+    data = b"\n".join(line.encode("utf-8", "replace") for line in _last_lines(path)[-1:])
+    if data and path.read_bytes()[-1:] != b"\n":
+        os.truncate(path, path.stat().st_size - len(data))
+
+
+def _last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            return file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,77 @@
+"""The copy of a page in the run folder: what is left when memory is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ...shared import MetricsReader, Outcome, PageError
+from ...shared.page_file import building_name, page_folder, save_page_copy
+from ...shared.run_folder import Run
+from ...shared.status import rank_place
+
+
+def update_copy(run: Run, rank: int, reader: MetricsReader) -> None:
+    """Copy the page of a process that is alive. One that ends in good order leaves a copy itself,
+    and that one stays. Raises OSError or PageError.
+    """
+    path = run.page_copy_path(rank)
+    if not _is_file(reader, path):
+        _save(reader, path, is_wanted=lambda: reader.outcome() is None)
+
+
+def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
+    """Have the copy be the page as its process left it. Raises OSError or PageError."""
+    path = run.page_copy_path(rank)
+    outcome = reader.outcome()
+    if not _is_file(reader, path) and (outcome is None or outcome != _outcome_at(path)):
+        _save(reader, path)
+
+
+def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
+    """Delete the page that was read, and what a process left behind that died while making one.
+
+    A page made since by another process stays. Raises OSError.
+    """
+    paths = [page_folder() / f"{run.id}.{rank}.page"]
+    announced = rank_place(run, rank).get("page")
+    if announced and Path(announced) not in paths:
+        paths.append(Path(announced))
+    for path in paths:
+        building_name(path).unlink(missing_ok=True)
+        if reader and _is_file(reader, path):
+            path.unlink()
+
+
+def _save(reader: MetricsReader, path: Path, is_wanted: Callable[[], bool] = lambda: True) -> None:
+    def read(size: int, offset: int) -> bytes:
+        data = os.pread(reader.fd, size, offset)
+        if len(data) < size:
+            raise PageError(f"the page of {path.parent.name} is cut short; its last copy stays")
+        return data
+
+    # Under a name of its own: the process may be writing its last copy at this moment.
+    building = path.with_name(f".{path.name}.recording")
+    size_bytes = reader.header.layout.page_bytes
+    save_page_copy(read, size_bytes, path, building=building, is_wanted=is_wanted)
+
+
+def _outcome_at(path: Path) -> Outcome | None:
+    """The last word in the copy at `path`; None when there is none."""
+    with suppress(PageError):
+        copy = MetricsReader.attach(path)
+        try:
+            return copy.outcome()
+        finally:
+            copy.detach()
+    return None
+
+
+def _is_file(reader: MetricsReader, path: Path) -> bool:
+    """Whether what `reader` has open is the file at `path`."""
+    try:
+        return os.path.samestat(os.fstat(reader.fd), path.stat())
+    except OSError:
+        return False

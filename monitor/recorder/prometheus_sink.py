@@ -1,0 +1,84 @@
+"""The newest values for Prometheus to fetch, at http://127.0.0.1:9464/metrics by default."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import GaugeMetricFamily
+
+from ...shared.recorder_process import RecorderSettings
+from ...shared.run_folder import Run
+from .rows import Row
+
+LABELS = ("run", "rank")
+OWN_NAMES = (
+    "operant_up",
+    "operant_publish",
+    "operant_last_publish_timestamp_seconds",
+    "operant_iteration",
+    "operant_env_steps",
+)
+
+
+class PrometheusSink:
+    """Serves the newest row of each rank as gauges `operant_<group>_<name>`."""
+
+    def __init__(self, run_id: str, port: int, address: str) -> None:
+        """Raises OSError when the port is taken."""
+        self._run_id = run_id
+        self._rows: dict[int, Row] = {}
+        self._lock = threading.Lock()
+        registry = CollectorRegistry()
+        registry.register(self)
+        self._server, self._thread = start_http_server(port, address, registry)
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_port)
+
+    def write(self, rank: int, rows: Sequence[Row]) -> None:
+        with self._lock:
+            self._rows[rank] = rows[-1]
+
+    def close(self, is_success: bool) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """What prometheus_client asks for at each fetch."""
+        with self._lock:
+            rows = dict(self._rows)
+        up = GaugeMetricFamily(OWN_NAMES[0], "1 as long as the run is recorded", labels=["run"])
+        up.add_metric([self._run_id], 1)
+        yield up
+        families: dict[str, GaugeMetricFamily] = {}
+        for rank, row in sorted(rows.items()):
+            for name, value in {**_about(row), **_named(row)}.items():
+                family = families.setdefault(name, GaugeMetricFamily(name, name, labels=LABELS))
+                family.add_metric([self._run_id, str(rank)], value)
+        yield from families.values()
+
+
+def prometheus_name(name: str) -> str:
+    """`loss/policy` as `operant_loss_policy`."""
+    return "operant_" + re.sub(r"[^a-zA-Z0-9_]", "_", name)
+
+
+def _named(row: Row) -> dict[str, float]:
+    """The metrics under their names there; those of the row itself are not overwritten."""
+    named = {prometheus_name(name): value for name, value in row.written.items()}
+    return {name: value for name, value in named.items() if name not in OWN_NAMES}
+
+
+def _about(row: Row) -> dict[str, float]:
+    numbers = (row.publish, row.wall_s, row.iteration, row.env_steps)
+    about = dict(zip(OWN_NAMES[1:], map(float, numbers), strict=True))
+    return {name: number for name, number in about.items() if number >= 0}
+
+
+def open_sink(run: Run, settings: RecorderSettings) -> PrometheusSink:
+    return PrometheusSink(run.id, settings.prometheus_port, settings.prometheus_address)

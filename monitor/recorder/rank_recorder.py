@@ -1,0 +1,169 @@
+"""Records one rank of a run: its page becomes rows, messages and a copy on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from ...shared import Event
+from ...shared.run_folder import Run
+from ...shared.status import status_of
+from .events_file import EventsFile, event_line
+from .metrics_file import MetricsFile
+from .page_copy import complete_copy, remove_page, update_copy
+from .page_watch import Page, PageWatch
+from .rows import Row, row_of, rows_between
+
+COPY_EVERY_S = 30.0
+NEVER_S = float("-inf")
+SAME_MOMENT_S = 1e-5  # files hold microseconds
+
+
+class RowTaker(Protocol):
+    """Where rows go beside the file."""
+
+    def write(self, rank: int, rows: Sequence[Row]) -> None: ...
+
+
+class RankRecorder:
+    """Follows one rank's page. Nothing on disk or in the page stops it: `complain` is told."""
+
+    def __init__(
+        self,
+        run: Run,
+        rank: int,
+        every_s: float,
+        events: EventsFile,
+        *,
+        is_alive: Callable[[], bool],
+        sinks: Sequence[RowTaker] = (),
+        complain: Callable[[str], None] = lambda _: None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`is_alive` asks whether the rank's process is."""
+        self.is_finished = False
+        self._run, self._rank, self._every_s = run, rank, every_s
+        self._events, self._sinks = events, sinks
+        self._is_alive, self._complain, self._now = is_alive, complain, now
+        self._watch = PageWatch(run, rank, now)
+        self._rows: MetricsFile | None = None
+        self._event_number = 0
+        self._row_s = self._copied_s = NEVER_S
+
+    def look(self) -> None:
+        """Write what is due; all that is left once the process is gone."""
+        is_alive = self._is_alive()
+        if not is_alive and self.is_finished:
+            return
+        self._attach(is_alive)
+        page = self._watch.page
+        if not is_alive:
+            self._finish(page)
+        elif page:
+            self._take_events(page)
+            if self._now() - self._row_s >= self._every_s:
+                self._take_rows(page)
+            if self._now() - self._copied_s >= COPY_EVERY_S:
+                self._copy(page)
+        self.is_finished = not is_alive
+
+    def flush(self) -> None:
+        """Write everything there is, due or not."""
+        page = self._watch.page
+        if page:
+            self._take_events(page)
+            self._take_rows(page)
+            self._copy(page)
+
+    def _finish(self, page: Page | None) -> None:
+        """Write the last of a process that is gone, and take its page off memory."""
+        if page:
+            self._take_events(page)
+            self._take_rows(page)
+        self._tell_a_crash(page)
+        with self._complaining():
+            self._rows_file().sync()
+            if page:
+                complete_copy(self._run, self._rank, page.reader)
+            # Not if another process goes on with the run by now: it makes a page of this name.
+            if not self._is_alive():
+                remove_page(self._run, self._rank, page.reader if page else None)
+        self._watch.close()
+
+    def _attach(self, is_alive: bool) -> None:
+        """Keep the right page open; a new process's rows follow those that its page holds."""
+        with self._complaining():
+            if self._watch.look(is_alive):
+                self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
+                self._rewind(self._watch.page)
+
+    def _rewind(self, page: Page | None) -> None:
+        """Drop the rows of a former process that this one's page does not have either."""
+        if page is None or page.after_publish is None:
+            return
+        rows = self._rows_file()
+        if page.after_publish == 0 and rows.last.wall_s < page.since_wall_s:
+            rows.set_aside()
+        else:
+            rows.truncate_after(page.after_publish, page.since_wall_s)
+
+    def _take_rows(self, page: Page) -> None:
+        """Append what the page has and the file has not: the newest publish, and those before it
+        for the time that nobody recorded.
+        """
+        with self._complaining():
+            file, snapshot = self._rows_file(), page.reader.read()
+            if snapshot is None:
+                return
+            newest = row_of(snapshot)
+            if file.last.publish >= newest.publish:
+                if abs(file.last.wall_s - newest.wall_s) <= SAME_MOMENT_S:
+                    return
+                file.truncate_after(newest.publish - 1)  # of a process that nobody told us of
+            rows = [newest]
+            if newest.elapsed_s - file.last.elapsed_s >= 2 * self._every_s:
+                history = page.reader.history()
+                rows = [*rows_between(history, file.last, newest, self._every_s), newest]
+            file.append(rows)
+            self._row_s = self._now()
+            for sink in self._sinks:
+                sink.write(self._rank, rows)
+
+    def _take_events(self, page: Page) -> None:
+        with self._complaining():
+            events = page.reader.events(after=self._event_number)
+            self._events.append([event_line(event, self._rank) for event in events])
+            if events:
+                self._event_number = events[-1].number
+
+    def _tell_a_crash(self, page: Page | None) -> None:
+        """The line that the process itself could not write."""
+        with self._complaining():
+            status = status_of(self._run, page.reader if page else None, rank=self._rank)
+            who = f"process {page.reader.header.pid}" if page else "the process"
+            text = f"crashed: {who} is gone without a last word"
+            line = event_line(Event(0, time.time_ns(), "error", text), self._rank)
+            if status.state == "crashed" and not self._events.has_text(line.split(maxsplit=2)[2]):
+                self._events.append([line])
+
+    def _copy(self, page: Page) -> None:
+        with self._complaining():
+            self._copied_s = self._now()
+            self._rows_file().sync()
+            update_copy(self._run, self._rank, page.reader)
+
+    def _rows_file(self) -> MetricsFile:
+        if self._rows is None:
+            self._rows = MetricsFile(self._run.metrics_path(self._rank))
+        return self._rows
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        """What goes wrong inside is told, and tried again the next time."""
+        try:
+            yield
+        # A page is bytes that anyone may write, and a disk may fail in any way.
+        except Exception as error:
+            self._complain(str(error) or type(error).__name__)

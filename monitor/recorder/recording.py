@@ -1,0 +1,142 @@
+"""The recorder of a run: one process that lives as long as the run does, and a moment longer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import FrameType
+
+from ...shared.errors import RunFolderError, UsageError
+from ...shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from ...shared.ranks import read_status
+from ...shared.recorder_process import RecorderSettings
+from ...shared.run_folder import Run
+from ...shared.status import RunStatus
+from .events_file import EventsFile
+from .rank_recorder import RankRecorder
+from .sinks import SinkThread, open_sinks
+
+LOOK_EVERY_S = 0.25
+LOCK_PATIENCE_S = 10.0
+NICENESS = 10  # the run goes first
+
+
+def record(
+    run: Run, lock: RunLock, settings: RecorderSettings, say: Callable[[str], None]
+) -> RunStatus:
+    """Record `run` until it ends, or until SIGINT; returns its status then.
+
+    `lock` is its `recorder_lock`. SIGTERM, which everything gets when a machine goes down, only
+    has it write what there is: the run may have a last word yet.
+    """
+    os.nice(NICENESS)
+    complain = Complaints(say)
+    sinks = open_sinks(run, settings, complain)
+    recorder = Recorder(run, lock, settings.every_s, sinks, complain)
+    recorder.run_until_it_ends()
+    lock.release()
+    status = read_status(run)
+    for sink in sinks:
+        sink.close(is_success=status.state in ("running", "stalled", "finished", "stopped"))
+    return status
+
+
+class Recorder:
+    """All ranks of one run."""
+
+    def __init__(
+        self,
+        run: Run,
+        lock: RunLock,
+        every_s: float,
+        sinks: Sequence[SinkThread],
+        complain: Callable[[str], None],
+    ) -> None:
+        """`lock` is that of the recorder: through it the ranks' are asked for."""
+        self._run, self._lock, self._every_s = run, lock, every_s
+        self._sinks, self._complain = sinks, complain
+        self._events = EventsFile(run.events_path)
+        self._ranks: dict[int, RankRecorder] = {}
+        self._is_wanted, self._is_flush_due = True, False
+
+    def run_until_it_ends(self) -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._flush_soon)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._end_soon)
+        while self.look() and self._is_wanted:
+            time.sleep(LOOK_EVERY_S)
+        for rank in self._ranks.values():
+            rank.flush()
+
+    def look(self) -> bool:
+        """Look once at every rank; False once all is written of a run that has ended."""
+        if not self._run.folder.is_dir():
+            return False
+        is_alive = self._lock.holder() is not None
+        for number in self._run.ranks():
+            self._rank(number).look()
+        if self._is_flush_due:
+            self._is_flush_due = False
+            for rank in self._ranks.values():
+                rank.flush()
+        return is_alive or self._lock.holder() is not None
+
+    def _rank(self, number: int) -> RankRecorder:
+        def is_alive() -> bool:
+            return bool(self._lock.holder(number, 1) or self._lock.holder(LAUNCHER, 1))
+
+        if number not in self._ranks:
+            self._ranks[number] = RankRecorder(
+                self._run,
+                number,
+                self._every_s,
+                self._events,
+                is_alive=is_alive,
+                sinks=self._sinks,
+                complain=self._complain,
+            )
+        return self._ranks[number]
+
+    def _flush_soon(self, number: int, frame: FrameType | None) -> None:
+        self._is_flush_due = True
+
+    def _end_soon(self, number: int, frame: FrameType | None) -> None:
+        self._is_wanted = False
+
+
+class Complaints:
+    """Says each thing once, and is never itself a reason to stop."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said: set[str] = set()
+
+    def __call__(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            with suppress(OSError, ValueError):
+                self._say(text)
+
+
+def recorder_lock(run: Run, patience_s: float = 0.0) -> RunLock:
+    """What the one recorder of a run holds. Another is waited for as long as `patience_s`: it may
+    be about to end when a run goes on at once.
+
+    Raises UsageError when there still is one.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return RunLock(run.lock_path, RECORDER)
+        except RunFolderError:
+            other = lock_holder(run.lock_path, RECORDER, 1)
+            if other is None and time.monotonic() >= deadline:
+                raise
+            if other and time.monotonic() >= deadline:
+                text = f"{run.id} is already recorded, by process {other.pid}"
+                raise UsageError(text) from None
+        time.sleep(LOOK_EVERY_S)

@@ -1,0 +1,90 @@
+"""Sinks: where the recorded rows go beside the files, each in a thread that may hang or fail."""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ...shared.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
+from ...shared.run_folder import Run
+from .rows import Row
+
+QUEUE_ROWS = 1000
+CLOSE_PATIENCE_S = 20.0
+
+
+class Sink(Protocol):
+    """One place that takes rows."""
+
+    def write(self, rank: int, rows: Sequence[Row]) -> None: ...
+
+    def close(self, is_success: bool) -> None:
+        """The run has ended, and whether well; or the recorder ends before it."""
+
+
+class SinkThread:
+    """Feeds one sink. What goes wrong there is told once and ends this sink, nothing else."""
+
+    def __init__(
+        self, name: str, open_sink: Callable[[], Sink], complain: Callable[[str], None]
+    ) -> None:
+        self._name, self._open_sink, self._complain = name, open_sink, complain
+        self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue(QUEUE_ROWS)
+        self._thread = threading.Thread(target=self._feed, name=name, daemon=True)
+        self._thread.start()
+
+    def write(self, rank: int, rows: Sequence[Row]) -> None:
+        self._put(lambda sink: sink.write(rank, rows))
+
+    def close(self, is_success: bool) -> None:
+        """Wait for the sink to take what it was given, but not for ever."""
+        self._put(lambda sink: sink.close(is_success))
+        self._put(None)
+        self._thread.join(CLOSE_PATIENCE_S)
+
+    def _put(self, work: Callable[[Sink], None] | None) -> None:
+        if not self._thread.is_alive():
+            return
+        try:
+            self._work.put_nowait(work)
+        except queue.Full:
+            self._complain(f"{self._name} takes no rows; some are lost there")
+
+    def _feed(self) -> None:
+        try:
+            sink = self._open_sink()
+            while work := self._work.get():
+                work(sink)
+        # Whatever a foreign library raises: the run goes on being recorded.
+        except BaseException as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            self._complain(f"{self._name}: {reason}; the run is recorded without it")
+
+
+def open_sinks(
+    run: Run, settings: RecorderSettings, complain: Callable[[str], None]
+) -> list[SinkThread]:
+    """A thread for each sink whose package is installed; of the others `complain` is told."""
+    sinks = []
+    for name in dict.fromkeys(settings.to):
+        missing = lacking(name)
+        if missing:
+            complain(missing)
+            continue
+        sinks.append(SinkThread(name, _opener(name, run, settings), complain))
+    return sinks
+
+
+def _opener(name: str, run: Run, settings: RecorderSettings) -> Callable[[], Sink]:
+    """Opens sink `name`; its library is imported then."""
+    assert name in SINK_PACKAGES
+
+    def open_sink() -> Sink:
+        module: Any = importlib.import_module(f".{name}_sink", __package__)
+        sink: Sink = module.open_sink(run, settings)
+        return sink
+
+    return open_sink

@@ -1,0 +1,43 @@
+"""Weights & Biases, by its own package; `WANDB_MODE=offline` and its other variables hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import wandb
+
+from ...shared.recorder_process import RecorderSettings
+from ...shared.run_folder import Run
+from .rows import Row
+
+
+class WandbSink:
+    """One run there for the run here; other ranks' metrics are `rank1/...`."""
+
+    def __init__(self, run: Run) -> None:
+        self._run: Any = wandb.init(
+            project=os.environ.get("WANDB_PROJECT", "operant"),
+            id=run.id,
+            name=run.id,
+            config=run.manifest().get("config"),
+            dir=str(run.folder),
+            resume="allow",
+            settings=wandb.Settings(console="off", silent=True, x_disable_stats=True),
+        )
+        self._run.define_metric("*", step_metric="step")
+
+    def write(self, rank: int, rows: Sequence[Row]) -> None:
+        prefix = f"rank{rank}/" if rank else ""
+        for row in rows:
+            values = {prefix + name: value for name, value in row.written.items()}
+            about = {"step": row.step, "iteration": row.iteration, "wall_s": row.wall_s}
+            self._run.log({**values, **about})
+
+    def close(self, is_success: bool) -> None:
+        self._run.finish(exit_code=0 if is_success else 1)
+
+
+def open_sink(run: Run, settings: RecorderSettings) -> WandbSink:
+    return WandbSink(run)

@@ -1,0 +1,98 @@
+"""The recorder of a run, as the process that starts it sees it: its settings, and its start."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .run_folder import Run
+
+SWITCH = "OPERANT_RECORDER"  # "off" in the environment: no process starts a recorder
+
+# Where rows go beside the files, and the package that each needs; its extra has the sink's name.
+SINK_PACKAGES = {
+    "tensorboard": "tensorboard",
+    "prometheus": "prometheus_client",
+    "wandb": "wandb",
+}
+START_PATIENCE_S = 10.0
+
+# The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
+# children ever meets it. Its log is $0; where the folder takes no file there is none.
+_START = """
+( umask 077; : >> "$0" ) 2> /dev/null && log=$0 || log=/dev/null
+"$@" >> "$log" 2>&1 &
+"""
+
+
+@dataclass(frozen=True)
+class RecorderSettings:
+    """`every_s` is the time between two rows; `to` names sinks."""
+
+    every_s: float = 3.0
+    to: tuple[str, ...] = ()
+    prometheus_port: int = 9464
+    prometheus_address: str = "127.0.0.1"
+
+    @classmethod
+    def of_run(cls, run: Run) -> RecorderSettings:
+        """Those of the run's own configuration, defaults for the rest.
+
+        A configuration is anything where operant did not train: only what fits is taken.
+        """
+        config = run.manifest().get("config")
+        table = config.get("recorder") if isinstance(config, Mapping) else None
+        if not isinstance(table, Mapping):
+            return cls()
+        known: dict[str, Any] = {}
+        for name, default in vars(cls()).items():
+            value = table.get(name)
+            if isinstance(value, list):
+                value = tuple(sink for sink in value if sink in SINK_PACKAGES)
+            if type(value) is type(default):
+                known[name] = value
+        return cls(**known)
+
+    def arguments(self) -> list[str]:
+        """As options of `operant record`."""
+        arguments = [
+            f"--every={self.every_s}",
+            f"--prometheus-port={self.prometheus_port}",
+            f"--prometheus-address={self.prometheus_address}",
+        ]
+        return arguments + [f"--to={sink}" for sink in self.to]
+
+
+def lacking(sink: str) -> str | None:
+    """Why `sink` cannot be used here, in one line; None when its package is installed."""
+    if importlib.util.find_spec(SINK_PACKAGES[sink]):
+        return None
+    return f"{sink} is not installed here; `pip install operant-rl[{sink}]` brings it"
+
+
+def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], None]) -> None:
+    """Start the recorder of `run` in a session of its own; warn when that fails, and go on."""
+    if os.environ.get(SWITCH, "").lower() == "off":
+        return
+    for missing in filter(None, map(lacking, settings.to)):
+        warn(f"{missing}; the run is recorded without it")
+    recorder = [sys.executable, "-P", "-m", "operant", "record", run.id, "--beside"]
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", _START, str(run.recorder_log_path), *recorder, *settings.arguments()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=True,
+            timeout=START_PATIENCE_S,
+            # numpy would start a thread for each core.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+    except (OSError, subprocess.SubprocessError, TypeError) as error:
+        warn(f"no recorder: {error}; training goes on, `operant record {run.id}` starts one")

@@ -1,0 +1,234 @@
+"""The recorder as a process: it lives and dies beside real runs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from deaths import check_files, deaths, is_finished, report
+from recorded import csv_rows, event_texts, publishes, recorder_pid
+from waiting import wait_for
+
+from operant.shared.lock import LAUNCHER, lock_holder
+from operant.shared.ranks import read_status
+from operant.shared.recorder_process import RecorderSettings
+from operant.shared.run_folder import create_run, list_runs
+from operant.shared.session import RunSession
+
+OFTEN = ("--set", "recorder.every_s=0.1")
+
+
+@pytest.fixture(autouse=True)
+def _recorders(monkeypatch):
+    """Runs are recorded here; no recorder outlives its test."""
+    monkeypatch.setenv("OPERANT_RECORDER", "on")
+    yield
+    for run in list_runs():
+        for pid in (getattr(lock_holder(run.lock_path), "pid", 0), recorder_pid(run)):
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def recorded_training(start_training):
+    """A run in the foreground that has a recorder and a few rows; returns (process, run)."""
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS, *OFTEN)
+    wait_for(lambda: recorder_pid(run) and len(publishes(run)) > 2)
+    return process, run
+
+
+def test_five_processes_killed_at_random_moments_leave_finished_files():
+    found = deaths(num_kills=5, seed=20261121)
+    assert report(found, seed=20261121)["kills"] == 5
+    assert any(death.finished_s for death in found)
+
+
+def test_a_finished_run_has_all_its_files_and_nothing_on_standard_output():
+    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT, *OFTEN)
+    (run,) = list_runs()
+    wait_for(lambda: recorder_pid(run) is None and publishes(run))
+    last = csv_rows(run.metrics_path())[-1]
+    assert (last["env_steps"], last["iteration"]) == (status["env_steps"], status["iteration"])
+    assert last["loss/value"] == status["metrics"]["loss/value"]
+    assert any(text.startswith("checkpoint") for text in event_texts(run))
+    assert not any(text.startswith("crashed") for text in event_texts(run))
+    assert run.recorder_log_path.read_text() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP], ids=["kill", "logout"])
+def test_a_killed_trainer_leaves_finished_files(recorded_training, number):
+    process, run = recorded_training
+    process.send_signal(number)
+    wait_for(lambda: is_finished(run))
+    check_files(run)
+    assert read_status(run).state == "crashed"
+    resumed = operant("record", run.id)
+    assert resumed.returncode == 0
+    assert "crashed, recorded" in resumed.stdout
+    check_files(run)
+
+
+def test_a_killed_recorder_changes_nothing_and_another_goes_on(recorded_training):
+    process, run = recorded_training
+    os.kill(recorder_pid(run), signal.SIGKILL)
+    wait_for(lambda: recorder_pid(run) is None)
+    before = publishes(run)
+    publish = read_status(run).iteration
+    wait_for(lambda: read_status(run).iteration > publish + 20)
+    assert read_status(run).state == "running"
+    assert publishes(run) == before
+
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "operant", "record", run.id, "--every", "0.1"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(lambda: len(publishes(run)) > len(before) + 5)
+    after = publishes(run)
+    assert after[: len(before)] == before
+    assert after == sorted(set(after))
+    elapsed_s = [row["elapsed_s"] for row in csv_rows(run.metrics_path())]
+    assert max(b - a for a, b in itertools.pairwise(elapsed_s)) < 60
+
+    process.send_signal(signal.SIGINT)
+    assert recorder.communicate()[0].splitlines()[-1] == f"{run.id}: stopped, recorded"
+    assert csv_rows(run.metrics_path())[-1]["env_steps"] == read_status(run).env_steps
+
+
+def test_a_second_recorder_says_that_there_is_one(recorded_training):
+    _, run = recorded_training
+    assert f"{run.id} is already recorded, by process" in error_line("record", run.id)
+
+
+def test_the_recorder_survives_hangup_and_termination_and_no_child_is_left_to_wait_for(
+    recorded_training,
+):
+    process, run = recorded_training
+    pid = recorder_pid(run)
+    assert os.getsid(pid) not in (os.getsid(0), os.getsid(process.pid))
+    with open(f"/proc/{process.pid}/task/{process.pid}/children") as children:
+        assert str(pid) not in children.read().split()
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        os.kill(pid, number)
+    rows = len(publishes(run))
+    wait_for(lambda: len(publishes(run)) > rows + 3)
+    assert recorder_pid(run) == pid
+
+
+def test_ctrl_c_ends_the_recorder_alone(recorded_training):
+    process, run = recorded_training
+    os.kill(recorder_pid(run), signal.SIGKILL)
+    wait_for(lambda: recorder_pid(run) is None)
+    recorder = subprocess.Popen([sys.executable, "-m", "operant", "record", run.id])
+    wait_for(lambda: recorder_pid(run) == recorder.pid)
+    rows = len(publishes(run))
+    wait_for(lambda: len(publishes(run)) > rows)
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait() == 0
+    assert process.poll() is None
+    assert read_status(run).is_alive
+
+
+@pytest.mark.usefixtures("kill_runs")
+def test_a_resumed_run_is_recorded_in_one_line_of_time(start_training):
+    process, run = start_training(
+        "cart_pole_ppo_smoke", *ENDLESS, *OFTEN, "--set", "checkpoint.every_iterations=10"
+    )
+    wait_for(lambda: run.checkpoint_folder.exists() and list(run.checkpoint_folder.glob("i*")))
+    process.kill()
+    process.wait()  # and at once, while the recorder of the first process still ends:
+    goal = read_status(run).env_steps + 8192
+    operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}", *OFTEN)
+    wait_for(lambda: recorder_pid(run) is None and csv_rows(run.metrics_path())[-1])
+    wait_for(lambda: csv_rows(run.metrics_path())[-1]["env_steps"] == goal)
+    rows = csv_rows(run.metrics_path())
+    for column in ("publish", "env_steps", "elapsed_s"):
+        values = [row[column] for row in rows]
+        assert values == sorted(set(values)), column
+
+
+# One rank: publishes its own number until it is told to finish.
+RANK = """
+import sys
+from pathlib import Path
+from operant.shared.lock import RunLock
+from operant.shared.run_folder import Run
+from operant.shared.session import RunSession
+run, rank = Run(Path(sys.argv[1])), int(sys.argv[2])
+lock = RunLock(run.lock_path, rank)
+session = RunSession(run, lock, publish_interval_s=60.0, rank=rank, world_size=2)
+session.metrics.publish({"rank": float(rank)}, 1, 100)
+sys.stdin.readline()
+session.close("finished", 0)
+"""
+
+
+def test_each_rank_has_its_rows_and_a_crash_says_whose_it_was():
+    run, lock = create_run("ranks", {}, rank=LAUNCHER)
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(run.folder), str(rank)], stdin=subprocess.PIPE
+        )
+        for rank in (0, 1)
+    )
+    wait_for(lambda: publishes(run, 0) and publishes(run, 1))
+    lock.release()
+    second.kill()
+    second.wait()
+    text = f"rank 1: crashed: process {second.pid} is gone without a last word"
+    wait_for(lambda: text in event_texts(run))
+    assert recorder_pid(run)  # the other rank goes on
+    first.communicate(b"\n")
+    wait_for(lambda: recorder_pid(run) is None)
+    assert [csv_rows(run.metrics_path(rank))[-1]["rank"] for rank in (0, 1)] == [0, 1]
+    assert event_texts(run) == [text]
+    assert not os.listdir(os.environ["OPERANT_PAGES"])
+
+
+def test_recording_can_be_switched_off_and_made_up_for_by_hand(monkeypatch):
+    operant("train", "cart_pole_ppo_smoke", *SHORT, "--set", "recorder.on=false")
+    (run,) = list_runs()
+    assert not run.recorder_log_path.exists()
+    assert operant("record", run.id).returncode == 0
+    assert csv_rows(run.metrics_path())[-1]["env_steps"] == read_status(run).env_steps
+
+    monkeypatch.setenv("OPERANT_RECORDER", "off")
+    run, lock = create_run("test", {}, rank=0)
+    RunSession(run, lock, publish_interval_s=1).close("finished", 0)
+    assert not run.recorder_log_path.exists()
+
+
+def test_a_recorder_that_cannot_be_started_is_a_warning(monkeypatch):
+    monkeypatch.setattr("subprocess.run", raise_no_processes)
+    run, lock = create_run("test", {}, rank=0)
+    warnings = []
+    settings = RecorderSettings(to=("wandb",))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    session = RunSession(run, lock, publish_interval_s=1, recorder=settings, warn=warnings.append)
+    session.metrics.publish({"a": 1.0})
+    assert read_status(run).metrics == {"a": 1.0}
+    session.close("finished", 0)
+    assert "pip install operant-rl[wandb]" in warnings[0]
+    assert "no recorder: [Errno 11] no processes" in warnings[1]
+
+
+def raise_no_processes(*arguments, **options):
+    raise OSError(11, "no processes")
+
+
+def test_sinks_are_named_in_the_configuration(start_training):
+    _, run = start_training(
+        "cart_pole_ppo_smoke", *ENDLESS, *OFTEN, "--set", "recorder.to=tensorboard"
+    )
+    folder = run.folder / "tensorboard"
+    wait_for(
+        lambda: folder.exists() and any(file.stat().st_size > 1000 for file in folder.iterdir())
+    )
+    assert "'tensorboard', 'prometheus' or 'wandb'" in error_line(
+        "train", "--set", "recorder.to=tensorbord"
+    )

@@ -1,0 +1,40 @@
+"""What needs a GPU is skipped, never faked, where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from operant.trainer.config import TrainConfig
+from operant.trainer.config_file import load_config
+from operant.trainer.device import why_no_cuda
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = why_no_cuda()
+    for item in items:
+        if reason and item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def config() -> Callable[..., TrainConfig]:
+    """A configuration that solves CartPole in seconds on a GPU, with overrides."""
+
+    def make(*overrides: str) -> TrainConfig:
+        sizes = ("num_envs=1024", "rollout_steps=32", "device=cuda")
+        return load_config("cart_pole_ppo", [*sizes, *overrides])
+
+    return make
+
+
+@pytest.fixture
+def strict():
+    """Anything that waits for the GPU is an error, between `strict()` and the test's end."""
+    yield lambda: torch.cuda.set_sync_debug_mode("error")
+    torch.cuda.set_sync_debug_mode("default")

@@ -1,0 +1,112 @@
+"""On a real GPU: kernels, graphs, and a loop that never waits."""
+
+from __future__ import annotations
+
+import kernel_checks
+import pytest
+import torch
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer.checkpoints import latest_checkpoint
+from operant.trainer.cuda.experiment import CudaExperiment
+from operant.trainer.cuda.graphs import Replayed
+from operant.trainer.cuda.orders import Orders
+from operant.trainer.envs import ENV_NAMES
+from operant.trainer.loop import train
+from operant.trainer.staged_values import StagedValues
+from operant.trainer.telemetry import METRICS, Stopwatch, Telemetry
+
+CUDA = torch.device("cuda")
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_every_step_is_that_of_the_processor(name):
+    kernel_checks.check_every_step(name, "cuda", num_envs=300, steps=600)
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
+    kernel_checks.check_many_steps(name, "cuda", num_envs=300, steps=100)
+
+
+def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
+    def make(*overrides):
+        return CudaExperiment(config("num_envs=300", "ppo.num_minibatches=1", *overrides), CUDA)
+
+    kernel_checks.check_fused(make, [])
+
+
+def test_a_replayed_graph_gives_another_order_each_time():
+    orders, seen = Orders(1000, 1, CUDA), torch.zeros(1000, dtype=torch.int64, device=CUDA)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        replayed = Replayed(lambda: seen.copy_(orders.next()), capture=True)
+        found = []
+        for _ in range(4):
+            replayed()
+            torch.cuda.synchronize()
+            found.append(tuple(seen.tolist()))
+    on_the_processor = Orders(1000, 1, torch.device("cpu"))
+    assert found == [tuple(on_the_processor.next().tolist()) for _ in range(4)]
+
+
+def test_values_are_staged_without_waiting(strict):
+    staged = StagedValues(["loss"], CUDA)
+    arrived = []
+    strict()
+    for i in range(20):
+        staged.values.fill_(float(i))
+        while not staged.stage(i):
+            arrived += staged.take()
+    torch.cuda.set_sync_debug_mode("default")
+    arrived += staged.drain()
+    assert arrived == [(i, {"loss": float(i)}) for i in range(20)]
+
+
+@pytest.mark.parametrize("rollout", ["steps", "fused"])
+def test_the_loop_never_synchronises_while_it_is_read(config, operant_pages, strict, rollout):
+    experiment = CudaExperiment(config(f"rollout={rollout}"), CUDA)
+    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    reader = MetricsReader.attach(operant_pages / "p")
+    telemetry = Telemetry(writer, 10**9, experiment)
+    for iteration in range(50):
+        if iteration == 4:  # all is compiled and captured
+            strict()
+        for values in experiment.iterate(telemetry.stopwatch, wait=False):
+            telemetry.iteration(values)
+            reader.read()
+    torch.cuda.set_sync_debug_mode("default")
+    for values in experiment.finish():
+        telemetry.iteration(values)
+    snapshot = reader.read()
+    assert snapshot.iteration == 50
+    assert snapshot.metrics["time/collect_s"] > 0
+
+
+@pytest.mark.parametrize("normalize", ["true", "false"])
+def test_replayed_iterations_are_those_without_a_graph(config, normalize):
+    overrides = [f"normalization.obs={normalize}", "ppo.learning_rate_schedule=linear"]
+    experiments = [CudaExperiment(config(*overrides), CUDA, capture) for capture in (True, False)]
+    for experiment in experiments:
+        for _ in range(6):
+            list(experiment.iterate(Stopwatch(), wait=True))
+    replayed, eager = (experiment.policy.flat_parameters for experiment in experiments)
+    assert (replayed == eager).all()
+
+
+def test_the_same_seed_gives_the_same_run(config):
+    weights = []
+    for _ in range(2):
+        experiment = CudaExperiment(config(), CUDA)
+        for _ in range(20):
+            list(experiment.iterate(Stopwatch(), wait=True))
+        weights.append(experiment.policy.flat_parameters.clone())
+    assert (weights[0] == weights[1]).all()
+
+
+def test_it_learns_cart_pole(config, operant_pages, tmp_path):
+    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    chosen = config("total_env_steps=10000000", "checkpoint.every_iterations=100")
+    assert train(chosen, writer, tmp_path) is True
+    metrics = MetricsReader.attach(operant_pages / "p").read().metrics
+    assert metrics["evaluation/return"] >= 475
+    assert latest_checkpoint(tmp_path).iteration == chosen.num_iterations

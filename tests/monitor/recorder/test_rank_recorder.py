@@ -1,0 +1,338 @@
+"""A rank's page becomes rows, messages and a copy, whatever becomes of page, disk and process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import pytest
+from mounts import fill, tmpfs
+from recorded import csv_rows, event_texts, publishes
+
+from operant.monitor.recorder.events_file import EventsFile
+from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
+from operant.shared import MetricsReader
+from operant.shared.lock import RunLock, lock_holder
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+EVERY_S = 3.0
+
+
+@dataclass
+class Clock:
+    """Stands until it is moved."""
+
+    now_s: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Recorded:
+    """A run of this process and its recorder, which looks when told to."""
+
+    run: object
+    clock: Clock = field(default_factory=Clock)
+    complaints: list[str] = field(default_factory=list)
+    session: RunSession | None = None
+
+    def begin(self, continue_from: int | None = None) -> None:
+        lock = RunLock(self.run.lock_path, 0)
+        self.session = RunSession(
+            self.run, lock, publish_interval_s=60.0, continue_from=continue_from, recorder=None
+        )
+        self.restart_recorder()
+
+    def restart_recorder(self) -> None:
+        self.recorder = RankRecorder(
+            self.run,
+            0,
+            EVERY_S,
+            EventsFile(self.run.events_path),
+            is_alive=lambda: lock_holder(self.run.lock_path) is not None,
+            complain=self.complaints.append,
+            now=self.clock,
+        )
+
+    def publish(self, *numbers: int) -> None:
+        for number in numbers:
+            self.session.metrics.publish({"a": number}, number, 10 * number)
+
+    def look(self, later_s: float = EVERY_S) -> None:
+        self.clock.now_s += later_s
+        self.recorder.look()
+
+    def die(self) -> None:
+        """As if killed: the lock is free, and nothing was written about it."""
+        self.session._lock.release()
+        self.session._is_open = False
+
+    @property
+    def pages(self) -> list[str]:
+        return os.listdir(os.environ["OPERANT_PAGES"])
+
+
+@pytest.fixture
+def recorded():
+    run, lock = create_run("test", {}, rank=0)
+    lock.release()
+    recorded = Recorded(run)
+    recorded.begin()
+    yield recorded
+    recorded.session.close("stopped", 0)
+
+
+def test_there_is_a_row_every_few_seconds_while_something_is_published(recorded):
+    recorded.look()
+    assert publishes(recorded.run) == []
+    recorded.publish(1)
+    recorded.look()
+    recorded.publish(2, 3)
+    recorded.look(later_s=EVERY_S / 2)
+    assert publishes(recorded.run) == [1]
+    recorded.look(later_s=EVERY_S / 2)
+    recorded.look()
+    assert publishes(recorded.run) == [1, 3]
+    assert csv_rows(recorded.run.metrics_path())[-1]["a"] == 3
+
+
+def test_a_recorder_that_begins_anew_neither_doubles_nor_loses(recorded):
+    recorded.publish(1)
+    recorded.session.metrics.event("info", "one")
+    recorded.look()
+    recorded.restart_recorder()
+    recorded.session.metrics.event("info", "two")
+    recorded.look()
+    assert publishes(recorded.run) == [1]
+    recorded.publish(2)
+    recorded.restart_recorder()
+    recorded.look()
+    assert publishes(recorded.run) == [1, 2]
+    assert event_texts(recorded.run) == ["one", "two"]
+
+
+def test_a_crash_is_told_once_and_the_page_moves_to_the_run_folder(recorded):
+    recorded.publish(1, 2)
+    recorded.look()
+    recorded.publish(3)
+    recorded.session.metrics.event("warning", "hot")
+    recorded.die()
+    recorded.look(later_s=0.0)
+    assert publishes(recorded.run)[-1] == 3
+    told = ["hot", f"crashed: process {os.getpid()} is gone without a last word"]
+    assert event_texts(recorded.run) == told
+    assert recorded.pages == []
+    status = read_status(recorded.run)
+    assert (status.state, status.metrics) == ("crashed", {"a": 3.0})
+    assert recorded.complaints == []
+
+    recorded.restart_recorder()
+    recorded.look()
+    assert event_texts(recorded.run) == told
+    assert publishes(recorded.run)[-1] == 3
+
+
+def test_an_orderly_end_keeps_the_copy_of_the_run_itself(recorded):
+    recorded.publish(1)
+    recorded.look()
+    recorded.publish(2)
+    recorded.session.close("finished", 0, "done")
+    before = recorded.run.page_copy_path().stat()
+    recorded.look(later_s=0.0)
+    assert recorded.run.page_copy_path().stat() == before
+    assert publishes(recorded.run) == [1, 2]
+    assert event_texts(recorded.run) == []
+    assert read_status(recorded.run).state == "finished"
+
+
+def test_a_run_that_could_not_leave_its_copy_gets_one(recorded):
+    recorded.publish(1)
+    recorded.look()
+    recorded.session.metrics.finish("failed", 1, "no room")
+    recorded.die()
+    recorded.look()
+    assert recorded.pages == []
+    assert read_status(recorded.run).message == "no room"
+
+
+def test_the_copy_follows_and_survives_the_page(recorded, operant_pages):
+    recorded.publish(1)
+    recorded.look()
+    for page in operant_pages.iterdir():
+        page.unlink()
+    recorded.publish(2)
+    recorded.look(later_s=COPY_EVERY_S)
+    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    assert copy.read().metrics == {"a": 2.0}
+    copy.detach()
+    recorded.publish(3)
+    recorded.die()
+    recorded.look()
+    assert publishes(recorded.run) == [1, 2, 3]
+    assert read_status(recorded.run).metrics == {"a": 3.0}
+
+
+def test_the_copy_takes_no_more_room_than_what_was_published(recorded):
+    recorded.publish(1)
+    recorded.look()
+    status = recorded.run.page_copy_path().stat()
+    assert status.st_blocks * 512 < status.st_size / 4
+
+
+def test_a_resumed_run_has_one_line_of_time(recorded):
+    recorded.publish(*range(1, 9))
+    recorded.look()
+    recorded.publish(9, 10)
+    recorded.die()
+    recorded.look()
+    assert publishes(recorded.run) == [8, 10]
+    recorded.begin(continue_from=8)  # the checkpoint was there
+    recorded.look()
+    assert publishes(recorded.run) == [8]
+    recorded.publish(90)
+    recorded.look()
+    assert publishes(recorded.run) == [8, 9]
+    assert [row["a"] for row in csv_rows(recorded.run.metrics_path())] == [8, 90]
+    recorded.restart_recorder()
+    recorded.look()
+    assert publishes(recorded.run) == [8, 9]
+
+
+def test_a_recorder_that_lives_through_a_resumption_goes_on_with_the_new_page(recorded):
+    recorded.publish(1, 2, 3)
+    recorded.look()
+    first = recorded.recorder
+    recorded.die()
+    recorded.begin(continue_from=2)
+    recorded.recorder = first
+    recorded.publish(4, 5, 6)
+    recorded.look()
+    assert publishes(recorded.run) == [5]
+    recorded.session.close("finished", 0)
+    recorded.look()
+    assert read_status(recorded.run).state == "finished"
+    assert recorded.pages == []
+
+
+def test_rows_of_a_run_whose_page_is_lost_are_set_aside(recorded):
+    recorded.publish(1, 2, 3)
+    recorded.look()
+    recorded.session.close("stopped", 0)
+    recorded.run.page_copy_path().unlink()
+    recorded.begin(continue_from=3)
+    recorded.publish(7)
+    recorded.look()
+    assert publishes(recorded.run) == [1]
+    assert csv_rows(recorded.run.folder / "metrics.old.csv")[0]["publish"] == 3
+
+
+def test_the_page_of_a_process_that_goes_on_with_the_run_is_not_removed(recorded):
+    recorded.publish(1)
+    recorded.look()
+    first = recorded.recorder
+    recorded.die()
+    answers = iter([False])  # dead when it looks, resumed before it removes the page
+    first._is_alive = lambda: next(answers, True)
+    recorded.begin(continue_from=1)
+    first.look()
+    assert len(recorded.pages) == 1
+
+
+def test_what_is_left_of_a_process_that_died_making_its_page_is_removed(recorded):
+    recorded.die()
+    (page,) = recorded.pages
+    folder = os.environ["OPERANT_PAGES"]
+    os.rename(f"{folder}/{page}", f"{folder}/.{page}.building")
+    recorded.run.rank_path(0).unlink()
+    recorded.look()
+    assert recorded.pages == []
+    assert event_texts(recorded.run) == ["crashed: the process is gone without a last word"]
+
+
+def test_an_unreadable_page_is_told_and_the_next_one_is_recorded(recorded, operant_pages):
+    recorded.publish(1)
+    (page,) = operant_pages.iterdir()
+    whole = page.read_bytes()
+    os.truncate(page, 100)
+    recorded.look()
+    assert "too short to be a page" in recorded.complaints[0]
+    page.write_bytes(whole)
+    recorded.look()
+    assert publishes(recorded.run) == [1]
+
+
+def test_a_page_cut_short_while_it_is_read_spoils_no_copy(recorded, operant_pages):
+    recorded.publish(1)
+    recorded.look()
+    (page,) = operant_pages.iterdir()
+    os.truncate(page, 5000)
+    recorded.look(later_s=COPY_EVERY_S)
+    assert "cut short" in "\n".join(recorded.complaints)
+    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    assert copy.read().publish == 1
+    copy.detach()
+    recorded.session.metrics._is_open = False  # its mapping has no bytes any more
+
+
+def test_a_full_disk_is_told_and_nothing_is_missing_once_there_is_room(tmp_path, monkeypatch):
+    with tmpfs(tmp_path / "disk", "24m") as disk:
+        monkeypatch.setenv("OPERANT_HOME", str(disk))
+        run, lock = create_run("test", {}, rank=0)
+        lock.release()
+        recorded = Recorded(run)
+        recorded.begin()
+        recorded.publish(1)
+        recorded.look()
+        fill(disk)
+        recorded.session.metrics.event("info", "full")
+        for number in (2, 3, 4):
+            recorded.publish(number)
+            recorded.look(later_s=COPY_EVERY_S)
+        assert all("No space left" in complaint for complaint in recorded.complaints)
+        (disk / "filler").unlink()
+        recorded.publish(5)
+        recorded.die()
+        recorded.look()
+        assert publishes(run)[-1] == 5
+        assert event_texts(run)[0] == "full"
+        assert event_texts(run)[-1].startswith("crashed")
+        assert not list(run.folder.glob(".*"))
+        assert recorded.pages == []
+        recorded.session.close("stopped", 0)
+
+
+def test_without_room_for_the_copy_the_page_stays_on_memory(tmp_path, monkeypatch):
+    with tmpfs(tmp_path / "disk", "1m") as disk:
+        monkeypatch.setenv("OPERANT_HOME", str(disk))
+        run, lock = create_run("test", {}, rank=0)
+        lock.release()
+        recorded = Recorded(run)
+        recorded.begin()
+        fill(disk)
+        recorded.publish(1)
+        recorded.die()
+        recorded.look()
+        assert len(recorded.pages) == 1
+        assert read_status(run).metrics == {"a": 1.0}
+
+
+def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monkeypatch):
+    with tmpfs(tmp_path / "pages", "1m") as pages:
+        monkeypatch.setenv("OPERANT_PAGES", str(pages))
+        run, lock = create_run("test", {}, rank=0)
+        lock.release()
+        recorded = Recorded(run)
+        recorded.begin()
+        recorded.publish(1, 2)
+        recorded.look()
+        assert recorded.pages == []
+        recorded.publish(3)
+        recorded.die()
+        recorded.look()
+        assert publishes(run)[-1] == 3
+        copy = MetricsReader.attach(run.page_copy_path())
+        assert copy.read().metrics == {"a": 3.0}
+        copy.detach()

@@ -1,0 +1,40 @@
+"""Reading back what the recorder writes, and waiting for recorders."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+from operant.shared.lock import RECORDER, lock_holder
+from operant.shared.run_folder import Run
+
+
+def csv_rows(path: Path) -> list[dict[str, float]]:
+    """The rows of a metrics.csv, NaN for empty cells; every row has all columns."""
+    with path.open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert all(len(row) == len(header) for row in rows)
+    return [
+        {name: float(cell) if cell else math.nan for name, cell in zip(header, row, strict=True)}
+        for row in rows
+    ]
+
+
+def publishes(run: Run, rank: int = 0) -> list[int]:
+    """The publish numbers in a run's metrics.csv; none while there is no file."""
+    path = run.metrics_path(rank)
+    return [int(row["publish"]) for row in csv_rows(path)] if path.exists() else []
+
+
+def event_texts(run: Run) -> list[str]:
+    """The texts in a run's events.log; none while there is no file."""
+    if not run.events_path.exists():
+        return []
+    return [line.split(maxsplit=2)[2] for line in run.events_path.read_text().splitlines()]
+
+
+def recorder_pid(run: Run) -> int | None:
+    """The process that records `run`; None while none does."""
+    holder = lock_holder(run.lock_path, RECORDER, 1)
+    return holder.pid if holder else None

@@ -1,0 +1,129 @@
+"""Whole runs: what is published, when the host looks, and going on from a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer import loop
+from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.cuda.experiment import CudaExperiment
+from operant.trainer.staged_values import HostEvent, StagedValues
+from operant.trainer.telemetry import METRICS, Stopwatch
+
+
+@pytest.fixture
+def on_the_device(monkeypatch):
+    """`train` as with a GPU; the processor stands in for it."""
+    monkeypatch.setattr(
+        loop, "make_experiment", lambda config: CudaExperiment(config, torch.device("cpu"))
+    )
+
+
+@pytest.fixture
+def page(operant_pages):
+    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    return writer, MetricsReader.attach(operant_pages / "p")
+
+
+def iterations_with(reader, name):
+    history = reader.history()
+    mean = history.series(name).mean
+    return history.iteration[mean == mean].tolist()
+
+
+def test_every_iteration_is_published_and_the_host_looks_when_asked(
+    on_the_device, small_config, page, tmp_path
+):
+    writer, reader = page
+    config = small_config(
+        "checkpoint.every_iterations=2", "checkpoint.keep=9", "evaluation.every_iterations=3"
+    )
+    assert loop.train(config, writer, tmp_path) is True
+    assert iterations_with(reader, "loss/policy") == [1, 2, 3, 4, 5, 6]
+    assert iterations_with(reader, "evaluation/return") == [3, 6]
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 4, 6]
+    snapshot = reader.read()
+    assert (snapshot.iteration, snapshot.env_steps) == (6, 768)
+    assert [name for name, value in snapshot.metrics.items() if value != value] == []
+
+
+@pytest.mark.parametrize("normalize", ["true", "false"])
+def test_a_stopped_run_goes_on_to_the_same_end(
+    on_the_device, small_config, page, tmp_path, normalize
+):
+    writer, _ = page
+    config = small_config(
+        f"normalization.obs={normalize}", f"normalization.reward={normalize}",
+        "ppo.learning_rate_schedule=linear",
+    )  # fmt: skip
+    loop.train(config, writer, tmp_path / "straight")
+    seen = []
+    loop.train(
+        config,
+        writer,
+        tmp_path / "parts",
+        should_stop=lambda: 2 in seen,
+        report=lambda _, iteration, __: seen.append(iteration),
+    )
+    checkpoint = latest_checkpoint(tmp_path / "parts")
+    assert checkpoint.iteration == 2
+    loop.train(config, writer, tmp_path / "parts", resume_from=checkpoint)
+    straight = latest_checkpoint(tmp_path / "straight").state["policy"]
+    parts = latest_checkpoint(tmp_path / "parts").state["policy"]
+    assert all((straight[name] == parts[name]).all() for name in straight)
+
+
+@pytest.mark.parametrize("first", ["processor", "device"])
+def test_a_checkpoint_of_one_device_is_good_on_the_other(
+    make_experiment, make_cuda_experiment, first
+):
+    one, other = make_experiment(), make_cuda_experiment()
+    if first == "device":
+        one, other = other, one
+    for _ in one.iterate(Stopwatch(), wait=True):
+        pass
+    other.load_state_dict(one.state_dict(), one.iteration)
+    for experiment in (one, other):
+        assert len(list(experiment.iterate(Stopwatch(), wait=True))) == 1
+        assert experiment.iteration == 2
+    saved, found = one.state_dict()["collector"], other.state_dict()["collector"]
+    assert saved["steps_before"] == found["steps_before"] == 32
+
+
+class LateEvent(HostEvent):
+    """Happens when told to."""
+
+    happened = False
+
+    def query(self):
+        return self.happened
+
+
+def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experiment):
+    experiment = make_cuda_experiment()
+    events = []
+
+    def make_event():
+        events.append(LateEvent())
+        return events[-1]
+
+    names = experiment._staged.names
+    experiment._staged = StagedValues(names, torch.device("cpu"), 2, make_event)
+    stopwatch, seen = Stopwatch(), []
+    for _ in range(2):
+        assert list(experiment.iterate(stopwatch, wait=False)) == []
+    assert (experiment.num_started, experiment.iteration) == (2, 0)
+
+    def the_device_goes_on():
+        seen.append(experiment.num_started)
+        events[0].happened = True
+
+    experiment.on_tick(the_device_goes_on)
+    finished = experiment.iterate(stopwatch, wait=False)
+    assert seen == [2]  # it waited before the third was started
+    assert len(list(finished)) == 1
+    assert (experiment.num_started, experiment.iteration) == (3, 1)
+    assert len(list(experiment.finish())) == 2
+    assert experiment.iteration == 3

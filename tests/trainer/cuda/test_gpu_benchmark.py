@@ -1,0 +1,58 @@
+"""`benchmarks/gpu.py` runs from one end to the other, where there is no GPU as well."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "gpu.py"
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("gpu") / "gpu.json"
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(path), "--dry"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return json.loads(path.read_text())
+
+
+def test_every_part_is_measured_and_none_fails(answer):
+    assert answer["dry"] is True
+    assert list(answer["parts"]) == [
+        "equality", "raw_few_envs", "raw_many_envs", "rollout", "train_1_epoch", "train_4_epochs",
+        "no_synchronisation", "same_seed", "out_of_memory", "tinyphysics",
+    ]  # fmt: skip
+    assert {name for name, part in answer["parts"].items() if "error" in part} == set()
+
+
+def test_each_part_has_its_figures(answer):
+    results = {name: part["result"] for name, part in answer["parts"].items()}
+    for name in ("raw_few_envs", "raw_many_envs", "rollout"):
+        for side in results[name]["results"]:
+            assert side["env_steps_per_s"]["median"] > 0
+    for name in ("train_1_epoch", "train_4_epochs"):
+        for kind in ("steps", "fused"):
+            assert results[name][kind]["env_steps_per_s"] > 0
+            assert results[name][kind]["mean_return"] > 0
+    assert results["no_synchronisation"]["watched_per_alone"] > 0
+    assert results["same_seed"]["identical"] is True
+    assert results["out_of_memory"]["message"].startswith("out of GPU memory")
+
+
+def test_one_part_that_fails_leaves_its_error_and_not_the_others(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import gpu
+
+    monkeypatch.setattr(
+        gpu.Gpu, "parts", lambda self: {"bad": lambda: 1 / 0, "good": lambda: {"answer": 42}}
+    )
+    result = gpu.run(tmp_path / "gpu.json", dry=True, only=[])
+    assert result["parts"]["bad"]["error"].startswith("ZeroDivisionError")
+    assert result["parts"]["good"]["result"] == {"answer": 42}
+    assert json.loads((tmp_path / "gpu.json").read_text())["parts"] == result["parts"]

@@ -1,0 +1,18 @@
+"""The kernels as loops on the processor, and as machine code for a GPU that is not there."""
+
+from __future__ import annotations
+
+import kernel_checks
+import pytest
+
+from operant.trainer.envs import ENV_NAMES
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_every_step_is_that_of_the_vector_environment(name):
+    kernel_checks.check_every_step(name, "cpu", num_envs=64, steps=600)
+
+
+@pytest.mark.parametrize("name", ENV_NAMES)
+def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
+    kernel_checks.check_many_steps(name, "cpu", num_envs=64, steps=100)

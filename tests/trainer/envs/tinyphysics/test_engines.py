@@ -1,0 +1,140 @@
+"""Cutting a model, rebuilding it, and choosing who runs it."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from tinyphysics_files import transformer, write_model
+
+from operant.shared.errors import UsageError
+from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
+from operant.trainer.envs.tinyphysics.engines.engine import (
+    agreement,
+    probe_inputs,
+    reference_logits,
+)
+from operant.trainer.envs.tinyphysics.engines.onnx_runtime import (
+    CUDA,
+    TENSORRT,
+    OnnxRuntimeDeviceEngine,
+    with_fused_gelu,
+)
+from operant.trainer.envs.tinyphysics.model_file import read_model
+from operant.trainer.envs.tinyphysics.pruning import pruned
+
+SHAPES = [
+    {},
+    {"bias": True, "num_blocks": 3},
+    {"width": 32, "num_heads": 4, "num_blocks": 1},
+]
+
+
+def multiplications(model) -> int:
+    """Of the products with constant matrices, for one episode."""
+    import onnx
+
+    model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
+              for v in [*model.graph.value_info, *model.graph.output]}  # fmt: skip
+    weights = {i.name: i.dims for i in model.graph.initializer}
+    return sum(
+        shapes[node.output[0]][1] * np.prod(weights[node.input[1]])
+        for node in model.graph.node
+        if node.op_type == "MatMul" and node.input[1] in weights
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_cut_model_says_the_same_of_the_last_position(shape):
+    model = transformer(**shape)
+    states, tokens = probe_inputs(7)
+    session = onnxruntime.InferenceSession(pruned(model).SerializeToString())
+    (logits,) = session.run(None, {"states": states.numpy(), "tokens": tokens.numpy()})
+    assert logits.shape == (7, 1, 1024)
+    expected = reference_logits(model, states, tokens)
+    np.testing.assert_allclose(logits[:, 0], expected, atol=1e-4)
+
+
+def test_a_cut_model_computes_its_last_block_for_one_position():
+    width, one = 16, 1024 * 16
+    model = transformer(width=width, num_blocks=2)
+    block = 12 * width * width
+    kept = 20 * (4 * 8 + block + 2 * width * width) + 10 * width * width + one
+    assert multiplications(pruned(model)) == kept
+    assert multiplications(model) == 20 * (4 * 8 + 2 * block + one)
+
+
+def test_gelus_are_fused_where_they_are_found():
+    nodes = [node.op_type for node in with_fused_gelu(pruned(transformer())).graph.node]
+    assert nodes.count("FastGelu") == 2
+    assert "Tanh" not in nodes
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["onnxruntime", "torch"])
+def test_engines_agree_with_the_model_and_say_so(name, shape):
+    model = transformer(**shape)
+    engine = make_engine(model, name, device="cpu")
+    stated = agreement(engine, model)
+    assert stated.same_tokens_fraction >= 0.99
+    assert stated.largest_logit_difference < 1e-3
+    assert "tokens as the float32 reference" in str(stated)
+
+
+def test_another_architecture_runs_in_onnx_runtime_alone():
+    model = transformer(activation="Relu")
+    with pytest.raises(UsageError, match="use --engine onnxruntime"):
+        make_engine(model, "torch", device="cpu")
+    assert agreement(make_engine(model, "onnxruntime"), model).same_tokens_fraction >= 0.99
+    assert make_engine(model, "auto", device="cpu").name == "onnxruntime"
+
+
+def test_auto_measures_and_takes_one_of_those_that_work(small_model):
+    assert make_engine(small_model, "auto", device="cpu").name in ("onnxruntime", "torch")
+
+
+def test_an_unknown_engine_is_named_with_the_nearest(small_model):
+    with pytest.raises(UsageError, match=r"no engine is called 'onnxruntme'.*'onnxruntime'"):
+        make_engine(small_model, "onnxruntme")
+
+
+@pytest.mark.parametrize("provider", [CUDA, TENSORRT])
+def test_a_provider_that_is_not_installed_names_its_package(small_model, provider):
+    if provider in onnxruntime.get_available_providers():
+        pytest.skip(f"{provider} is installed")
+    with pytest.raises(UsageError, match=f"no {provider}; the package onnxruntime-gpu"):
+        OnnxRuntimeDeviceEngine(small_model, provider)
+
+
+def test_half_precision_needs_a_gpu(small_model):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(UsageError, match="'half' needs a CUDA device"):
+        make_engine(small_model, "torch", precision="half")
+
+
+def test_a_missing_model_says_how_to_get_it(tmp_path):
+    with pytest.raises(UsageError, match=r"no model at .*operant tinyphysics download"):
+        read_model(tmp_path / "none.onnx")
+
+
+def test_a_file_that_is_no_model_is_one_line(tmp_path):
+    path = tmp_path / "bad.onnx"
+    path.write_bytes(b"not a model")
+    with pytest.raises(UsageError, match="is no ONNX model") as caught:
+        read_model(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocabulary": 512}, r"gives \[b, 20, 512\].*vocabulary of 1024"),
+        ({"context": 10}, r"takes states \[b, 10, 4\]"),
+    ],
+)
+def test_a_model_of_another_interface_is_told_apart(tmp_path, options, message):
+    with pytest.raises(UsageError, match=message):
+        read_model(write_model(tmp_path / "other.onnx", **options))

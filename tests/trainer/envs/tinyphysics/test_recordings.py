@@ -1,0 +1,77 @@
+"""The batched simulator against recordings of the sequential reference, on the public model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from operant.trainer.envs.tinyphysics.controllers import Pid, Zero
+from operant.trainer.envs.tinyphysics.draws import reference_draws
+from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
+from operant.trainer.envs.tinyphysics.engines.engine import agreement
+from operant.trainer.envs.tinyphysics.model_file import read_model
+from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
+from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
+
+CONTROLLERS = {"pid": Pid, "zero": Zero}
+COUNTED = slice(0, 500)
+
+
+@pytest.fixture(scope="module")
+def model(real_files):
+    return read_model(real_files / "tinyphysics.onnx")
+
+
+@pytest.fixture(scope="module")
+def engine(model):
+    return make_engine(model, "onnxruntime")
+
+
+@pytest.fixture
+def recorded_routes(real_files, recording, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = RouteFolder(real_files / "data")
+    names = [name.removeprefix("data/") for name in recording[1]["files"]]
+    assert folder.names == names
+    return folder.take(range(len(names)))
+
+
+def test_teacher_forced_tokens_are_the_recorded_ones(engine, recorded_routes, recording):
+    _, recorded = recording
+    num_rows = recorded_routes.rows.shape[1]
+    simulation = Simulation(
+        engine, recorded_routes, reference_draws(recorded_routes.names, num_rows)
+    )
+    actions, lataccels = (torch.from_numpy(recorded[k]).T for k in ("actions", "lataccel"))
+    simulation.follow(actions, lataccels)
+    drawn = np.stack([simulation.next_tokens(step).numpy() for step in range(20, num_rows)], 1)
+    assert (drawn == recorded["tokens"]).mean() >= 0.9999
+
+
+def test_costs_of_whole_episodes_are_the_recorded_ones(engine, recorded_routes, recording):
+    name, recorded = recording
+    draws = reference_draws(recorded_routes.names, recorded_routes.rows.shape[1])
+    driven = simulate(engine, recorded_routes, CONTROLLERS[name](), draws)
+    differences = np.abs(driven.costs.total.numpy() - recorded["costs"][:, 2])
+    assert (differences < 1e-9).mean() >= 0.99
+    same = driven.lataccels.T[:, COUNTED].numpy() == recorded["lataccel"][:, COUNTED]
+    actions = driven.actions.T[:, COUNTED].numpy() == recorded["actions"][:, COUNTED]
+    # An action depends on the lataccels before it.
+    assert actions[np.logical_and.accumulate(same, axis=1)].all()
+
+
+def test_the_torch_engine_comes_near(model, recorded_routes, recording):
+    name, recorded = recording
+    draws = reference_draws(recorded_routes.names, recorded_routes.rows.shape[1])
+    driven = simulate(make_engine(model, "torch", device="cpu"), recorded_routes,
+                      CONTROLLERS[name](), draws)  # fmt: skip
+    total, expected = driven.costs.total.numpy(), recorded["costs"][:, 2]
+    assert (np.abs(total - expected) < 1e-9).mean() >= 0.9
+    assert total.mean() == pytest.approx(expected.mean(), rel=1e-3)
+
+
+def test_engines_state_their_agreement(engine, model):
+    stated = agreement(engine, model)
+    assert stated.same_tokens_fraction >= 0.995
+    assert stated.largest_logit_difference < 1e-3

@@ -1,0 +1,152 @@
+"""Route files, the cache made of them, and what is said of broken ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from tinyphysics_files import write_route, write_routes
+
+from operant.shared.errors import UsageError
+from operant.trainer.envs.tinyphysics import route_cache
+from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
+from operant.trainer.envs.tinyphysics.route_file import read_route
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return write_routes(tmp_path / "data", 3, num_rows=120)
+
+
+def never_parsed(paths, count):
+    raise AssertionError("the routes are parsed again")
+
+
+def change_line(path, line, change):
+    lines = path.read_text().splitlines()
+    lines[line - 1] = change(lines[line - 1])
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_a_route_is_read_in_the_simulators_units_and_signs(tmp_path):
+    path = tmp_path / "a.csv"
+    header = "t,vEgo,aEgo,roll,targetLateralAcceleration,steerCommand\n"
+    path.write_text(header + "0.0,20.0,0.5,0.1,1.5,-0.25\n" * 101)
+    rows = read_route(path)
+    assert rows.shape == (101, 5)
+    assert rows[0].tolist() == [1.5, np.sin(0.1) * 9.81, 20.0, 0.5, 0.25]
+
+
+def test_the_second_time_nothing_is_parsed(folder):
+    seen = []
+    first = RouteFolder(folder, progress=lambda paths, n: seen.append(n) or paths)
+    again = RouteFolder(folder, progress=never_parsed)
+    assert seen == [3]
+    np.testing.assert_array_equal(first.take([2, 0]).rows, again.take([2, 0]).rows)
+    assert again.take([2, 0]).names == ("00002.csv", "00000.csv")
+    assert len(list(folder.glob(".operant-routes-*"))) == 1
+
+
+def test_a_changed_or_added_file_makes_another_cache(folder):
+    RouteFolder(folder)
+    before = (folder / "00001.csv").stat()
+    os.utime(folder / "00001.csv", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    with pytest.raises(AssertionError):
+        RouteFolder(folder, progress=never_parsed)
+    RouteFolder(folder)
+    write_route(folder / "00009.csv", num_rows=130)
+    assert len(RouteFolder(folder)) == 4
+    assert len(list(folder.glob(".operant-routes-*"))) == 1
+
+
+def test_a_read_only_folder_has_its_cache_elsewhere(folder, tmp_path):
+    folder.chmod(0o555)
+    try:
+        RouteFolder(folder)
+        RouteFolder(folder, progress=never_parsed)
+        assert not list(folder.glob(".operant-routes-*"))
+        assert list((tmp_path / "cache").rglob(".operant-routes-*.npy"))
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_cache_that_was_cut_short_is_made_anew(folder):
+    RouteFolder(folder)
+    (cache,) = folder.glob(".operant-routes-*")
+    cache.write_bytes(cache.read_bytes()[:5000])
+    assert len(RouteFolder(folder).take([0, 1, 2])) == 3
+    RouteFolder(folder, progress=never_parsed)
+
+
+def test_without_any_place_for_a_cache_routes_are_read_all_the_same(folder, monkeypatch):
+    def full(path, flat):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(route_cache, "_write", full)
+    assert len(RouteFolder(folder)) == 3
+
+
+def test_shorter_routes_go_on_with_their_last_row(folder):
+    write_route(folder / "00009.csv", num_rows=150)
+    routes = RouteFolder(folder).take([0, 3])
+    assert routes.rows.shape == (2, 150, 5)
+    assert routes.num_rows.tolist() == [120, 150]
+    assert (routes.rows[0, 120:] == routes.rows[0, 119]).all()
+    assert routes.at([0]).rows.shape == (1, 120, 5)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda p: change_line(p, 1, lambda s: s.replace("roll", "tilt")),
+         "line 1: no column roll"),
+        (lambda p: change_line(p, 57, lambda s: s.replace(s.split(",")[1], "nan")),
+         "line 57: vEgo is not a number"),
+        (lambda p: change_line(p, 88, lambda s: s.replace(s.split(",")[4], "fast")),
+         "line 88: targetLateralAcceleration is not a number"),
+        (lambda p: p.write_text("".join(p.read_text().splitlines(True)[:101])),
+         "line 101: the route ends after 100 rows.*needs at least 101"),
+        (lambda p: p.write_text(""), "No columns"),
+        (lambda p: p.write_bytes(b"\xff\xfe\x00\x01" * 50), "line 1: .*decode"),
+    ],
+)  # fmt: skip
+def test_a_broken_route_is_named_with_its_line_and_refused_or_skipped(folder, damage, message):
+    damage(folder / "00001.csv")
+    for _ in range(2):  # from the file, then from the cache
+        with pytest.raises(UsageError, match=f"00001.csv.*{message}") as caught:
+            RouteFolder(folder)
+        assert "--skip-broken" in str(caught.value)
+        assert "\n" not in str(caught.value)
+    skipping = RouteFolder(folder, on_broken="skip")
+    assert skipping.names == ["00000.csv", "00002.csv"]
+    assert [broken.name for broken in skipping.broken] == ["00001.csv"]
+    assert skipping.take([1]).names == ("00002.csv",)
+
+
+def test_steering_after_the_control_start_may_be_missing(folder):
+    """It is never used, and the public logs leave it out."""
+    for line in range(102, 122):
+        change_line(folder / "00001.csv", line, lambda s: s.rsplit(",", 1)[0] + ",")
+    assert np.isfinite(RouteFolder(folder).take([1]).rows).all()
+    change_line(folder / "00001.csv", 101, lambda s: s.rsplit(",", 1)[0] + ",")
+    with pytest.raises(UsageError, match="line 101: steerCommand is not a number"):
+        RouteFolder(folder)
+
+
+def test_a_folder_without_routes_says_where_they_come_from(folder, tmp_path):
+    with pytest.raises(UsageError, match="operant tinyphysics download"):
+        RouteFolder(tmp_path / "nowhere")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    with pytest.raises(UsageError, match="holds no routes"):
+        RouteFolder(folder)
+
+
+def test_only_broken_routes_are_no_routes(folder):
+    for path in folder.glob("*.csv"):
+        path.write_text("t\n1\n")
+    with pytest.raises(UsageError, match=r"no route in .* can be driven"):
+        RouteFolder(folder, on_broken="skip")

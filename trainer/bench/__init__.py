@@ -1,0 +1,1 @@
+"""How fast it is here: what `operant bench` and `benchmarks/gpu.py` measure."""

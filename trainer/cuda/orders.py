@@ -1,0 +1,45 @@
+"""Random orders of samples, from counters, so that a captured graph gives another each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..envs.streams import ORDERS, unit
+from .kernel import Kernel
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_FIRST, _SECOND = np.uint64(0), np.uint64(1 << 31)
+_FINE = 2.0**-24
+
+
+def key_one(i, arguments):
+    """A random number of 48 bits for sample `i` in the order that `count` says is next."""
+    keys, count, seed = arguments
+    number = np.uint64(count[0])
+    high = number >> _HALF
+    coarse = unit(number & _LOW, high | _FIRST, i, seed, ORDERS)
+    keys[i] = coarse + _FINE * unit(number & _LOW, high | _SECOND, i, seed, ORDERS)
+
+
+KERNEL = Kernel(key_one, "any")
+
+
+class Orders:
+    """One random order of `size` samples after the other, on one device.
+
+    Order number k depends on the seed and k alone. `count` [1] int64 is the number of the next.
+    """
+
+    def __init__(self, size: int, seed: int, device: torch.device) -> None:
+        self._keys = torch.zeros(size, dtype=torch.float64, device=device)
+        self._seed = np.uint64(seed)
+        self.count = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def next(self) -> Tensor:
+        """The numbers 0 to `size` - 1 in random order, int64."""
+        KERNEL.launch(len(self._keys), self._keys, self.count, self._seed)
+        self.count += 1
+        return torch.sort(self._keys, stable=True).indices

@@ -1,0 +1,25 @@
+"""TinyPhysics: a learned car model along logged routes, thousands of episodes in lockstep.
+
+The simulator of the public comma.ai controls challenge (version 2), reproduced exactly: the same
+random draws, the same rounding, the same costs. `simulator.py` is the episode, `engines/` the ways
+to run its model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..spec import Box
+
+OBS_SIZE = 256
+
+
+@dataclass(frozen=True)
+class TinyPhysicsSpaces:
+    """What a policy sees, and how it changes the steering: -1 to 1 is the most in one step."""
+
+    obs_size: int
+    actions: Box
+
+
+SPEC = TinyPhysicsSpaces(OBS_SIZE, Box((-1.0,), (1.0,)))

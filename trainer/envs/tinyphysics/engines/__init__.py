@@ -1,0 +1,1 @@
+"""Ways to run the model, chosen by name or by measuring."""

@@ -1,0 +1,94 @@
+"""What every engine does, however it runs the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..constants import CONTEXT_STEPS, STATE_SIZE
+from ..sampling import sampled_tokens
+from ..tokenizer import Tokenizer
+
+NUM_PROBES = 256
+
+
+class Engine(Protocol):
+    """Runs a model on one device."""
+
+    name: str
+    device: torch.device
+
+    def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """Of the last position [b, 1024] float32, from states [b, 20, 4] and tokens [b, 20]."""
+
+    def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
+        """Tokens [b] int64 drawn from those logits with `uniforms` [b]."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near an engine comes to the model as it is, in float32 on the processor."""
+
+    num_probes: int
+    same_tokens_fraction: float
+    largest_logit_difference: float
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.same_tokens_fraction:.2f} % of {self.num_probes} tokens as the float32 "
+            f"reference, logits within {self.largest_logit_difference:.1e}"
+        )
+
+
+def probe_inputs(num_probes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """States [b, 20, 4] and tokens [b, 20] as driving gives them: slow random curves."""
+    random = np.random.default_rng(seed)
+    steps = np.arange(CONTEXT_STEPS) / CONTEXT_STEPS
+    phase, size = (
+        random.uniform(0, 6.3, (2, num_probes, 1)),
+        random.uniform(0, 1.5, (num_probes, 1)),
+    )
+    lataccels = size * np.sin(phase[0] + 3 * steps) + random.normal(0, 0.02, (num_probes, 20))
+    states = np.empty((num_probes, CONTEXT_STEPS, STATE_SIZE))
+    states[:, :, 0] = 0.4 * lataccels + random.normal(0, 0.05, (num_probes, 20))
+    states[:, :, 1] = 0.3 * np.sin(phase[1] + steps)
+    states[:, :, 2] = random.uniform(5, 35, (num_probes, 1))
+    states[:, :, 3] = 0.5 * np.cos(phase[1] + 2 * steps)
+    tokens = Tokenizer(torch.device("cpu")).encode(torch.from_numpy(lataccels))
+    return torch.from_numpy(states.astype(np.float32)), tokens
+
+
+def reference_logits(model: Any, states: Tensor, tokens: Tensor) -> Tensor:
+    """Of the last position [b, 1024], by the whole model in float32 on the processor.
+
+    By ONNX Runtime, or where there is none by the ONNX package's own evaluator, which is slow.
+    """
+    inputs = {"states": states.numpy(), "tokens": tokens.numpy()}
+    try:
+        import onnxruntime
+    except ImportError:
+        from onnx.reference import ReferenceEvaluator
+
+        output = ReferenceEvaluator(model).run(None, inputs)[0]
+    else:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        output = session.run(None, inputs)[0]
+    return torch.from_numpy(output[:, -1])
+
+
+def agreement(engine: Engine, model: Any, num_probes: int = NUM_PROBES) -> Agreement:
+    """Compare an engine with the model as it was read, on the same probes every time."""
+    states, tokens = probe_inputs(num_probes)
+    reference = reference_logits(model, states, tokens)
+    uniforms = np.random.default_rng(1).random(num_probes)
+    expected = sampled_tokens(reference.numpy(), uniforms)
+    inputs = (states.to(engine.device), tokens.to(engine.device))
+    drawn = engine.next_tokens(*inputs, torch.from_numpy(uniforms).to(engine.device)).cpu().numpy()
+    difference = (engine.logits(*inputs).float().cpu() - reference).abs().max()
+    return Agreement(num_probes, float((drawn == expected).mean()), float(difference))

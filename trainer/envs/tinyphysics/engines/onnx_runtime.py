@@ -1,0 +1,181 @@
+"""The model in ONNX Runtime: on the processor, and with CUDA or TensorRT on torch's memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import platformdirs
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .....shared.errors import UsageError
+from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
+from ..pruning import pruned
+from ..sampling import sampled_tokens, sampled_tokens_on_device
+from .workers import Workers
+
+CHUNK = 16  # episodes of one call on the processor
+DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
+
+PACKAGES = {
+    "CUDAExecutionProvider": "onnxruntime-gpu",
+    "TensorrtExecutionProvider": "onnxruntime-gpu with tensorrt",
+}
+TENSORRT, CUDA = "TensorrtExecutionProvider", "CUDAExecutionProvider"
+
+
+class OnnxRuntimeEngine:
+    """Cut to its last position, chunk by chunk, each on one thread."""
+
+    name = "onnxruntime"
+    device = torch.device("cpu")
+
+    def __init__(self, model: Any, num_threads: int = 0) -> None:
+        """`num_threads` 0 takes all cores."""
+        self._session = _session(with_fused_gelu(pruned(model)), ["CPUExecutionProvider"])
+        self._workers = Workers(num_threads, CHUNK)
+
+    def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
+        logits = np.empty((len(states), VOCABULARY_SIZE), np.float32)
+
+        def work(part: slice) -> None:
+            logits[part] = self._run(states[part], tokens[part])
+
+        self._workers.share_out(work, len(states))
+        return torch.from_numpy(logits)
+
+    def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
+        drawn = np.empty(len(states), np.int64)
+        numbers = uniforms.numpy()
+
+        def work(part: slice) -> None:
+            drawn[part] = sampled_tokens(self._run(states[part], tokens[part]), numbers[part])
+
+        self._workers.share_out(work, len(states))
+        return torch.from_numpy(drawn)
+
+    def _run(self, states: Tensor, tokens: Tensor) -> NDArray[Any]:
+        inputs = {
+            "states": np.ascontiguousarray(states.numpy()),
+            "tokens": np.ascontiguousarray(tokens.numpy()),
+        }
+        output: NDArray[Any] = self._session.run(None, inputs)[0]
+        return output[:, 0]
+
+
+class OnnxRuntimeDeviceEngine:
+    """On a GPU: inputs and outputs are bound to torch's memory, so nothing is copied."""
+
+    def __init__(self, model: Any, provider: str) -> None:
+        """`provider` is CUDA or TENSORRT; TensorRT computes in half precision.
+
+        Raises UsageError where this ONNX Runtime lacks it.
+        """
+        check_provider(provider)
+        self.name = "tensorrt" if provider == TENSORRT else "onnxruntime-cuda"
+        self.device = torch.device("cuda", torch.cuda.current_device())
+        cut = pruned(model)
+        if provider == TENSORRT:
+            providers: list[Any] = [(TENSORRT, self._tensorrt_options(cut)), (CUDA, self._place())]
+        else:
+            # TensorRT has no such node; ONNX Runtime's own kernels are fastest with it.
+            cut = with_fused_gelu(cut)
+            providers = [(CUDA, self._place())]
+        self._session = _session(cut, providers)
+        if provider not in self._session.get_providers():
+            raise UsageError(
+                f"engine '{self.name}' could not start: ONNX Runtime fell back to "
+                f"{self._session.get_providers()[0]}; see its messages above"
+            )
+
+    def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
+        logits = torch.empty(len(states), VOCABULARY_SIZE, device=self.device)
+        for start in range(0, len(states), DEVICE_BATCH):
+            part = slice(start, start + DEVICE_BATCH)
+            self._run(states[part].contiguous(), tokens[part].contiguous(), logits[part])
+        return logits
+
+    def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
+        return sampled_tokens_on_device(self.logits(states, tokens), uniforms)
+
+    def _run(self, states: Tensor, tokens: Tensor, logits: Tensor) -> None:
+        binding = self._session.io_binding()
+        index = self.device.index
+        for name, tensor, kind in (("states", states, np.float32), ("tokens", tokens, np.int64)):
+            binding.bind_input(name, "cuda", index, kind, tuple(tensor.shape), tensor.data_ptr())
+        binding.bind_output(
+            self._session.get_outputs()[0].name, "cuda", index, np.float32,
+            (len(logits), 1, VOCABULARY_SIZE), logits.data_ptr(),
+        )  # fmt: skip
+        self._session.run_with_iobinding(binding)
+
+    def _place(self) -> dict[str, Any]:
+        # On torch's stream, so that neither has to wait for the other by the clock.
+        stream = torch.cuda.current_stream(self.device).cuda_stream
+        return {"device_id": self.device.index, "user_compute_stream": str(stream)}
+
+    def _tensorrt_options(self, model: Any) -> dict[str, Any]:
+        """Half precision, and the engine kept for the next start, by the model's own digest."""
+        digest = hashlib.sha256(model.SerializeToString()).hexdigest()[:16]
+        cache = platformdirs.user_cache_path("operant") / "tensorrt" / digest
+        cache.mkdir(parents=True, exist_ok=True)
+
+        def shapes(batch: int) -> str:
+            return f"states:{batch}x{CONTEXT_STEPS}x{STATE_SIZE},tokens:{batch}x{CONTEXT_STEPS}"
+
+        return {
+            **self._place(),
+            "trt_fp16_enable": True,
+            "trt_engine_cache_enable": True,
+            "trt_engine_cache_path": str(cache),
+            "trt_profile_min_shapes": shapes(1),
+            "trt_profile_opt_shapes": shapes(DEVICE_BATCH // 2),
+            "trt_profile_max_shapes": shapes(DEVICE_BATCH),
+        }
+
+
+def check_provider(provider: str) -> None:
+    """Raises UsageError that names the package to install."""
+    available = _runtime().get_available_providers()
+    if provider not in available:
+        raise UsageError(
+            f"this ONNX Runtime has no {provider}; the package {PACKAGES[provider]} brings it "
+            f"(there are {', '.join(available)})"
+        )
+
+
+def with_fused_gelu(model: Any) -> Any:
+    """The model with the nine nodes of each GELU as ONNX Runtime's one, where it finds them."""
+    import onnx
+    from onnxruntime.transformers.fusion_fastgelu import FusionFastGelu
+    from onnxruntime.transformers.onnx_model import OnnxModel
+
+    fused = OnnxModel(model)
+    FusionFastGelu(fused).apply()
+    if any(node.op_type == "FastGelu" for node in fused.model.graph.node):
+        fused.model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    return fused.model
+
+
+def _session(model: Any, providers: list[Any]) -> Any:
+    runtime: Any = _runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return runtime.InferenceSession(model.SerializeToString(), options, providers=providers)
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise UsageError(
+            "ONNX Runtime is not installed; the package onnxruntime brings it, or choose "
+            "--engine torch"
+        ) from None
+    runtime: Mapping[str, Any] | Any = onnxruntime
+    return runtime

@@ -1,0 +1,199 @@
+"""The model rebuilt in PyTorch from its weights, last position only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .....shared.errors import UsageError
+from ..architecture import Architecture, ArchitectureError, Block, Linear, Norm, architecture
+from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
+from ..sampling import sampled_tokens, sampled_tokens_on_device
+from .engine import probe_inputs, reference_logits
+from .workers import Workers
+
+Precision = Literal["float32", "tf32", "half"]
+
+EPSILON = 1e-5  # of the layer norms
+CHUNK = 16  # episodes of one call on the processor
+DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
+NUM_CHECKS = 8
+LARGEST_DIFFERENCE = 1e-2  # of a logit, in float32: more is another architecture, not rounding
+
+
+class LastPosition(nn.Module):
+    """Logits [b, 1024] of the last position, from states [b, 20, 4] and tokens [b, 20]."""
+
+    def __init__(self, found: Architecture) -> None:
+        super().__init__()
+        self.num_heads = found.num_heads
+        self.state_embedding = _linear(found.state_embedding)
+        self.token_embedding = nn.Embedding.from_pretrained(torch.tensor(found.token_embedding))
+        self.position_embedding = nn.Parameter(torch.tensor(found.position_embedding))
+        approximate = "tanh" if found.tanh_gelu else "none"
+        self.blocks = nn.ModuleList(
+            _Block(block, found.num_heads, approximate) for block in found.blocks
+        )
+        self.norm = _norm(found.norm)
+        self.head = _linear(found.head)
+        self.requires_grad_(False)
+
+    def forward(self, states: Tensor, tokens: Tensor) -> Tensor:
+        states = states.to(self.position_embedding.dtype)
+        embedded = torch.cat([self.state_embedding(states), self.token_embedding(tokens)], -1)
+        x = embedded + self.position_embedding
+        for block in self.blocks[:-1]:
+            x = block(x, causal=True)
+        last = self.blocks[-1](x, causal=False)
+        logits: Tensor = self.head(self.norm(last)).squeeze(1)
+        return logits.float()
+
+
+class _Block(nn.Module):
+    def __init__(self, found: Block, num_heads: int, approximate: str) -> None:
+        super().__init__()
+        self.num_heads, self.approximate = num_heads, approximate
+        self.norm_1, self.norm_2 = _norm(found.norm_1), _norm(found.norm_2)
+        self.qkv, self.projection = _linear(found.qkv), _linear(found.projection)
+        self.up, self.down = _linear(found.up), _linear(found.down)
+
+    def forward(self, x: Tensor, causal: bool) -> Tensor:
+        """All positions [b, 20, d] where `causal`, otherwise the last alone: [b, 1, d]."""
+        normed = self.norm_1(x)
+        if causal:
+            queries, keys, values = self.qkv(normed).chunk(3, -1)
+        else:
+            x, width = x[:, -1:], x.shape[-1]
+            weight, bias = self.qkv.weight, self.qkv.bias
+            of_q, of_kv = (None, None) if bias is None else (bias[:width], bias[width:])
+            queries = functional.linear(normed[:, -1:], weight[:width], of_q)
+            keys, values = functional.linear(normed, weight[width:], of_kv).chunk(2, -1)
+        queries, keys, values = (
+            y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for y in (queries, keys, values)
+        )
+        attended = functional.scaled_dot_product_attention(queries, keys, values, is_causal=causal)
+        x = x + self.projection(attended.transpose(1, 2).flatten(2))
+        hidden = functional.gelu(self.up(self.norm_2(x)), approximate=self.approximate)
+        grown: Tensor = x + self.down(hidden)
+        return grown
+
+
+def _linear(found: Linear) -> nn.Linear:
+    inputs, outputs = found.weight.shape
+    linear = nn.Linear(inputs, outputs, bias=found.bias is not None)
+    linear.weight.data = torch.tensor(found.weight.T.copy())
+    if found.bias is not None:
+        linear.bias.data = torch.tensor(found.bias)
+    return linear
+
+
+def _norm(found: Norm) -> nn.LayerNorm:
+    norm = nn.LayerNorm(len(found.scale), EPSILON)
+    norm.weight.data, norm.bias.data = torch.tensor(found.scale), torch.tensor(found.shift)
+    return norm
+
+
+class TorchEngine:
+    """On the processor, or on a GPU as one captured graph for every number of episodes."""
+
+    name = "torch"
+
+    def __init__(
+        self,
+        model: Any,
+        device: torch.device,
+        precision: Precision = "float32",
+        num_threads: int = 0,
+    ) -> None:
+        """Raises ArchitectureError where the model is built otherwise, UsageError for a precision
+        that the processor does not have.
+        """
+        if device.type != "cuda" and precision != "float32":
+            raise UsageError(f"precision '{precision}' needs a CUDA device; here it is float32")
+        self.device, self.precision = device, precision
+        if device.type == "cpu":
+            torch.set_num_threads(1)  # the chunks are what is shared out
+        network = LastPosition(architecture(model)).eval()
+        _check_against(model, network)
+        self._network = network.to(device, torch.float16 if precision == "half" else torch.float32)
+        self._workers = Workers(num_threads, CHUNK)
+        self._graphs: dict[int, _CapturedGraph] = {}
+
+    @torch.inference_mode()
+    def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
+        logits = torch.empty(len(states), VOCABULARY_SIZE, device=self.device)
+        if self.device.type == "cpu":
+
+            def work(part: slice) -> None:
+                with torch.inference_mode():  # holds for one thread
+                    logits[part] = self._network(states[part], tokens[part])
+
+            self._workers.share_out(work, len(states))
+            return logits
+        for start in range(0, len(states), DEVICE_BATCH):
+            part = slice(start, start + DEVICE_BATCH)
+            logits[part] = self._replay(states[part], tokens[part])
+        return logits
+
+    def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
+        logits = self.logits(states, tokens)
+        if self.device.type == "cpu":
+            return torch.from_numpy(sampled_tokens(logits.numpy(), uniforms.numpy()))
+        return sampled_tokens_on_device(logits, uniforms)
+
+    def _replay(self, states: Tensor, tokens: Tensor) -> Tensor:
+        size = len(states)
+        if size not in self._graphs:
+            with _matmul_precision(self.precision):
+                self._graphs[size] = _CapturedGraph(self._network, size, self.device)
+        return self._graphs[size](states, tokens)
+
+
+class _CapturedGraph:
+    """The network for one number of episodes, replayed in one launch."""
+
+    def __init__(self, network: LastPosition, size: int, device: torch.device) -> None:
+        self._states = torch.zeros(size, CONTEXT_STEPS, STATE_SIZE, device=device)
+        self._tokens = torch.zeros(size, CONTEXT_STEPS, dtype=torch.int64, device=device)
+        side = torch.cuda.Stream(device)
+        side.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(side):  # what libraries set up on first use cannot be captured
+            for _ in range(2):
+                network(self._states, self._tokens)
+        torch.cuda.current_stream(device).wait_stream(side)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._logits = network(self._states, self._tokens)
+
+    def __call__(self, states: Tensor, tokens: Tensor) -> Tensor:
+        self._states.copy_(states)
+        self._tokens.copy_(tokens)
+        self._graph.replay()
+        logits: Tensor = self._logits
+        return logits
+
+
+@contextmanager
+def _matmul_precision(precision: Precision) -> Iterator[None]:
+    """What products of float32 may be rounded to; a captured graph keeps it."""
+    former = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = former
+
+
+def _check_against(model: Any, network: LastPosition) -> None:
+    """Raises ArchitectureError unless the rebuilt network says what the model says."""
+    states, tokens = probe_inputs(NUM_CHECKS)
+    with torch.inference_mode():
+        rebuilt = network(states, tokens)
+    difference = float((rebuilt - reference_logits(model, states, tokens)).abs().max())
+    if not difference <= LARGEST_DIFFERENCE:
+        raise ArchitectureError(f"rebuilt, its logits differ by {difference:.1e}")

@@ -1,0 +1,163 @@
+"""A folder of routes, parsed once and from then on mapped into memory.
+
+The cache is one NumPy array of float64 in a file beside the routes:
+
+    offsets [R + 1]    where each route's rows begin, and where the last one's end
+    rows [sum, 5]      of all routes, in the order of `FIELDS`
+
+Its name carries a digest of the names, sizes and times of the route files: other files have
+another cache. A broken route has no rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from ....shared.errors import UsageError
+from .route_file import FIELDS, RouteError, read_route
+from .routes import Broken, OnBroken, Routes, side_by_side
+
+FORMAT = 1
+PREFIX = ".operant-routes-"
+Progress = Callable[[Iterable[Path], int], Iterable[Path]]
+
+
+class RouteFolder:
+    """All routes of a folder; taking some of them reads nothing but their rows."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        on_broken: OnBroken = "refuse",
+        progress: Progress = lambda paths, _: paths,
+    ) -> None:
+        """Parse the folder, or find that done.
+
+        `progress` is handed the files to parse and their number. Raises UsageError, for a broken
+        route unless those are skipped, and then when none is left.
+        """
+        self._paths = route_paths(folder)
+        self._offsets, self._rows = _load_or_parse(folder, self._paths, progress)
+        lengths = np.diff(self._offsets)
+        self.broken = tuple(Broken(self._paths[i].name, _reason(self._paths[i]))
+                            for i in np.flatnonzero(lengths == 0))  # fmt: skip
+        if self.broken and on_broken == "refuse":
+            more = f" (and {len(self.broken) - 1} more)" if len(self.broken) > 1 else ""
+            raise RouteError(f"{self.broken[0].reason}{more}; --skip-broken leaves such routes out")
+        self._good = np.flatnonzero(lengths)
+        if not len(self._good):
+            raise RouteError(f"no route in {folder} can be driven: {self.broken[0].reason}")
+
+    def __len__(self) -> int:
+        return len(self._good)
+
+    @property
+    def names(self) -> list[str]:
+        return [self._paths[i].name for i in self._good]
+
+    def take(self, index: Sequence[int] | NDArray[np.int64]) -> Routes:
+        """The routes of these numbers, 0 to `len` - 1."""
+        routes = self._good[np.asarray(index, np.int64)]
+        starts, stops = self._offsets[routes], self._offsets[routes + 1]
+        rows = [self._rows[start:stop] for start, stop in zip(starts, stops, strict=True)]
+        return side_by_side([self._paths[i].name for i in routes], rows)
+
+
+def route_paths(folder: Path) -> list[Path]:
+    """The CSV files of a folder by name. Raises UsageError where there are none."""
+    if not folder.is_dir():
+        raise UsageError(
+            f"no folder of routes at {folder}; `operant tinyphysics download` gets them, and "
+            "--routes names another folder"
+        )
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise UsageError(f"{folder} holds no routes: there is no .csv file in it")
+    return paths
+
+
+def _load_or_parse(
+    folder: Path, paths: list[Path], progress: Progress
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    name = f"{PREFIX}{_digest(paths)}.npy"
+    places = [place / name for place in (folder, _user_cache(folder))]
+    for place in places:
+        try:
+            return _split(np.load(place, mmap_mode="r"), len(paths))
+        except (OSError, ValueError):
+            continue  # not there, or cut short: it is made anew
+    flat = _parse(paths, progress)
+    for place in places:
+        try:
+            _write(place, flat)
+            break
+        except OSError:
+            continue  # read-only or full: then elsewhere, and failing that not at all
+    return _split(flat, len(paths))
+
+
+def _parse(paths: list[Path], progress: Progress) -> NDArray[np.float64]:
+    routes = []
+    for path in progress(paths, len(paths)):
+        try:
+            routes.append(read_route(path))
+        except RouteError:
+            routes.append(np.empty((0, len(FIELDS))))
+    offsets = np.cumsum([0, *map(len, routes)], dtype=np.float64)
+    return np.concatenate([offsets, *(rows.ravel() for rows in routes)])
+
+
+def _split(
+    flat: NDArray[np.float64], num_routes: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    offsets = flat[: num_routes + 1].astype(np.int64)
+    return offsets, flat[num_routes + 1 :].reshape(offsets[-1], len(FIELDS))
+
+
+def _write(path: Path, flat: NDArray[np.float64]) -> None:
+    """Write a cache in one step, and remove the ones of former states of the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.stat().st_mode & stat.S_IWUSR:
+        raise PermissionError(f"{path.parent} is read-only")  # which root would ignore
+    building = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with building.open("wb") as file:
+            np.save(file, flat)
+        building.rename(path)
+    except OSError:
+        building.unlink(missing_ok=True)
+        raise
+    for former in path.parent.glob(f"{PREFIX}*.npy"):
+        if former != path:
+            former.unlink(missing_ok=True)
+
+
+def _digest(paths: list[Path]) -> str:
+    digest = hashlib.sha256(f"{FORMAT} {','.join(FIELDS)}".encode())
+    for path in paths:
+        status = path.stat()
+        digest.update(f"\n{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _user_cache(folder: Path) -> Path:
+    """Where the cache of a folder goes that cannot be written: a folder of its own for each."""
+    place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    return platformdirs.user_cache_path("operant") / "tinyphysics" / place
+
+
+def _reason(path: Path) -> str:
+    try:
+        read_route(path)
+    except RouteError as error:
+        return str(error)
+    return f"{path}: was broken when it was parsed"

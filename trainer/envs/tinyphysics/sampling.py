@@ -1,0 +1,37 @@
+"""From the model's logits to a token, with one uniform number for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from .constants import TEMPERATURE
+
+
+def sampled_tokens(logits: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Tokens [B] from logits [B, V] float32 and uniforms [B], rounded as the reference rounds.
+
+    Its steps, in its order and precision: softmax in float32; then, as `np.random.choice` does,
+    the cumulative sum in float64 divided by its last element, searched from the right.
+    """
+    scaled = logits / np.float32(TEMPERATURE)
+    scaled -= scaled.max(axis=1, keepdims=True)
+    exponentials = np.exp(scaled, out=scaled)
+    exponentials /= exponentials.sum(axis=1, keepdims=True)
+    cumulative = np.cumsum(exponentials, axis=1, dtype=np.float64)
+    cumulative /= cumulative[:, -1:].copy()
+    tokens: NDArray[np.int64] = (cumulative <= uniforms[:, None]).sum(axis=1)
+    return tokens
+
+
+def sampled_tokens_on_device(logits: Tensor, uniforms: Tensor) -> Tensor:
+    """The same with PyTorch, for logits that are not on the processor."""
+    cumulative = (logits.float() / TEMPERATURE).softmax(-1).cumsum(-1, dtype=torch.float64)
+    thresholds = (uniforms * cumulative[:, -1]).unsqueeze(1)
+    tokens = torch.searchsorted(cumulative, thresholds, right=True).squeeze(1)
+    # Rounding can bring a threshold up to the last sum.
+    return tokens.clamp(max=logits.shape[1] - 1)

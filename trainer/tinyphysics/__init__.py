@@ -1,0 +1,1 @@
+"""Policies for TinyPhysics: behaviour cloning, then PPO on whole episodes."""

@@ -1,0 +1,139 @@
+"""Whole episodes as rollouts: every route from the start of its control window to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..envs.tinyphysics import OBS_SIZE
+from ..envs.tinyphysics.constants import (
+    CONTEXT_STEPS,
+    CONTROL_START,
+    COST_END,
+    LATACCEL_COST_WEIGHT,
+    PLAN_STEPS,
+    STEP_S,
+)
+from ..envs.tinyphysics.engines.engine import Engine
+from ..envs.tinyphysics.observations import Observer
+from ..envs.tinyphysics.routes import Routes
+from ..envs.tinyphysics.simulator import Simulation
+from ..policy import ActorCritic
+from ..rollout import Rollout, judge
+from .steering import beta_mean, steering
+
+EPISODE_STEPS = COST_END - CONTROL_START
+
+
+class EpisodeCollector:
+    """Drives random routes, each several times, with actions drawn from the policy."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        routes: Routes,
+        policy: ActorCritic,
+        num_envs: int,
+        rollouts_per_route: int,
+        seed: int,
+    ) -> None:
+        self._engine, self._routes, self._policy = engine, routes, policy
+        self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
+        self._generator = torch.Generator(engine.device).manual_seed(seed)
+        self.tick: Callable[[], None] = lambda: None
+        self.env_steps_under_way = 0
+        self.costs: dict[str, float] = {}
+        shape, device = (EPISODE_STEPS, num_envs), engine.device
+        self.rollout = Rollout(
+            obs=torch.zeros(EPISODE_STEPS + 1, num_envs, OBS_SIZE, device=device),
+            actions=torch.zeros(*shape, 1, device=device),
+            rewards=torch.zeros(shape, device=device),
+            terminated=torch.zeros(shape, dtype=torch.bool, device=device),
+            truncated=torch.zeros(shape, dtype=torch.bool, device=device),
+            final_obs=torch.zeros(0, device=device),  # nothing is cut short
+            log_probs=torch.zeros(shape, device=device),
+            values=torch.zeros(shape, device=device),
+            next_values=torch.zeros(shape, device=device),
+        )
+        self.rollout.terminated[-1] = True
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """One episode in every environment; returns the rollout, whose memory is reused."""
+        simulation = self._new_simulation()
+        observer = Observer(simulation, torch.float32)
+        for step in range(CONTEXT_STEPS, CONTROL_START):
+            # As in the challenge: the policy steers along, but nobody listens yet.
+            obs = self.rollout.obs[0]
+            observer.observe(step, obs)
+            mean = beta_mean(self._policy.outputs(obs))
+            observer.note(step, steering(mean, observer.actions[:, step - 1]))
+        for t in range(EPISODE_STEPS):
+            step = CONTROL_START + t
+            self._step(simulation, observer, t, step)
+            self.env_steps_under_way += self._num_envs
+            self.tick()
+        rollout = self.rollout
+        rollout.obs[-1] = rollout.obs[-2]  # of a state that no longer counts
+        rollout.rewards.copy_(rewards(simulation))
+        judge(rollout, self._policy)
+        costs = simulation.trajectories().costs
+        self.costs = {
+            "cost/total": float(costs.total.mean()),
+            "cost/lataccel": float(costs.lataccel.mean()),
+            "cost/jerk": float(costs.jerk.mean()),
+        }
+        self.env_steps_under_way = 0
+        return rollout
+
+    def _step(self, simulation: Simulation, observer: Observer, t: int, step: int) -> None:
+        rollout, distribution = self.rollout, self._policy.distribution
+        observer.observe(step, rollout.obs[t])
+        outputs = self._policy.outputs(rollout.obs[t])
+        noise = distribution.noise((self._num_envs,), self._generator)
+        actions = distribution.sample(outputs, noise)
+        rollout.actions[t] = actions
+        steers = steering(actions.squeeze(-1), observer.actions[:, step - 1])
+        observer.note(step, steers)
+        simulation.act(step, steers)
+        simulation.advance(step)
+
+    def _new_simulation(self) -> Simulation:
+        """Copies of a route stand side by side."""
+        num_routes = self._num_envs // self._rollouts_per_route
+        random: Any = {"generator": self._generator, "device": self._engine.device}
+        order = torch.randperm(len(self._routes), **random).cpu().numpy()
+        chosen = np.repeat(np.resize(order, num_routes), self._rollouts_per_route)
+        routes = self._routes.at(chosen)
+        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, **random)
+        return Simulation(self._engine, first_rows(routes), draws)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on."""
+        return {"generator": self._generator.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._generator.set_state(state["generator"])
+
+
+def first_rows(routes: Routes) -> Routes:
+    """Routes as far as an episode and its plans see, all of one length, so none is reordered."""
+    rows = routes.rows[:, : COST_END + PLAN_STEPS]
+    return Routes(routes.names, rows, np.full(len(routes), rows.shape[1]))
+
+
+def rewards(simulation: Simulation) -> Tensor:
+    """What each step costs, negated [400, N] float32: its share of 400 times the total cost.
+
+    On the lataccel after the step; the first has no difference to one before it that counts.
+    """
+    targets = simulation.targets[CONTROL_START:COST_END]
+    lataccels = simulation.lataccels[CONTROL_START:COST_END]
+    costs = 100 * LATACCEL_COST_WEIGHT * (targets - lataccels) ** 2
+    costs[1:] += 100 * (lataccels.diff(dim=0) / STEP_S) ** 2
+    lost: Tensor = -costs.float()
+    return lost
