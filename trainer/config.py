@@ -242,6 +242,8 @@ class TrainConfig(Section):
     @model_validator(mode="after")
     def _gymnasium_has_the_environment(self) -> TrainConfig:
         if self.env.startswith(GYMNASIUM_PREFIX):
+            if self.device == "cuda":
+                raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
             load_any_spec(self.env, self.gymnasium.vectorization)
         return self
 

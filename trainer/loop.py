@@ -10,7 +10,7 @@ from ..shared import MetricsWriter
 from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
-from .envs import LEARNED_ENV_NAMES
+from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .evaluation import Evaluation
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
@@ -83,7 +83,8 @@ def make_experiment(
         from .tinyphysics.experiment import TinyPhysicsExperiment  # only here ONNX is needed
 
         return TinyPhysicsExperiment(config, Threads(choose_num_threads(config)))
-    if device.type == "cuda":
+    # Gymnasium's environments live on the processor, and so does what learns from them.
+    if device.type == "cuda" and not config.env.startswith(GYMNASIUM_PREFIX):
         from .cuda.experiment import CudaExperiment  # only here numba-cuda is needed
 
         return CudaExperiment(config, device)

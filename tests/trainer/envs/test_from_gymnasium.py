@@ -175,6 +175,11 @@ def test_an_environment_that_is_not_there_is_named_in_one_line(name, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_gpu_is_refused_for_what_lives_on_the_processor(make_experiment):
+    with pytest.raises(ConfigError, match="device = cuda: gymnasium:CartPole-v1 lives on"):
+        make_experiment("env=gymnasium:CartPole-v1", "device=cuda")
+
+
 def test_a_resumed_run_plays_other_episodes(make_experiment):
     overrides = ["env=gymnasium:CartPole-v1"]
     first = make_experiment(*overrides)
