@@ -49,8 +49,9 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    for module in (config, cuda_experiment, experiment):
-        monkeypatch.setattr(module, "load_spec", lambda _: spec)
+    monkeypatch.setattr(cuda_experiment, "load_spec", lambda _: spec)
+    for module in (config, experiment):
+        monkeypatch.setattr(module, "load_any_spec", lambda *_: spec)
     return f"policy.distribution={name}"
 
 
