@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 import click
 
+from .commands.lazy_group import LazyGroup
 from .shared.errors import OperantError
 
 COMMANDS = (
@@ -15,22 +15,10 @@ COMMANDS = (
 )  # fmt: skip
 
 
-class LazyGroup(click.Group):
-    """Commands live in `commands/`, each in a module of its name with an underscore for a dash."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f".commands.{cmd_name.replace('-', '_')}", __package__)
-        command: click.Command = module.command
-        return command
-
-
 @click.group(
     cls=LazyGroup,
+    package=f"{__package__}.commands",
+    names=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="operant-rl", prog_name="operant")

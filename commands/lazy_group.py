@@ -1,0 +1,27 @@
+"""Commands that are imported only when they are called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group of commands, each in a module of its name in one package."""
+
+    def __init__(self, *args: Any, package: str, names: Sequence[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._package, self._names = package, tuple(names)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._names:
+            return None
+        module = importlib.import_module(f".{cmd_name}", self._package)
+        command: click.Command = module.command
+        return command
