@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-
 
 @dataclass
 class Sample:
@@ -83,6 +81,8 @@ def summary(values: Sequence[float]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Where and when something was measured."""
+    import torch  # here: the benchmarks of the monitor measure a process without it
+
     return {
         "date": time.strftime("%Y-%m-%d"),
         "processor": _processor(),
