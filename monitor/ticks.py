@@ -59,7 +59,8 @@ def steady_end(start: float, end: float) -> float:
     if not end > start:
         return end
     step = nice_step_below((end - start) / 16)
-    return start + math.ceil((end - start) / step) * step
+    # An end on a multiple is there already, though the division says a trifle more.
+    return max(end, start + math.ceil((end - start) / step - 1e-6) * step)
 
 
 def ticks(low: float, high: float, at_most: int) -> Floats:

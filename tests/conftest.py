@@ -10,9 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-# A shell starts what it puts in the background with SIGINT ignored, and every process that the tests
-# start would inherit that: ctrl-c would end none of them.
+# The same examples every time. To look for others: pytest --hypothesis-profile=search
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile("fixed")
+
+# A shell starts what it puts in the background with SIGINT ignored, and all that the tests start
+# would inherit that: ctrl-c would end none of it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
