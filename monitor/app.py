@@ -19,6 +19,7 @@ from ..shared.run_folder import Run
 from .ascii import needs_ascii
 from .comparison import Comparison
 from .keys import Section, key_name
+from .memory import keep_memory_flat
 from .palette import THEMES, Palette
 from .run_poller import RunPoller
 from .run_source import Companion, RunSource
@@ -76,6 +77,7 @@ class MonitorApp(App[None], inherit_bindings=False):
         Settings are those of the file at `settings_path`, where changes are kept; without a path
         nothing is. `theme` and `is_ascii` are for this session alone.
         """
+        keep_memory_flat()
         # Textual takes NO_COLOR from the environment here, and leaves out all colours then.
         is_plain = "NO_COLOR" in os.environ
         super().__init__(ansi_color=True if is_plain else None)

@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 HEAD_WORDS = VALUES_OFFSET // 8
+_SPARE_SHARE = 4  # a buffer has room for a quarter of a ring before it is made anew
 NEVER_WRITTEN = np.frombuffer(NEVER, np.float64)[0]
 PUBLISH, WALL_NS, MONOTONIC_NS, ITERATION, ENV_STEPS = range(2, 7)  # words of a record's head
 
@@ -150,7 +151,11 @@ class HistoryReader:
 
 
 class _Ring:
-    """The rows of one level that were read so far, oldest first, without gaps."""
+    """The rows of one level that were read so far, oldest first, without gaps.
+
+    They lie in a buffer with some room behind them. What is in use is never written again: rows
+    that were handed out stay as they are, and a look costs memory for what is new alone.
+    """
 
     def __init__(
         self, pread: Callable[[int, int], bytes], section: Section, level: int, max_metrics: int
@@ -160,7 +165,9 @@ class _Ring:
         self._columns = 1 if level == 0 else 3
         self._max_metrics = max_metrics
         self._span: int = HISTORY_FOLD**level  # publishes in a row
-        self._rows: Words = np.zeros((0, section.record_bytes // 8), np.uint64)
+        self._buffer: Words = np.zeros((0, section.record_bytes // 8), np.uint64)
+        self._rows = self._buffer
+        self._end = 0  # of the rows in the buffer
 
     def update(self, publish: int) -> None:
         """Read the rows that came since the last time; drop those the page has dropped."""
@@ -170,22 +177,34 @@ class _Ring:
         if newest > known:
             rows = self._whole(self._read(max(known + 1, oldest), newest))
             if len(rows):
-                follows = int(rows[0, 0]) == known + 1
-                self._rows = np.concatenate([self._rows, rows]) if follows else rows
-        self._rows = self._rows[np.searchsorted(self._rows[:, 0], np.uint64(oldest)) :]
+                self._append(rows, follows=int(rows[0, 0]) == known + 1)
+        if len(self._rows):
+            self._rows = self._rows[max(0, oldest - int(self._rows[0, 0])) :]
+
+    def _append(self, rows: Words, follows: bool) -> None:
+        """Put `rows` behind those that are there, or in their place where they do not follow."""
+        kept = self._rows if follows else self._rows[:0]
+        end = self._end if follows else len(self._buffer)
+        if end + len(rows) > len(self._buffer):
+            room = len(kept) + len(rows) + self._section.num_records // _SPARE_SHARE
+            self._buffer = np.empty((room, rows.shape[1]), np.uint64)
+            self._buffer[: len(kept)] = kept
+            end = len(kept)
+        self._buffer[end : end + len(rows)] = rows
+        self._rows = self._buffer[end - len(kept) : end + len(rows)]
+        self._end = end + len(rows)
 
     def rows_before(self, publish: int) -> Words:
         """The rows that end before `publish`, from where a row of the next level ends as well:
         the levels then meet without a gap or a publish counted twice.
         """
-        ends = self._rows[:, 0].astype(np.int64) * self._span
-        rows: Words = self._rows[ends < publish]
-        ends = ends[ends < publish]
-        if not len(rows) or ends[0] == self._span:
+        rows = self._rows
+        if len(rows):
+            rows = rows[: max(0, -(-publish // self._span) - int(rows[0, 0]))]
+        if not len(rows) or (first := int(rows[0, 0])) == 1:
             return rows
-        coarse = self._span * HISTORY_FOLD
-        begun: Words = rows[ends > -(-(ends[0] - self._span) // coarse) * coarse]
-        return begun
+        last_left_out = -(-(first - 1) // HISTORY_FOLD) * HISTORY_FOLD
+        return rows[last_left_out + 1 - first :]
 
     def first_publish(self, rows: Words) -> int:
         return (int(rows[0, 0]) - 1) * int(self._span) + 1
