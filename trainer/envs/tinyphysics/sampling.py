@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -22,10 +23,27 @@ def sampled_tokens(logits: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArr
     scaled -= scaled.max(axis=1, keepdims=True)
     exponentials = np.exp(scaled, out=scaled)
     exponentials /= exponentials.sum(axis=1, keepdims=True)
-    cumulative = np.cumsum(exponentials, axis=1, dtype=np.float64)
-    cumulative /= cumulative[:, -1:].copy()
-    tokens: NDArray[np.int64] = (cumulative <= uniforms[:, None]).sum(axis=1)
+    tokens = np.empty(len(logits), np.int64)
+    _search(exponentials, uniforms, tokens)
     return tokens
+
+
+@numba.njit(nogil=True, cache=True)
+def _search(probabilities, uniforms, tokens):
+    """As `np.cumsum` in float64 and `searchsorted` would, one row after the other: a chunk's
+    probabilities stay in the cache, and the other threads are not held up.
+    """
+    for row in range(len(probabilities)):
+        total = 0.0
+        for probability in probabilities[row]:
+            total += np.float64(probability)
+        cumulative, token = 0.0, 0
+        for probability in probabilities[row]:
+            cumulative += np.float64(probability)
+            if not cumulative / total <= uniforms[row]:  # no number is the first token
+                break
+            token += 1
+        tokens[row] = token
 
 
 def sampled_tokens_on_device(logits: Tensor, uniforms: Tensor) -> Tensor:
