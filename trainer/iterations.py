@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from .telemetry import Stopwatch
 from .threads import Threads
 
 
-class Iterations:
+class Iterations(ABC):
     """What the main loop asks of an experiment none of whose iterations begins before the last one
     is over. What is made from it sets `iteration`, `collector` and `threads`, and learns.
     """
@@ -19,9 +20,9 @@ class Iterations:
     collector: Any  # whatever has a `collect`
     threads: Threads
 
+    @abstractmethod
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
-        raise TypeError(f"{type(self).__name__} does not say how it learns")
 
     @property
     def num_started(self) -> int:
