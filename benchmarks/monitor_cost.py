@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 import psutil
 from measuring import machine, summary, versions, write_json
-from terminal import operant_in_a_terminal
+from terminal import operant_in_a_terminal, read_until
 
 from operant.shared.lock import lock_holder
 from operant.shared.run_folder import Run, latest_run
@@ -54,8 +54,11 @@ def env_steps_per_s(run: Run) -> float:
 
 @contextlib.contextmanager
 def attached_monitor(result: dict[str, float]) -> Iterator[None]:
-    """`operant monitor --latest` in a terminal of its own; fills in what it used of a core."""
+    """`operant monitor --latest` in a terminal of its own; fills in what it used of a core from
+    its first frame on: what starting costs is paid once, by a monitor that stays.
+    """
     with operant_in_a_terminal("monitor", "--latest") as (process_id, terminal):
+        read_until(terminal, b"episode/return")
 
         def drain() -> None:
             with contextlib.suppress(OSError):
@@ -63,13 +66,13 @@ def attached_monitor(result: dict[str, float]) -> Iterator[None]:
                     pass
 
         threading.Thread(target=drain, daemon=True).start()
-        start = time.monotonic()
         process = psutil.Process(process_id)
+        before, start = process.cpu_times(), time.monotonic()
         try:
             yield
         finally:
-            times = process.cpu_times()
-            used_s = times.user + times.system
+            after = process.cpu_times()
+            used_s = after.user + after.system - before.user - before.system
             result["monitor_core_fraction"] = used_s / (time.monotonic() - start)
 
 
