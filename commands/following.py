@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
+from ..monitor.remote.host import RemoteName
 from ..shared.errors import PageError
 from ..shared.ranks import read_status
 from ..shared.reader import MetricsReader
 from ..shared.run_folder import Run
-from ..shared.status import open_page
+from ..shared.status import RunStatus, open_page
 from .output import print_json
 
 LOOK_AGAIN_S = 0.05
@@ -19,10 +21,34 @@ def follow_run(run: Run) -> None:
 
     Publishes that follow each other faster than `LOOK_AGAIN_S` are not all seen.
     """
+    _follow(lambda: (read_status(run), _publish(run)))
+
+
+def follow_remote(name: RemoteName) -> None:
+    """The same for a run on another machine; a lost connection is said in the status's message, and
+    made again.
+    """
+    from ..monitor.remote.remote_run import RemoteRun
+
+    def look() -> tuple[RunStatus, int]:
+        view = source.poll()
+        return view.status, view.publish
+
+    source = RemoteRun(name)
+    source.connect()
+    source.start()
+    try:
+        _follow(look)
+    finally:
+        source.close()
+
+
+def _follow(look: Callable[[], tuple[RunStatus, int]]) -> None:
+    """`look` gives the status and the number of the newest publish."""
     seen: object = None
     while True:
-        status = read_status(run)
-        moment = (status.state, status.iteration, status.env_steps, _publish(run))
+        status, publish = look()
+        moment = (status.state, status.iteration, status.env_steps, status.message, publish)
         if moment != seen:
             seen = moment
             print_json(status.as_json())

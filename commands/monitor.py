@@ -39,9 +39,7 @@ def command(
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
     if follow:
-        from .following import follow_run
-
-        follow_run(chosen_run(run, latest))
+        _follow(run, latest)
         return
     if once or as_json:
         _print_once(run, latest, as_json)
@@ -67,6 +65,16 @@ def known_theme(name: str | None) -> str | None:
         hint = nearest(name, THEMES)
         raise UsageError(f"--theme {name} is none{hint}; there are {', '.join(THEMES)}")
     return name
+
+
+def _follow(run: str | None, latest: bool) -> None:
+    from .following import follow_remote, follow_run
+
+    remote = chosen_host(run, latest)
+    if remote:
+        follow_remote(remote)
+    else:
+        follow_run(chosen_run(run, latest))
 
 
 def _print_once(run: str | None, latest: bool, as_json: bool) -> None:

@@ -153,7 +153,8 @@ class RemoteRun:
         status = _status(frame.head.get("status"), self.run.id)
         is_page_expected = bool(frame.head.get("is_page_expected", True))
         before = self._view
-        view = replace(before, status=status, is_page_expected=is_page_expected)
+        log = _log(frame.head["log"]) if "log" in frame.head else before.log
+        view = replace(before, status=status, is_page_expected=is_page_expected, log=log)
         page = frame.head.get("page")
         if isinstance(page, dict):
             if page.get("identity") != self._identity:
@@ -164,7 +165,8 @@ class RemoteRun:
             self._mirror.apply(frame.body)
             with contextlib.suppress(PageError):  # a block was torn: the next look mends it
                 self._reader = self._reader or self._mirror.open()
-                view = view_of(self._reader, _same_publish(status, self._reader), before)
+                status = _same_publish(status, self._reader)
+                view = replace(view_of(self._reader, status, before), log=log)
         with self._lock:
             self._view, self._trouble, self._seen_s = view, "", time.monotonic()
             if "machine" in frame.head:
@@ -197,6 +199,11 @@ def _machine(said: Any) -> MachineSample | None:
         return MachineSample.from_json(said) if said else None
     except (TypeError, KeyError):
         return None
+
+
+def _log(said: Any) -> tuple[str, ...]:
+    """The end of what the process printed."""
+    return tuple(map(str, said)) if isinstance(said, list) else ()
 
 
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:

@@ -15,7 +15,8 @@ from ..run_poller import RunPoller, page_identity
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 
-MACHINE_EVERY_S = 2.0
+MACHINE_EVERY_S = 2.0  # and the log
+LOG_LINES, LINE_CHARACTERS = 200, 1000  # of a log at most
 
 
 def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
@@ -45,6 +46,7 @@ class _Sender:
         self._identity: tuple[int, int, int] | None = None
         self._blocks = PageBlocks()
         self._sampled_s = float("-inf")
+        self._log: tuple[str, ...] = ()
 
     def greeting(self) -> Frame:
         """The status alone, so that who wants no more need not wait for the page."""
@@ -84,4 +86,7 @@ class _Sender:
             self._sampled_s = time.monotonic()
             sample = self._poller.machine()
             head["machine"] = sample.as_json() if sample else None
+            if view.log != self._log:
+                self._log = view.log
+                head["log"] = [line[:LINE_CHARACTERS] for line in view.log[-LOG_LINES:]]
         return head

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,10 +81,26 @@ def test_a_stream_follows_curves_events_and_the_end(ssh):
     assert view.history.series("loss").mean[-1] == 1 / 49
     assert view.status.env_steps == 4900
     wait_for(lambda: [event.text for event in source.poll().events] == ["it is late"])
+    session.run.log_path.write_text("begun\nMemoryError\n")
+    wait_for(lambda: source.poll().log == ("begun", "MemoryError"))
     session.close("failed", 1, "out of memory")
     wait_for(lambda: source.poll().status.state == "failed")
     assert source.poll().status.message == "out of memory"
     source.close()
+
+
+def test_a_run_elsewhere_is_followed_line_by_line_to_its_end(ssh):
+    session = start_session()
+    command = [sys.executable, "-m", "operant", "monitor", "127.0.0.1:far", "--json", "--follow"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        lines = map(json.loads, following.stdout)
+        assert next(lines)["env_steps"] == 100
+        session.metrics.publish({"loss": 0.25}, 2, 200)
+        seen = next(line for line in lines if line["env_steps"] == 200)
+        assert seen["metrics"] == {"loss": 0.25}
+        session.close("finished", 0)
+        assert list(lines)[-1]["state"] == "finished"
+    assert following.returncode == 0
 
 
 def test_nothing_is_left_running_there_when_the_watcher_goes(ssh):
