@@ -23,7 +23,8 @@ _IN_A_ROW = 3  # points that a fall must last
 _STILL_S = 60.0
 _SLOW = 0.5  # of its own median
 _COLLAPSED = 0.05  # of the entropy at the start
-_KL_SPIKE, _KL_AT_LEAST = 8.0, 0.02  # times the median so far, and nats
+_KL_SPIKE, _KL_AT_LEAST = 8.0, 0.02  # times the median, and nats
+_NEAR = 64  # points that a spike is compared with, beside all of the run
 
 Level = Literal["warning", "error"]
 
@@ -48,8 +49,9 @@ def alerts_of(schema: Sequence[Metric], history: History) -> tuple[Alert, ...]:
         return ()
     kinds = (_slow, _collapsed_entropy, _kl_spikes, _still)
     found = [*_no_numbers(schema, history)]
-    for kind in kinds:
-        found += list(kind(history))[-_MOST_OF_A_KIND:]
+    with np.errstate(over="ignore"):  # between two numbers that are both next to the largest
+        for kind in kinds:
+            found += list(kind(history))[-_MOST_OF_A_KIND:]
     return tuple(sorted(found, key=lambda alert: (alert.publish, alert.text)))
 
 
@@ -77,7 +79,8 @@ def _slow(history: History) -> Iterator[Alert]:
         return
     usual = float(np.median(speed))
     slow = speed < _SLOW * usual
-    slow[:_ENOUGH] = False  # the first iterations compile and warm up
+    # The first iterations compile and warm up: nothing falls that has not been up.
+    slow[: max(_ENOUGH, int(np.argmax(speed >= usual)))] = False
     for start, end in _stretches(slow):
         slowest = format_si(float(speed[start:end].min()))
         text = f"speed fell to {slowest}, under half its median of {format_si(usual)}"
@@ -99,17 +102,28 @@ def _collapsed_entropy(history: History) -> Iterator[Alert]:
 
 
 def _kl_spikes(history: History) -> Iterator[Alert]:
-    """An update that moved the policy many times as far as updates before it did."""
+    """An update that moved the policy many times as far as others do, in the whole run and near
+    it: at the start of a run all updates are large.
+    """
     rows, kl = _written(history, KL, "high")
-    _, usual = _written(history, KL, "mean")
+    _, mean = _written(history, KL, "mean")
     if len(rows) < _ENOUGH:
         return
-    spikes = kl > max(_KL_SPIKE * float(np.median(usual)), _KL_AT_LEAST)
-    spikes[:_IN_A_ROW] = False  # the first updates are large
+    usual = np.maximum(_medians_near(mean), float(np.median(mean)))
+    spikes = kl > np.maximum(_KL_SPIKE * usual, _KL_AT_LEAST)
+    spikes[:_IN_A_ROW] = False  # the very first are larger still
     for start, end in _stretches(spikes, at_least=1):
         text = f"KL spike of {format_value(float(kl[start:end].max()))}"
-        text += f", the median is {format_value(float(np.median(usual)))}"
+        text += f", the median is {format_value(float(usual[start]))}"
         yield _alert("warning", text, history, rows[start], KL)
+
+
+def _medians_near(values: Floats) -> Floats:
+    """For each of P values the median of the `_NEAR` that it is among [P]."""
+    starts = range(0, max(1, len(values) - _NEAR // 2), _NEAR)
+    parts = np.split(values, starts[1:])  # the last is up to half as long again
+    medians = np.array([np.median(part) for part in parts])
+    return np.repeat(medians, [len(part) for part in parts])
 
 
 def _still(history: History) -> Iterator[Alert]:

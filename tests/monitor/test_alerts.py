@@ -52,6 +52,13 @@ def test_speed_under_half_its_median_for_a_while():
     assert "half its median of 1.00k" in alert.text
 
 
+def test_a_start_is_not_a_fall():
+    slowly = np.minimum(1000.0, 25.0 * np.arange(1, 201))  # 40 points to its usual speed
+    assert alerts(speed__env_steps_per_s=slowly) == ()
+    large = np.where(np.arange(200) < 60, 0.05, 0.002)  # updates, while there is most to learn
+    assert alerts(policy__approx_kl=large) == ()
+
+
 def test_entropy_that_collapses():
     entropy = np.full(200, 0.69)
     entropy[80:] = 0.001
