@@ -17,6 +17,7 @@ from ...shared.run_folder import find_run
 from ..checkpoints import latest_checkpoint
 from ..config_file import make_config
 from ..envs import LEARNED_ENV_NAMES
+from ..envs.tinyphysics.constants import COST_END
 from ..envs.tinyphysics.controllers import Pid, Zero
 from ..envs.tinyphysics.draws import reference_draws
 from ..envs.tinyphysics.engines.engine import Engine
@@ -34,7 +35,9 @@ CHUNK = 5000  # routes in memory at a time
 
 @dataclass(frozen=True)
 class Driven:
-    """What a controller did on N routes: costs [N], and the lataccels of the first few."""
+    """What a controller did on N routes: costs [N], and the lataccels of the first few as far as
+    they were driven.
+    """
 
     names: tuple[str, ...]
     lataccel_costs: NDArray[np.float64]
@@ -92,7 +95,8 @@ def drive(
         draws = reference_draws(part.names, int(part.num_rows.max()))
         driven = simulate(engine, part, controller, draws, tick=partial(_told, tick, len(part)))
         for route in range(min(num_examples - len(examples), len(part))):
-            examples.append(driven.lataccels[: part.num_rows[route], route].numpy())
+            end = min(int(part.num_rows[route]), COST_END)
+            examples.append(driven.lataccels[:end, route].numpy())
         parts.append(driven)
     lataccel, jerk, total = (
         torch.cat([getattr(part.costs, kind) for part in parts]).numpy()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from command_line import error_line, operant, operant_json
-from tinyphysics_files import write_model
+from tinyphysics_files import write_model, write_routes
 from tinyphysics_reference import Pid, episode, make_session
 
 EVAL = ("tinyphysics", "eval", "--engine", "onnxruntime")
@@ -40,6 +42,15 @@ def test_a_report_is_one_file_that_needs_nothing_else(challenge, tmp_path):
     assert "<script" not in page
     assert "00002.csv" in page
     assert "zero" in page
+
+
+def test_a_trace_ends_where_the_costs_end(challenge, tmp_path):
+    write_routes(challenge / "data", 1, num_rows=520)
+    report = tmp_path / "report.html"
+    done = operant(*EVAL, "--controller", "pid", "--num", "1", "--report", str(report))
+    assert done.returncode == 0, done.stderr
+    traces = re.findall('polyline points="([^"]*)"', report.read_text())
+    assert [len(points.split()) for points in traces] == [520, 500]  # the target, and pid
 
 
 def test_a_file_of_ones_own_is_a_controller(challenge, tmp_path):
