@@ -10,15 +10,21 @@ All give the same costs, which is checked. Seconds per route, starting the model
 
     python benchmarks/tinyphysics.py [--data DIR] [--rounds 3] [--routes 64] [--json FILE]
     python benchmarks/tinyphysics.py --memory 5000 [--data DIR]
+    python benchmarks/tinyphysics.py --cache 20000 [--data DIR]
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import resource
+import shutil
+import statistics
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +115,31 @@ def operant_side(data: Path, count: int) -> dict[str, Any]:
     }
 
 
+def cache_times(data: Path, count: int) -> dict[str, float]:
+    """Seconds to parse a folder of `count` routes, to open it again, and to take batches of it."""
+    from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
+
+    random = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number, path in enumerate(route_paths(data, count)):
+            shutil.copy(path, folder / f"{number:05}.csv")
+
+        def seconds(work: Callable[[], object]) -> float:
+            start = time.perf_counter()
+            work()
+            return time.perf_counter() - start
+
+        result = {"parse_s": seconds(lambda: RouteFolder(folder))}
+        result["open_s"] = seconds(lambda: RouteFolder(folder))
+        routes = RouteFolder(folder)
+        for batch in (64, 1000):
+            picks = [random.choice(count, batch, replace=False) for _ in range(21)]
+            taken = [seconds(functools.partial(routes.take, pick)) for pick in picks]
+            result[f"take_{batch}_s"] = statistics.median(taken)
+    return result
+
+
 def run(name: str, data: Path, count: int) -> dict[str, Any]:
     return run_side(__file__, "--side", name, "--data", str(data), "--routes", str(count))
 
@@ -122,6 +153,7 @@ def main() -> None:
     parser.add_argument(
         "--memory", type=int, metavar="N", help="only operant's memory for N routes"
     )
+    parser.add_argument("--cache", type=int, metavar="N", help="only the cache of N routes")
     parser.add_argument("--json", help="also write everything to this file")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -135,6 +167,10 @@ def main() -> None:
         result = run("operant", arguments.data, arguments.memory)
         print(f"{arguments.memory} routes: {result['peak_gib']:.2f} GiB at most")
         return
+    if arguments.cache:
+        for what, seconds in cache_times(arguments.data, arguments.cache).items():
+            print(f"{what.removesuffix('_s'):<12} {1e3 * seconds:>10.1f} ms")
+        return
 
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
     for _ in range(arguments.rounds):
@@ -147,12 +183,12 @@ def main() -> None:
     same = run("operant", arguments.data, arguments.sequential_routes)
     assert abs(same["mean_cost"] - results["sequential"][0]["mean_cost"]) < 1e-6
     assert abs(results["plain"][0]["mean_cost"] - results["operant"][0]["mean_cost"]) < 1e-6
-    seconds = {name: summary([r["s_per_route"] for r in runs]) for name, runs in results.items()}
+    spread = {name: summary([r["s_per_route"] for r in runs]) for name, runs in results.items()}
     for name, bar in (("sequential", 6), ("plain", 2)):
-        ratio = seconds[name]["median"] / seconds["operant"]["median"]
+        ratio = spread[name]["median"] / spread["operant"]["median"]
         print(f"{ratio:.2f} times faster than {name} (bar {bar})")
     about = {**machine(), **versions("torch", "onnxruntime", "numpy")}
-    write_json(arguments.json, {"machine": about, "seconds_per_route": seconds, "runs": results})
+    write_json(arguments.json, {"machine": about, "seconds_per_route": spread, "runs": results})
 
 
 if __name__ == "__main__":
