@@ -1,4 +1,4 @@
-"""The kernels as loops on the processor, and as machine code for a GPU that is not there."""
+"""The kernels as loops on the processor."""
 
 from __future__ import annotations
 
