@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from .kernels.normalizing import discount
+
 CLIP = 10.0
 EPSILON = 1e-8
 
@@ -71,11 +73,20 @@ class RewardNormalizer(nn.Module):
         """
         if valid is not None:
             rewards = rewards.masked_fill(~valid, 0.0)
+        returns = self._discounted(rewards, dones)
+        counted = returns.flatten() if valid is None else returns[valid]
+        self.moments.update(counted.unsqueeze(1))
+        return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
+
+    def _discounted(self, rewards: Tensor, dones: Tensor) -> Tensor:
+        """The sums [T, N] that are kept in `returns`, after every step."""
         returns = torch.empty(rewards.shape, dtype=torch.float64, device=rewards.device)
+        if rewards.device.type == "cpu":
+            arrays = (x.numpy() for x in (self.returns, returns))
+            discount(rewards.numpy(), dones.numpy(), self._gamma, *arrays)
+            return returns
         for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
             self.returns.mul_(self._gamma).add_(reward)
             returns[t] = self.returns
             self.returns.masked_fill_(done, 0.0)
-        counted = returns.flatten() if valid is None else returns[valid]
-        self.moments.update(counted.unsqueeze(1))
-        return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
+        return returns

@@ -31,7 +31,8 @@ def sampled_tokens(logits: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArr
 @numba.njit(nogil=True, cache=True)
 def _search(probabilities, uniforms, tokens):
     """As `np.cumsum` in float64 and `searchsorted` would, one row after the other: a chunk's
-    probabilities stay in the cache, and the other threads are not held up.
+    probabilities stay in the cache, and the other threads are not held up. Without fast maths: sums
+    keep their order.
     """
     for row in range(len(probabilities)):
         total = 0.0
