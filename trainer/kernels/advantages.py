@@ -7,11 +7,10 @@ import math
 import numpy as np
 from numpy import float32
 
-from ..compiling import compiled
+from ..compiling import compiled, specialised
 
 
-@compiled
-def gae_loop(
+def gae_template(
     rewards, values, next_values, terminated, truncated, gamma, gae_lambda, advantages, returns
 ):
     """`advantages.gae`, into `advantages` and `returns` [T, N]."""
@@ -26,6 +25,9 @@ def gae_loop(
             following[n] = delta + decay * following[n]
             advantages[t, n] = following[n]
             returns[t, n] = following[n] + values[t, n]
+
+
+gae_loop = specialised(gae_template, "any")
 
 
 @compiled
@@ -44,8 +46,10 @@ def center_and_scale(advantages, index):
     return mean, 1.0 / (math.sqrt(squares / (size - 1)) + 1e-8)
 
 
-@compiled
-def normalize_all(advantages):
+def normalize_template(advantages):
     center, scale = center_and_scale(advantages, np.arange(len(advantages)))
     for i in range(len(advantages)):
         advantages[i] = (advantages[i] - center) * scale
+
+
+normalize_all = specialised(normalize_template, "any")
