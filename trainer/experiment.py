@@ -88,7 +88,9 @@ class Experiment(Iterations):
         return metrics
 
     def evaluate(self, num_episodes: int) -> Evaluation:
-        return evaluate(self.policy, self.spec, num_episodes, self.config.seed)
+        arguments = (self.policy, self.spec, num_episodes, self.config.seed)
+        evaluation: Evaluation = self.threads.run(evaluate, *arguments)
+        return evaluation
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values only."""

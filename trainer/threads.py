@@ -20,6 +20,9 @@ class Threads:
     """Runs compiled loops on `num_threads` cores, and ticks meanwhile.
 
     Loops share out work in shards whose sizes, and so whose numbers, do not depend on the count.
+    All are begun by one and the same thread. OpenMP keeps a team of threads for each that ever
+    began a loop, and as soon as there are more of them than cores they sleep between two loops:
+    an update of hundreds of short ones then takes a third longer.
     """
 
     def __init__(self, num_threads: int) -> None:
@@ -28,21 +31,13 @@ class Threads:
         self.num_threads = min(num_threads, available_cores())
         self.tick: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(1, "compiled")
-        self._last_s: dict[Callable[..., Any], float] = {}
 
     def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         """What `loop` gives for these arguments."""
-        start = time.perf_counter()
-        # What is over before a tick is due is not worth the way to another thread and back.
-        if self._last_s.get(loop, TICK_S) < TICK_S:
-            answer = self._on_all_cores(loop, *arguments)
-        else:
-            future = self._pool.submit(self._on_all_cores, loop, *arguments)
-            while wait([future], TICK_S).not_done:
-                self.tick()
-            answer = future.result()
-        self._last_s[loop] = time.perf_counter() - start
-        return answer
+        future = self._pool.submit(self._on_all_cores, loop, *arguments)
+        while wait([future], TICK_S).not_done:
+            self.tick()
+        return future.result()
 
     def close(self) -> None:
         self._pool.shutdown()

@@ -15,8 +15,8 @@ def test_cart_pole_is_solved_by_the_smoke_preset(seed):
     experiment = Experiment(config, threads := Threads(2))
     for _ in range(config.num_iterations):
         experiment.learn(experiment.collector.collect())
-    threads.close()
     assert experiment.evaluate(50).returns.mean() >= 475
+    threads.close()
 
 
 def test_cart_pole_is_solved_by_pytorch_in_bfloat16():
@@ -24,9 +24,9 @@ def test_cart_pole_is_solved_by_pytorch_in_bfloat16():
     experiment = Experiment(config, threads := Threads(1))
     for _ in range(config.num_iterations):
         experiment.learn(experiment.collector.collect())
-    threads.close()
     assert experiment.why_pytorch
     assert experiment.evaluate(50).returns.mean() >= 475
+    threads.close()
 
 
 def test_it_does_not_learn_from_noise():
@@ -37,5 +37,5 @@ def test_it_does_not_learn_from_noise():
         rollout = experiment.collector.collect()
         rollout.rewards.zero_()
         experiment.learn(rollout)
-    threads.close()
     assert experiment.evaluate(50).returns.mean() < 200
+    threads.close()

@@ -56,7 +56,7 @@ class FusedCollector(CudaCollector):
             raise ConfigError(
                 "rollout = fused: it computes in float32; policy.precision = bfloat16 needs steps"
             )
-        self._layers = torch.from_numpy(layout_of([policy.actor_sizes]).tables[0]).to(envs.device)
+        self._layers = torch.from_numpy(layout_of((policy.actor_sizes,)).tables[0]).to(envs.device)
         distribution = policy.distribution
         width = max(*policy.actor_sizes, distribution.num_outputs)
         self._kernel = make_fused(

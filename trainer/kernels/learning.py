@@ -44,6 +44,7 @@ Array = NDArray[Any]
 
 SHARD_SAMPLES = 4 * CHUNK
 BLOCK = 1024  # parameters that one thread sums up without looking up
+WORTH_SHARING = 2**17  # additions: fewer are made before other threads have begun
 
 
 class Results(NamedTuple):
@@ -183,8 +184,11 @@ def learn_template(
                     part, samples, policy, terms, float32(1.0 / size),
                     gradients[shard], shard_sums[shard],
                 )  # fmt: skip
-            for block in prange((num_gradients + BLOCK - 1) // BLOCK):
-                add_up(gradients, block * BLOCK, min((block + 1) * BLOCK, num_gradients))
+            if len(shards) * num_gradients < WORTH_SHARING:
+                add_up(gradients, 0, num_gradients)
+            else:
+                for block in prange((num_gradients + BLOCK - 1) // BLOCK):
+                    add_up(gradients, block * BLOCK, min((block + 1) * BLOCK, num_gradients))
             unpack_gradients(gradients[0], policy.actor, total)
             unpack_gradients(gradients[0], policy.critic, total)
             unpack_log_std_gradients(gradients[0], policy, total)

@@ -8,7 +8,7 @@ vectors, and leave gradients in the same way; `unpack_gradients` brings those ba
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,8 @@ class Layout(NamedTuple):
     num_gradients: int
 
 
-def layout_of(networks: Sequence[Sequence[int]], num_between: int = 0) -> Layout:
+@cache
+def layout_of(networks: tuple[tuple[int, ...], ...], num_between: int = 0) -> Layout:
     """The layout of networks of these sizes, with `num_between` parameters after the first."""
     width = max(padded(size) for sizes in networks for size in sizes)
     place, panel, gradient = 0, width, 0  # panels begin with a row of zeros

@@ -32,7 +32,7 @@ def test_outputs_and_gradients_are_pytorchs(sizes, rows, activation, seed):
     torch.manual_seed(seed)
     network = make_mlp(sizes, MODULES[activation])
     parameters = flattened(list(network.parameters())).numpy()
-    (layers,), width, num_panels, num_gradients = layout_of([sizes])
+    (layers,), width, num_panels, num_gradients = layout_of((tuple(sizes),))
     x, by_outputs = torch.randn(rows, sizes[0]), torch.randn(rows, sizes[-1])
 
     panels = np.zeros(num_panels, np.float32)
