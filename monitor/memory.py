@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
+from textual.widget import Widget
+
 _M_MMAP_THRESHOLD = -3  # malloc.h
 _THRESHOLD_BYTES = 256 * 1024
 
@@ -18,3 +20,12 @@ def keep_memory_flat() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         mallopt(_M_MMAP_THRESHOLD, _THRESHOLD_BYTES)
+
+
+def forget_lines(widget: Widget) -> None:
+    """Let go of the lines of a widget that has left the screen for good.
+
+    Textual (8.2) remembers the last thousand widgets for the colours behind them, and with each
+    what it drew.
+    """
+    widget._styles_cache.clear()

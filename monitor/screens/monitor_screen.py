@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual.screen import Screen
 
+from ..memory import forget_lines
 from ..settings import Settings
 
 if TYPE_CHECKING:
@@ -26,3 +27,6 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
     def change_settings(self, **changes: Any) -> None:
         """Remember something for this session and the next."""
         self.monitor.change_settings(**changes)
+
+    def on_unmount(self) -> None:
+        forget_lines(self)

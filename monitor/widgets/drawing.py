@@ -12,6 +12,7 @@ from textual.widget import Widget
 from ..ascii import ascii_text
 from ..harmless import harmless
 from ..lines import Line
+from ..memory import forget_lines
 from ..palette import styles_for
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Drawing(Widget):
         changed = [y for y in range(height) if before[y] != self._lines[y]]
         if changed:
             self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def on_unmount(self) -> None:
+        forget_lines(self)
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size

@@ -313,6 +313,21 @@ async def test_leaving_a_run_lets_go_of_its_page():
         await until(pilot, lambda: source.is_closed)
 
 
+async def test_what_a_screen_drew_goes_with_it():
+    """Textual keeps the caches of widgets that are gone: a day of looks would fill them."""
+    app = choosing()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "7 runs"))
+        await pilot.press("enter")
+        await until(pilot, shows(pilot, "episode/return"))
+        screen = app.screen
+        drawings = list(screen.query(Drawing))
+        assert any(drawing._styles_cache._cache for drawing in drawings)
+        await pilot.press("escape")
+        await until(pilot, lambda: not screen.is_running)
+        assert not any(drawing._styles_cache._cache for drawing in [*drawings, screen])
+
+
 async def test_clicks_select_and_enlarge():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
