@@ -111,7 +111,8 @@ def _kl_spikes(history: History) -> Iterator[Alert]:
         return
     usual = np.maximum(_medians_near(mean), float(np.median(mean)))
     spikes = kl > np.maximum(_KL_SPIKE * usual, _KL_AT_LEAST)
-    spikes[:_IN_A_ROW] = False  # the very first are larger still
+    begins_at = history.publish - history.num_publishes
+    spikes[begins_at[rows] < _ENOUGH] = False  # the very first are larger still
     for start, end in _stretches(spikes, at_least=1):
         text = f"KL spike of {format_value(float(kl[start:end].max()))}"
         text += f", the median is {format_value(float(usual[start]))}"

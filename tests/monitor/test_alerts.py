@@ -57,6 +57,8 @@ def test_a_start_is_not_a_fall():
     assert alerts(speed__env_steps_per_s=slowly) == ()
     large = np.where(np.arange(200) < 60, 0.05, 0.002)  # updates, while there is most to learn
     assert alerts(policy__approx_kl=large) == ()
+    largest = np.where(np.arange(200) == 7, 0.5, 0.01)
+    assert alerts(policy__approx_kl=largest) == ()
 
 
 def test_entropy_that_collapses():
