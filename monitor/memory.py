@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING
 
-from textual.widget import Widget
+if TYPE_CHECKING:
+    from textual.widget import Widget
 
 _M_MMAP_THRESHOLD = -3  # malloc.h
 _THRESHOLD_BYTES = 256 * 1024

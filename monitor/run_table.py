@@ -16,7 +16,7 @@ from .formatting import (
     format_si,
     format_written,
 )
-from .lines import Line, fit, fit_line, fit_middle
+from .lines import Line, fit, fit_line, fit_middle, line_width
 from .run_summary import RETURN, draw_bar
 from .runs_poller import RunRow
 
@@ -95,7 +95,7 @@ def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Lin
         (f"{name} ", f"{prefix}{'strong' if is_selected else 'text'}"),
     ]
     if row.status.age_s is None:
-        line.append((condition.notice, f"{prefix}dim"))
+        line.append((fit(condition.notice, width - line_width(line)), f"{prefix}dim"))
     else:
         line += _numbers(row, columns, prefix)
     return fit_line(line, width, f"{prefix}text")

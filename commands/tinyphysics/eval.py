@@ -55,8 +55,7 @@ def command(
     from ...trainer.envs.tinyphysics.engines.choosing import check_engine_name, make_engine
     from ...trainer.envs.tinyphysics.engines.engine import agreement
     from ...trainer.envs.tinyphysics.model_file import read_model
-    from ...trainer.envs.tinyphysics.places import model_path, routes_folder
-    from ...trainer.envs.tinyphysics.route_cache import RouteFolder
+    from ...trainer.envs.tinyphysics.places import model_path
     from ...trainer.tinyphysics.controlling import drive, make_controller
     from ..output import print_json, print_line
 
@@ -68,14 +67,7 @@ def command(
     if baseline and baseline != called:
         drivers[baseline] = make_controller(baseline)
     proto = read_model(model_path(model))
-    folder = RouteFolder(
-        routes_folder(routes),
-        on_broken="skip" if skip_broken else "refuse",
-        progress=_parsing_progress,
-    )
-    for broken in folder.broken:
-        click.echo(f"skipped: {broken.reason}", err=True)
-    chosen = folder.take(range(min(num or len(folder), len(folder))))
+    chosen = _chosen_routes(routes, num, skip_broken)
     runner = make_engine(proto, engine, precision=precision, batch=len(chosen))
     statement = str(agreement(runner, proto))
 
@@ -95,6 +87,21 @@ def command(
     print_line(f"engine {runner.name}: {statement}")
     if report:
         print_line(f"report: {report}")
+
+
+def _chosen_routes(routes: Path | None, num: int | None, skip_broken: bool) -> Routes:
+    """The first `num` routes of the folder, or all; says which it leaves out."""
+    from ...trainer.envs.tinyphysics.places import routes_folder
+    from ...trainer.envs.tinyphysics.route_cache import RouteFolder
+
+    folder = RouteFolder(
+        routes_folder(routes),
+        on_broken="skip" if skip_broken else "refuse",
+        progress=_parsing_progress,
+    )
+    for broken in folder.broken:
+        click.echo(f"skipped: {broken.reason}", err=True)
+    return folder.take(range(min(num or len(folder), len(folder))))
 
 
 def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ plain script. What differs, and what is accepted without effect: `docs/your-own-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -147,12 +147,7 @@ def init(
 
     Raises UsageError for what is asked wrongly; where nothing can be written it warns and goes on.
     """
-    for keyword in accepted:
-        if keyword not in ACCEPTED:
-            near = nearest(keyword, (*_OWN, *ACCEPTED))
-            raise UsageError(f"init() knows no keyword '{keyword}'{near}")
-    if mode not in (None, *_MODES):
-        raise UsageError(f"mode = '{mode}' is none of {', '.join(_MODES)}")
+    _check(accepted, mode)
     if run and run.is_open:
         if reinit in (None, False, "default", "return_previous"):
             return run
@@ -179,6 +174,15 @@ def init(
         begun.warn_once("sync", "sync_tensorboard does nothing: use operant's SummaryWriter")
     _make_current(begun)
     return begun
+
+
+def _check(keywords: Iterable[str], mode: str | None) -> None:
+    for keyword in keywords:
+        if keyword not in ACCEPTED:
+            near = nearest(keyword, (*_OWN, *ACCEPTED))
+            raise UsageError(f"init() knows no keyword '{keyword}'{near}")
+    if mode not in (None, *_MODES):
+        raise UsageError(f"mode = '{mode}' is none of {', '.join(_MODES)}")
 
 
 def _resume(resume: bool | str | None) -> str | None:
