@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,12 +80,7 @@ def tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
     """The ticks of a vertical axis by their row from above: both ends, and between them round
     numbers with a row of air around each.
     """
-    rows = {0: scale.high, num_rows - 1: scale.low}
-    for tick in ticks(scale.low, scale.high, max(3, num_rows // 2)).tolist():
-        row = round((scale.high - tick) / (scale.high - scale.low) * (num_rows - 1))
-        if all(abs(row - taken) > 1 for taken in rows):
-            rows[row] = tick
-    return dict(sorted(rows.items()))
+    return _rows_with_air(scale, num_rows, ticks)
 
 
 def log_scale(low: float, high: float) -> Scale:
@@ -117,11 +113,17 @@ def log_ticks(low: float, high: float, at_most: int) -> Floats:
 
 def log_tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
     """As `tick_rows`, for a scale of powers: rows to powers of ten."""
+    return _rows_with_air(scale, num_rows, log_ticks)
+
+
+def _rows_with_air(
+    scale: Scale, num_rows: int, ticks_of: Callable[[float, float, int], Floats]
+) -> dict[int, float]:
     rows = {0: scale.high, num_rows - 1: scale.low}
-    for power in log_ticks(scale.low, scale.high, max(3, num_rows // 2)).tolist():
-        row = round((scale.high - power) / (scale.high - scale.low) * (num_rows - 1))
+    for tick in ticks_of(scale.low, scale.high, max(3, num_rows // 2)).tolist():
+        row = round((scale.high - tick) / (scale.high - scale.low) * (num_rows - 1))
         if all(abs(row - taken) > 1 for taken in rows):
-            rows[row] = power
+            rows[row] = tick
     return dict(sorted(rows.items()))
 
 
