@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError, nearest
 from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhere
+from .terminal import has_terminal
 
 
 @click.command("monitor")
@@ -44,7 +43,7 @@ def command(
     if once or as_json:
         _print_once(run, latest, as_json)
         return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not has_terminal():
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
     remote = chosen_host(run, latest)
     if remote:

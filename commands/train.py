@@ -66,8 +66,7 @@ def command(
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank)
 
-    has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if detach or (monitor and has_terminal):
+    if detach or (monitor and has_terminal()):
         return detached_training(prepare, monitor, as_json)
     return foreground_training(prepare, as_json)
 
