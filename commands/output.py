@@ -16,7 +16,7 @@ from ..monitor.formatting import (
     format_rate,
     format_written,
 )
-from ..monitor.harmless import harmless
+from ..shared.harmless import harmless
 from ..shared.ranks import spread
 from ..shared.run_folder import Run
 from ..shared.status import ENV_STEPS_PER_S, RunStatus

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from ..shared.errors import UsageError
+from .terminal import has_terminal
 
 
 @click.command("train")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.cells import cell_len
 
-from .harmless import harmless
+from ..shared.harmless import harmless
 from .lines import Line
 
 Integers = np.ndarray[Any, np.dtype[np.intp]]

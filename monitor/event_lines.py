@@ -7,9 +7,9 @@ import textwrap
 from collections.abc import Sequence
 
 from ..shared import Event
+from ..shared.harmless import harmless
 from .alerts import Alert
 from .formatting import format_clock, format_count
-from .harmless import harmless
 from .lines import Line, fit
 
 _LOOKS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len, set_cell_size
 
-from .harmless import harmless
+from ..shared.harmless import harmless
 
 Piece = tuple[str, str]
 Line = list[Piece]

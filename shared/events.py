@@ -13,7 +13,7 @@ from .layout import EVENT_BYTES, EVENT_COUNT_OFFSET, EVENT_HEAD_BYTES, EVENT_REC
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
 
-_CRC_START = 12
+_CRC_START = 12  # after the number and the CRC-32 itself
 _TEXT_BYTES = EVENT_BYTES - EVENT_RECORD.size
 
 
@@ -27,21 +27,24 @@ class Event:
     text: str
     env_steps: int = -1
 
-    def encode(self) -> bytes:
-        """The event's record, its text cut to what fits."""
+    def encode(self, covers_number: bool = True) -> bytes:
+        """The event's record, its text cut to what fits. On pages before layout 1.2 the CRC-32 does
+        not cover the number.
+        """
         text = padded(self.text, _TEXT_BYTES)
         head = EVENT_RECORD.pack(
             self.number, 0, len(text), LEVELS.index(self.level), 0, self.wall_ns, self.env_steps
         )
-        crc = zlib.crc32(head[_CRC_START:] + text)
+        crc = _crc(head[:8], head[_CRC_START:] + text, covers_number)
         return head[:8] + crc.to_bytes(4, "little") + head[_CRC_START:] + text
 
     @classmethod
-    def decode(cls, record: bytes) -> Event | None:
+    def decode(cls, record: bytes, covers_number: bool = True) -> Event | None:
         """Read one record; None when it was never written, or is being written."""
         number, crc, size, level, _, wall_ns, env_steps = EVENT_RECORD.unpack_from(record)
         body = record[_CRC_START : EVENT_RECORD.size + size]
-        if number == 0 or crc != zlib.crc32(body) or level >= len(LEVELS):
+        is_whole = crc == _crc(record[:8], body, covers_number)
+        if number == 0 or level >= len(LEVELS) or not is_whole:
             return None
         text = body[EVENT_RECORD.size - _CRC_START :].decode("utf-8", "replace")
         return cls(number, wall_ns, LEVELS[level], text, env_steps)
@@ -50,7 +53,8 @@ class Event:
 class EventWriter:
     """Appends events to their ring; the count is written after the record."""
 
-    def __init__(self, page: memoryview, section: Section) -> None:
+    def __init__(self, page: memoryview, section: Section, covers_number: bool = True) -> None:
+        self._covers_number = covers_number
         self._bytes = page
         self._words = page.cast("Q")
         self._section = section
@@ -58,8 +62,13 @@ class EventWriter:
 
     def append(self, level: Level, text: str, env_steps: int) -> None:
         number = self._words[self._count_word] + 1
-        record = Event(number, time.time_ns(), level, text, env_steps).encode()
+        record = Event(number, time.time_ns(), level, text, env_steps)
+        data = record.encode(self._covers_number)
         place = (number - 1) % self._section.num_records
         start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
-        self._bytes[start : start + len(record)] = record
+        self._bytes[start : start + len(data)] = data
         self._words[self._count_word] = number
+
+
+def _crc(number: bytes, body: bytes, covers_number: bool) -> int:
+    return zlib.crc32(body, zlib.crc32(number) if covers_number else 0)

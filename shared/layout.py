@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .errors import PageError
 
 MAGIC = b"OPERANT\0"
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 BYTE_ORDER = 0x01020304
 READY = 0x5944414552  # "READY"
 
@@ -43,6 +43,7 @@ EVENT_COUNT_OFFSET = 0
 # number, CRC-32, text bytes, level, spare, wall, env steps
 EVENT_RECORD = struct.Struct("<QIHBBqq")
 EVENT_BYTES = 1024
+EVENT_NUMBER_SINCE_MINOR = 2  # the CRC-32 of an event covers its number
 
 # CRC-32, state, exit code, text bytes, wall
 OUTCOME = struct.Struct("<IIiIq")

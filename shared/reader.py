@@ -172,8 +172,9 @@ class MetricsReader:
         data = self._pread(
             section.num_records * section.record_bytes, section.offset + at.EVENT_HEAD_BYTES
         )
+        covers_number = self.header.minor >= at.EVENT_NUMBER_SINCE_MINOR
         records = (
-            Event.decode(data[i * section.record_bytes :][: section.record_bytes])
+            Event.decode(data[i * section.record_bytes :][: section.record_bytes], covers_number)
             for i in range(section.num_records)
         )
         found = [event for event in records if event and after < event.number <= count]

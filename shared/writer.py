@@ -53,13 +53,14 @@ class MetricsWriter:
         self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
         self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
         self._history = HistoryWriter(page.mapping, layout)
-        self._events = EventWriter(self._bytes, layout["EVENTS"])
         self._outcome = layout["OUTCOME"]
         self._records = Records(layout.max_metrics)
         self._num_rejected = 0
 
         if beginning and beginning.header.layout == layout:
             self._begin_with(beginning)
+        covers_number = self.header.minor >= at.EVENT_NUMBER_SINCE_MINOR
+        self._events = EventWriter(self._bytes, layout["EVENTS"], covers_number)
         for metric in metrics:
             self.register(metric)
         self._bytes[: at.HEADER_BYTES] = self.header.encode()

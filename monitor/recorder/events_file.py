@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...shared import Event
-from ..harmless import harmless
+from ...shared.harmless import harmless
 
 _TAIL_BYTES = 1 << 20  # the lines of a full ring of events are a quarter of it
 

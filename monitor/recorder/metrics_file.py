@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..harmless import harmless
+from ...shared.harmless import harmless
 from .rows import NOTHING, Row
 
 HEAD = ("publish", "wall_s", "elapsed_s", "iteration", "env_steps")

@@ -9,8 +9,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ...shared.harmless import harmless
 from ..ascii import ascii_text
-from ..harmless import harmless
 from ..lines import Line
 from ..memory import forget_lines
 from ..palette import styles_for

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from operant.monitor.harmless import harmless
 from operant.monitor.lines import boxed, fit, fit_line, fit_middle, line_width, spread
+from operant.shared.harmless import harmless
 
 
 def test_control_characters_become_spaces_and_markup_stays_text():

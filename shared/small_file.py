@@ -1,0 +1,104 @@
+"""Reading files that anyone may have put there: a run folder can be copied from anywhere."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+MAX_DEPTH = 64  # of tables and lists within each other
+
+Parsed = TypeVar("Parsed")
+
+
+def open_regular(path: Path) -> int:
+    """A descriptor of the regular file at `path`, to read from.
+
+    Raises OSError for anything else: opening a FIFO would wait for its writer, reading a device may
+    never end.
+    """
+    _check_regular(os.stat(path), path)  # a device may do something when it is opened
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        _check_regular(os.fstat(fd), path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def open_to_append(path: Path) -> int:
+    """A descriptor of the regular file at `path`, made where there is none, to append to.
+
+    A link is not followed: it may lead to any of the user's files. Raises OSError.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    fd = os.open(path, flags, 0o600)
+    try:
+        _check_regular(os.fstat(fd), path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_small(path: Path, limit_bytes: int) -> bytes:
+    """The whole of the regular file at `path`. Raises OSError when it is no such file, cannot be
+    read or has more than `limit_bytes`.
+    """
+    fd = open_regular(path)
+    try:
+        # What is read counts, not what the file system says: files of /proc have no size.
+        pieces, left = [], limit_bytes + 1
+        while left and (piece := os.read(fd, min(left, 1 << 16))):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(fd)
+    if not left:
+        raise OSError(errno.EFBIG, f"more than {limit_bytes} bytes", str(path))
+    return b"".join(pieces)
+
+
+def read_toml(path: Path, limit_bytes: int) -> dict[str, Any]:
+    """The table in the small file at `path`. Raises OSError, or ValueError where it is not TOML in
+    UTF-8 or nests deeper than `MAX_DEPTH`.
+    """
+    text = read_small(path, limit_bytes).decode("utf-8")
+    return _shallow(lambda: tomllib.loads(text))
+
+
+def read_json(path: Path, limit_bytes: int) -> Any:
+    """As `read_toml`, for JSON."""
+    data = read_small(path, limit_bytes)
+    return _shallow(lambda: json.loads(data))
+
+
+def _shallow(parse: Callable[[], Parsed]) -> Parsed:
+    """What `parse` gives, where it does not nest too deeply for whatever looks at it."""
+    try:
+        parsed = parse()
+    except RecursionError:
+        raise ValueError(f"it nests deeper than {MAX_DEPTH}") from None
+    level: list[Any] = [parsed]
+    for _ in range(MAX_DEPTH):
+        level = [inner for value in level for inner in _parts(value)]
+        if not level:
+            return parsed
+    raise ValueError(f"it nests deeper than {MAX_DEPTH}")
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _check_regular(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
