@@ -21,7 +21,7 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     from ..trainer.checkpoints import latest_checkpoint
     from ..trainer.config_file import make_config
     from ..trainer.envs import load_any_spec
-    from ..trainer.evaluation import evaluate
+    from ..trainer.evaluation import cut_off_message, evaluate
     from ..trainer.experiment import make_policy
     from .output import print_json, print_line
 
@@ -30,7 +30,11 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     policy = make_policy(config)
     policy.load_state_dict(checkpoint.state["policy"])
     spec = load_any_spec(config.env, config.gymnasium.vectorization)
-    returns = evaluate(policy, spec, episodes, config.seed).returns
+    limit = config.evaluation.max_episode_steps
+    evaluation = evaluate(policy, spec, episodes, config.seed, limit)
+    returns = evaluation.returns
+    if evaluation.num_cut_off:
+        click.echo(cut_off_message(evaluation, limit), err=True)
     if as_json:
         print_json(
             {

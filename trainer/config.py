@@ -141,6 +141,9 @@ class EvaluationConfig(Section):
         0, ge=0, description="iterations between evaluations; 0: only at the end"
     )
     num_episodes: int = Field(100, ge=0, le=100_000, description="0: never evaluate")
+    max_episode_steps: int = Field(
+        27_000, ge=1, le=10**9, description="env steps after which an episode is cut off"
+    )
 
 
 class CheckpointConfig(Section):

@@ -3,39 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
 from .envs import make_envs
-from .envs.from_gymnasium import GymnasiumSpec
+from .envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
-from .envs.vector import Transitions
+from .envs.vector import Transitions, VectorEnv
 from .policy import ActorCritic
 from .threads import one_torch_thread
+
+MAX_EPISODE_STEPS = 27_000  # half an hour at 15 actions a second, as Atari's episodes are limited
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Undiscounted returns and lengths of whole episodes, each [E]; `details` are more metrics."""
+    """Undiscounted returns and lengths of episodes, each [E]; `details` are more metrics.
+
+    `num_cut_off` of them had no end within the limit and count as far as they went.
+    """
 
     returns: np.ndarray[tuple[int], np.dtype[np.float64]]
     lengths: np.ndarray[tuple[int], np.dtype[np.int64]]
     details: Mapping[str, float] = field(default_factory=dict)
+    num_cut_off: int = 0
 
 
 @torch.inference_mode()
 def evaluate(
-    policy: ActorCritic, spec: EnvSpec | GymnasiumSpec, num_episodes: int, seed: int
+    policy: ActorCritic,
+    spec: EnvSpec | GymnasiumSpec,
+    num_episodes: int,
+    seed: int,
+    max_episode_steps: int = MAX_EPISODE_STEPS,
 ) -> Evaluation:
-    """Play `num_episodes` greedy episodes, one in each environment.
+    """Play `num_episodes` greedy episodes, one in each environment, none longer than
+    `max_episode_steps`: some environments never end one.
 
     One each, because the first to finish of many would be the short ones. The episodes come from
     a random stream of their own and are the same for every policy with this seed.
     """
-    envs = make_envs(spec, num_episodes, seed, EVALUATION)
+    with closing(make_envs(spec, num_episodes, seed, EVALUATION)) as envs:
+        return _play(policy, envs, max_episode_steps)
+
+
+def _play(policy: ActorCritic, envs: VectorEnv | GymnasiumEnvs, most_steps: int) -> Evaluation:
+    num_episodes, spec = envs.num_envs, envs.spec
     obs = np.zeros((num_episodes, spec.obs_size), np.float32)
     out = Transitions(
         obs,
@@ -47,11 +64,21 @@ def evaluate(
     envs.reset(obs)
     returns, lengths = np.zeros(num_episodes), np.zeros(num_episodes, np.int64)
     playing = np.ones(num_episodes, np.bool_)
-    while playing.any():
+    for _ in range(most_steps):
         actions = policy.distribution.mode(policy.outputs(torch.from_numpy(obs)))
         envs.step(policy.distribution.env_actions(actions).numpy(), out)
         one_torch_thread()
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)
-    return Evaluation(returns, lengths)
+        if not playing.any():
+            break
+    return Evaluation(returns, lengths, num_cut_off=int(playing.sum()))
+
+
+def cut_off_message(evaluation: Evaluation, limit: int) -> str:
+    """Says that episodes were cut off, and where the limit is set."""
+    return (
+        f"evaluation: {evaluation.num_cut_off} of {len(evaluation.returns)} episodes had no end "
+        f"and were cut off at evaluation.max_episode_steps = {limit}"
+    )

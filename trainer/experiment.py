@@ -88,9 +88,14 @@ class Experiment(Iterations):
         return metrics
 
     def evaluate(self, num_episodes: int) -> Evaluation:
-        arguments = (self.policy, self.spec, num_episodes, self.config.seed)
+        limit = self.config.evaluation.max_episode_steps
+        arguments = (self.policy, self.spec, num_episodes, self.config.seed, limit)
         evaluation: Evaluation = self.threads.run(evaluate, *arguments)
         return evaluation
+
+    def close(self) -> None:
+        self.envs.close()
+        super().close()
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values only."""
@@ -150,4 +155,8 @@ def choose_num_threads(config: TrainConfig) -> int:
         experiment.learn(experiment.collector.collect())
 
     experiments: dict[Threads, Experiment] = {}
-    return fastest_num_threads(iterate)
+    try:
+        return fastest_num_threads(iterate)
+    finally:
+        for experiment in experiments.values():
+            experiment.close()

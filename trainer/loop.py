@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
 from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
-from .evaluation import Evaluation
+from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
 from .threads import Threads
@@ -37,40 +38,39 @@ def train(
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
     """
-    experiment = make_experiment(config)
-    if resume_from:
-        experiment.load_state_dict(resume_from.state, resume_from.iteration)
-    telemetry = Telemetry(
-        metrics, config.num_iterations * config.rollout_size, experiment, report=report
-    )
-    experiment.on_tick(telemetry.tick)
-    phase = telemetry.stopwatch.phase
-    if experiment.why_pytorch:
-        telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
-    saved_at = experiment.iteration if resume_from else None
+    with closing(make_experiment(config)) as experiment:
+        if resume_from:
+            experiment.load_state_dict(resume_from.state, resume_from.iteration)
+        telemetry = Telemetry(
+            metrics, config.num_iterations * config.rollout_size, experiment, report=report
+        )
+        experiment.on_tick(telemetry.tick)
+        phase = telemetry.stopwatch.phase
+        if experiment.why_pytorch:
+            telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
+        saved_at = experiment.iteration if resume_from else None
 
-    while experiment.num_started < config.num_iterations and not should_stop():
-        number = experiment.num_started + 1
-        asked = wants_checkpoint()
-        looks = asked or evaluation_due(config, number) or checkpoint_due(config, number)
-        for values in experiment.iterate(telemetry.stopwatch, wait=looks):
-            if evaluation_due(config, experiment.iteration):
-                with phase("evaluate"):
-                    evaluation = experiment.evaluate(config.evaluation.num_episodes)
-                values |= evaluation_values(evaluation)
-                telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+        while experiment.num_started < config.num_iterations and not should_stop():
+            number = experiment.num_started + 1
+            asked = wants_checkpoint()
+            looks = asked or evaluation_due(config, number) or checkpoint_due(config, number)
+            for values in experiment.iterate(telemetry.stopwatch, wait=looks):
+                if evaluation_due(config, experiment.iteration):
+                    with phase("evaluate"):
+                        evaluation = experiment.evaluate(config.evaluation.num_episodes)
+                    values |= evaluation_values(evaluation)
+                    report_evaluation(evaluation, config, telemetry)
+                telemetry.iteration(values)
+                is_asked = asked and experiment.iteration == number
+                if is_asked or checkpoint_due(config, experiment.iteration):
+                    with phase("checkpoint"), telemetry.errors_as_events(OSError):
+                        save(experiment, metrics, checkpoint_folder, telemetry)
+                        saved_at = experiment.iteration
+        for values in experiment.finish():
             telemetry.iteration(values)
-            is_asked = asked and experiment.iteration == number
-            if is_asked or checkpoint_due(config, experiment.iteration):
-                with phase("checkpoint"), telemetry.errors_as_events(OSError):
-                    save(experiment, metrics, checkpoint_folder, telemetry)
-                    saved_at = experiment.iteration
-    for values in experiment.finish():
-        telemetry.iteration(values)
 
-    if saved_at != experiment.iteration:
-        save(experiment, metrics, checkpoint_folder, telemetry)
-    experiment.close()
+        if saved_at != experiment.iteration:
+            save(experiment, metrics, checkpoint_folder, telemetry)
     return experiment.iteration >= config.num_iterations
 
 
@@ -119,6 +119,13 @@ def evaluation_due(config: TrainConfig, iteration: int) -> bool:
 def checkpoint_due(config: TrainConfig, iteration: int) -> bool:
     every = config.checkpoint.every_iterations
     return every > 0 and iteration % every == 0
+
+
+def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Telemetry) -> None:
+    telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+    if evaluation.num_cut_off:
+        limit = config.evaluation.max_episode_steps
+        telemetry.event("warning", cut_off_message(evaluation, limit))
 
 
 def evaluation_values(evaluation: Evaluation) -> dict[str, float]:

@@ -158,7 +158,8 @@ class CudaExperiment:
         """Greedy episodes on the processor, as every other run plays them. Waits for the device."""
         policy = make_policy(self.config)
         policy.load_state_dict(self.policy.state_dict())
-        return evaluate(policy, self.spec, num_episodes, self.config.seed)
+        limit = self.config.evaluation.max_episode_steps
+        return evaluate(policy, self.spec, num_episodes, self.config.seed, limit)
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors in main memory and plain values only. Waits for the device."""

@@ -91,7 +91,9 @@ def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
     gymnasium = import_gymnasium()
     if spec.vectorization == "own":
         return gymnasium.make_vec(spec.name, num_envs, vectorization_mode="vector_entry_point")
-    space = gymnasium.make(spec.name).observation_space
+    one = gymnasium.make(spec.name)
+    space = one.observation_space
+    one.close()
     is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
     return gymnasium.make_vec(
         spec.name,
@@ -129,7 +131,8 @@ class GymnasiumEnvs:
         self._done = np.zeros(num_envs, np.bool_)
         self._episode_return, self._elapsed = np.zeros(num_envs), np.zeros(num_envs, np.int64)
         self._totals = np.zeros(3)  # episodes, their returns, their lengths
-        self._first_action = getattr(self._envs.single_action_space, "start", 0)
+        # Of each choice, where the space does not count from 0.
+        self._first_action = np.asarray(getattr(self._envs.single_action_space, "start", 0))
 
     def _advance_in(self, mode: Any) -> Callable[[Array, Transitions], None]:
         ways = {
@@ -157,7 +160,7 @@ class GymnasiumEnvs:
 
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [N, ...]; writes `out`."""
-        self._advance(actions + self._first_action if self._first_action else actions, out)
+        self._advance(actions + self._first_action if self._first_action.any() else actions, out)
         # When both happen in one step the end of the task wins: there is nothing to bootstrap.
         out.truncated[out.terminated] = False
         self._count(out)
@@ -209,4 +212,5 @@ class GymnasiumEnvs:
         self._num_resumed = state["num_resumed"] + 1
 
     def close(self) -> None:
+        """End the environments, and the processes that they run in."""
         self._envs.close()

@@ -101,6 +101,9 @@ class VectorEnv:
             total[:] = 0
         return int(count), return_, length
 
+    def close(self) -> None:
+        """There is nothing to close."""
+
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Everything that the next step depends on, as copies."""
         return {name: torch.from_numpy(a.copy()) for name, a in self.state._asdict().items()}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
+import psutil
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.loop import train
+from operant.trainer.telemetry import METRICS
 
 SPEC = GymnasiumSpec("count", 1, Discrete(2))
 MODES = tuple(AutoresetMode)
@@ -189,3 +193,68 @@ def test_a_resumed_run_plays_other_episodes(make_experiment):
     second.load_state_dict(first.state_dict(), 1)
     assert not torch.equal(second.collector.rollout.obs[-1], began)
     assert torch.equal(first.policy.flat_parameters, second.policy.flat_parameters)
+
+
+@pytest.mark.parametrize(
+    ("space", "greedy", "expected"),
+    [
+        (gymnasium.spaces.MultiDiscrete([3, 2], start=[1, -1]), [2, 0], [3, -1]),
+        (gymnasium.spaces.Discrete(3, start=-1), 2, 1),
+    ],
+)
+def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected):
+    class Choices(Count):
+        action_space = space
+
+        def step(self, action):
+            seen.append(np.asarray(action).tolist())
+            return super().step(action)
+
+    seen = []
+    envs = GymnasiumEnvs(SPEC, 1, 1, 0, SyncVectorEnv([Choices]))
+    out = Transitions.empty(SPEC, 1)
+    envs.reset(out.obs)
+    envs.step(np.array([greedy]), out)
+    assert seen == [expected]
+
+
+ASYNC = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=async", "num_envs=2")
+
+
+def test_evaluation_leaves_no_processes(make_experiment):
+    experiment = make_experiment(*ASYNC)
+    before = set(psutil.Process().children())
+    experiment.evaluate(3)
+    assert set(psutil.Process().children()) == before
+    experiment.close()
+    assert len(before & set(psutil.Process().children())) == 0
+
+
+def test_training_leaves_no_processes_however_it_ends(small_config, operant_pages, tmp_path):
+    def fails(*_):
+        raise RuntimeError("on purpose")
+
+    config = small_config(*ASYNC, "num_threads=0", "evaluation.num_episodes=0")
+    page = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    before = set(psutil.Process().children())
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(config, page, tmp_path, report=fails)
+    left = set(psutil.Process().children()) - before
+    assert [process for process in left if "tracker" not in "".join(process.cmdline())] == []
+
+
+def test_an_episode_without_end_is_cut_off_and_said(
+    small_config, operant_pages, tmp_path, monkeypatch
+):
+    gymnasium.register("Endless-v0", Count)
+    monkeypatch.setitem(gymnasium.registry, "Endless-v0", gymnasium.registry["Endless-v0"])
+    config = small_config("env=gymnasium:Endless-v0", "evaluation.max_episode_steps=10")
+    monkeypatch.setattr(Count, "step", lambda self, _: (self.obs(), 1.0, False, False, {}))
+    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    train(config, writer, tmp_path)
+    reader = MetricsReader.attach(operant_pages / "p")
+    assert reader.read().metrics["evaluation/return"] == 10.0
+    assert (
+        "evaluation: 5 of 5 episodes had no end and were cut off at "
+        "evaluation.max_episode_steps = 10"
+    ) in [event.text for event in reader.events() if event.level == "warning"]
