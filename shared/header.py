@@ -19,6 +19,7 @@ from .layout import (
     MAX_SECTIONS,
     MINOR,
     OUTCOME_BYTES,
+    PHASE,
     READY,
     READY_OFFSET,
     SCHEMA_HEAD_BYTES,
@@ -134,6 +135,8 @@ def _check_sections(layout: Layout) -> None:
         if f"HISTORY{level}" not in layout.sections:
             raise PageError(f"it has no section HISTORY{level}")
         needs[f"HISTORY{level}"] = VALUES_OFFSET + 8 * num_metrics * (3 if level else 1)
+    if "PHASE" in layout.sections:
+        needs["PHASE"] = PHASE.size
     for tag, needed in needs.items():
         section = layout[tag]
         if section.record_bytes < needed or section.num_records < 1 or section.record_bytes % 8:

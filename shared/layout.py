@@ -49,6 +49,10 @@ EVENT_NUMBER_SINCE_MINOR = 2  # the CRC-32 of an event covers its number
 OUTCOME = struct.Struct("<IIiIq")
 OUTCOME_BYTES = 1024
 
+# newest sign of life, CRC-32, phase, since, done, total, unit
+PHASE = struct.Struct("<QIIqqq24s")
+PHASE_CRC_START = 12  # the sign of life is stored on its own
+
 # A value that was never written: a NaN of its own, told from one that was written as NaN.
 NEVER_BITS = 0x7FF8_0000_4E45_5652
 NEVER = NEVER_BITS.to_bytes(8, "little")
@@ -113,6 +117,7 @@ def make_layout(max_metrics: int, history_levels: int = HISTORY_LEVELS) -> Layou
     parts += [
         (f"HISTORY{level}", 0, folded_row_bytes, HISTORY_ROWS) for level in range(1, history_levels)
     ]
+    parts.append(("PHASE", 0, PHASE.size, 1))
     sections, offset = {}, HEADER_BYTES
     for tag, head_bytes, record_bytes, num_records in parts:
         size = head_bytes + record_bytes * num_records

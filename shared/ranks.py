@@ -39,7 +39,8 @@ def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
     """The status of a run from those of its ranks, in their order.
 
     Env steps and their speed are sums, other metrics means; progress is that of the last rank, as
-    are age and time left: a run is as far as its slowest process.
+    are age and time left: a run is as far as its slowest process. The phase is that of the rank
+    which the state is about.
     """
     if len(ranks) == 1:
         return ranks[0]
@@ -63,6 +64,11 @@ def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
         eta_s=_over(ranks, max, "eta_s"),
         metrics=metrics,
         message=f"rank {about}: {message}" if message else "",
+        phase=ranks[about].phase,
+        phase_s=ranks[about].phase_s,
+        phase_done=ranks[about].phase_done,
+        phase_total=ranks[about].phase_total,
+        phase_unit=ranks[about].phase_unit,
         ranks=tuple(ranks),
     )
 

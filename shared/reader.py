@@ -16,6 +16,7 @@ from .header import Header
 from .history import History, HistoryReader
 from .host import boot_id
 from .outcome import Outcome
+from .phase import Phase
 from .schema import Metric
 
 ATTEMPTS = 100
@@ -185,11 +186,26 @@ class MetricsReader:
         section = self.header.layout["OUTCOME"]
         return Outcome.decode(self._pread(section.record_bytes, section.offset))
 
+    def phase(self) -> Phase | None:
+        """What the process does, or did last; None where it has not said or never could."""
+        section = self.header.layout.sections.get("PHASE")
+        if section is None:
+            return None
+        for _ in range(ATTEMPTS):
+            record = self._pread(section.record_bytes, section.offset)
+            if (phase := Phase.decode(record)) or not any(record[8:16]):  # else half-written
+                return phase
+        return None
+
+    def seconds_since(self, monotonic_ns: int) -> float:
+        """Seconds since a moment on the page's clock, while its machine runs."""
+        now_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+        return max(0.0, (now_ns - monotonic_ns) / 1e9)
+
     def age_s(self, snapshot: Snapshot) -> float:
         """Seconds since `snapshot` was published; by the wall clock after a reboot."""
         if self.header.boot_id == boot_id():
-            now_ns = time.monotonic_ns() - self.header.created_monotonic_ns
-            return max(0.0, (now_ns - snapshot.monotonic_ns) / 1e9)
+            return self.seconds_since(snapshot.monotonic_ns)
         return max(0.0, (time.time_ns() - snapshot.wall_ns) / 1e9)
 
     def _pread(self, size_bytes: int, offset: int, whole: bool = True) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from .errors import NoPageError, PageError
 from .host import boot_id, is_process_stopped, process_start
+from .life_signs import LifeSigns
 from .lock import LAUNCHER, Holder, lock_holder
 from .outcome import Outcome
 from .page_file import page_folder
@@ -18,8 +19,6 @@ from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
-
-STALLED_AFTER_INTERVALS = 8
 
 ENV_STEPS_PER_S = "speed/env_steps_per_s"
 PROGRESS_FRACTION = "progress/fraction"
@@ -30,6 +29,8 @@ ETA_S = "progress/eta_s"
 class RunStatus:
     """One look at a run. None stands for what is not known; `age_s` is since the last publish.
 
+    `phase` is what a run that is alive does, one of `phase.PHASES`, for `phase_s` seconds by now,
+    `phase_done` of `phase_total` in `phase_unit`s where it counts them.
     `ranks` holds each process's own status where a run has several; see `ranks.py`.
     """
 
@@ -43,6 +44,11 @@ class RunStatus:
     eta_s: float | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     message: str = ""
+    phase: str | None = None
+    phase_s: float | None = None
+    phase_done: int | None = None
+    phase_total: int | None = None
+    phase_unit: str = ""
     ranks: tuple[RunStatus, ...] = ()
 
     @property
@@ -124,7 +130,7 @@ def status_of(
     if reader is None:
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
     try:
-        outcome, snapshot = reader.outcome(), reader.read()
+        outcome, snapshot, phase = reader.outcome(), reader.read(), reader.phase()
         env_steps_per_s = speed_at(reader, snapshot)
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
@@ -133,8 +139,11 @@ def status_of(
     if is_resumed or (launcher and not own and snapshot):
         return RunStatus(run.id, "running", message="resuming")
     age_s = reader.age_s(snapshot) if snapshot else None
-    state, message = _state(outcome, holder, age_s, reader.header.publish_interval_s)
+    signs = LifeSigns(reader, age_s, phase)
+    state, message = _state(outcome, holder, signs)
     status = RunStatus(run.id, state, age_s, message=message)
+    if status.is_alive:
+        status = replace(status, **signs.phase_fields())
     return with_numbers(status, snapshot, env_steps_per_s) if snapshot else status
 
 
@@ -153,23 +162,21 @@ def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float |
 
 
 def _state(
-    outcome: Outcome | None,
-    holder: Holder | None,
-    age_s: float | None,
-    publish_interval_s: float,
+    outcome: Outcome | None, holder: Holder | None, signs: LifeSigns
 ) -> tuple[RunState, str]:
     """The state, and a word on why where there is one."""
     if outcome:
         return outcome.state, outcome.message
     if holder is None:
         return "crashed", "the process is gone without a last word"
-    if age_s is None:
+    silent_s, patience_s = signs.silent_s, signs.patience_s
+    if silent_s is None:
         return "running", "starting"
-    if publish_interval_s > 0:
-        is_stalled = age_s > STALLED_AFTER_INTERVALS * publish_interval_s
-    else:  # a loop that publishes when it likes: silence alone says nothing
-        is_stalled = is_process_stopped(holder.pid)
-    return ("stalled", "alive, but nothing published") if is_stalled else ("running", "")
+    # Of a loop that publishes when it likes, silence alone says nothing.
+    is_late = patience_s is not None and silent_s > patience_s
+    if is_late or (patience_s is None and is_process_stopped(holder.pid)):
+        return "stalled", "alive, but nothing published"
+    return "running", "" if signs.age_s is not None else "starting"
 
 
 def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:

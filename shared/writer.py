@@ -25,6 +25,7 @@ from .page_file import (
     publish_page_file,
     save_page_copy,
 )
+from .phase import PhaseWriter
 from .records import Moment, Records
 from .schema import Metric
 
@@ -57,10 +58,13 @@ class MetricsWriter:
         self._records = Records(layout.max_metrics)
         self._num_rejected = 0
 
-        if beginning and beginning.header.layout == layout:
+        # A page of a former version lacks sections at its end; those that it has lie alike.
+        if beginning and beginning.header.layout.sections.items() <= layout.sections.items():
             self._begin_with(beginning)
         covers_number = self.header.minor >= at.EVENT_NUMBER_SINCE_MINOR
         self._events = EventWriter(self._bytes, layout["EVENTS"], covers_number)
+        zero_ns = self.header.created_monotonic_ns
+        self._phase = PhaseWriter(self._bytes, layout["PHASE"], zero_ns)
         for metric in metrics:
             self.register(metric)
         self._bytes[: at.HEADER_BYTES] = self.header.encode()
@@ -182,6 +186,22 @@ class MetricsWriter:
                     numbers[name] = float(value)
                     self.register(Metric(name))
             return self._records.of_some(numbers, moment)
+
+    def phase(
+        self, name: str, done: int | None = None, total: int | None = None, unit: str = ""
+    ) -> None:
+        """Say what the process does now, one of `PHASES`: `evaluating`, 37 of 100 `episodes`.
+
+        Saying so again is a sign of life: readers do not call a run stalled that gives one at
+        least every few publish intervals. Raises ValueError for any other name.
+        """
+        if self._is_open:
+            self._phase.set(name, done, total, unit)
+
+    def beat(self) -> None:
+        """A sign of life where there is nothing to publish: a store of eight bytes."""
+        if self._is_open:
+            self._phase.beat()
 
     def event(self, level: Level, text: str, env_steps: int = -1) -> None:
         """Add a message to the page's ring of events."""

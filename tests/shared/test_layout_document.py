@@ -61,6 +61,7 @@ def page(tmp_path, operant_pages) -> bytes:
     for number in range(1, 101):
         writer.publish({"loss/policy": number, "time/learn_s": 0.5}, number, number * 64)
     writer.event("warning", "look here", 12)
+    writer.phase("evaluating", 37, 100, "episodes")
     writer.finish("failed", 1, "it broke")
     writer.save_copy(tmp_path / "page")
     return (tmp_path / "page").read_bytes()
@@ -154,3 +155,12 @@ def test_events_and_outcome_are_where_the_document_says(page, sections):
     assert (outcome["state"], outcome["exit_code"]) == (3, 1)
     assert outcome["message"][: outcome["text_bytes"]] == b"it broke"
     assert outcome["crc"] == zlib.crc32(page[outcome.start + 4 : outcome.start + 1024])
+
+
+def test_the_phase_is_where_the_document_says(page, sections):
+    (table,) = tables()["PHASE"]
+    phase = Record(page, sections["PHASE"]["offset"], table)
+    assert (phase["phase"], phase["done"], phase["total"]) == (4, 37, 100)
+    assert phase["unit"] == "episodes"
+    assert 0 < phase["since_ns"] <= phase["beat_ns"]
+    assert phase["crc"] == zlib.crc32(page[phase.start + 12 : phase.start + 64])
