@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-PATIENCE_S = 60
+PATIENCE_S = 180  # a first run compiles
 
 SHORT = ("--set", "total_env_steps=4096", "--set", "evaluation.num_episodes=5",
          "--set", "num_threads=1")  # fmt: skip

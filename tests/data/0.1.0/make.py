@@ -1,0 +1,137 @@
+"""Makes the archives beside it, with the operant that Python imports: see README.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from operant.shared.lock import RECORDER, lock_holder
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import Run, list_runs
+
+SMALL = ("num_envs=8", "policy.hidden_sizes=[16, 16]", "num_threads=1",
+         "evaluation.every_iterations=20", "evaluation.num_episodes=5",
+         "checkpoint.every_iterations=20", "checkpoint.keep=1")  # fmt: skip
+# Far more than an hour of it; they are stopped or killed in the first.
+LONG = ("cart_pole_ppo", *SMALL, "total_env_steps=100_000_000", "ppo.num_epochs=1")
+PENDULUM = ("pendulum_ppo", *SMALL, "total_env_steps=100_000_000", "normalization.obs=true",
+            "normalization.reward=true", "ppo.num_epochs=1")  # fmt: skip
+TINYPHYSICS = (
+    "tinyphysics_ppo", "num_envs=4", "total_env_steps=3200", "num_threads=1",
+    "policy.hidden_sizes=[8, 8]", "tinyphysics.held_out_routes=1",
+    "tinyphysics.rollouts_per_route=2", "tinyphysics.engine=onnxruntime", "cloning.num_epochs=2",
+    "evaluation.num_episodes=0", "ppo.num_minibatches=2", "ppo.num_epochs=1",
+    "tinyphysics.critic_epochs=1", "checkpoint.keep=1",
+)  # fmt: skip
+
+OWN_LOOP = """
+import math, sys, time
+from pathlib import Path
+import operant
+from operant.shared.lock import RECORDER, lock_holder
+
+dies = sys.argv[1] == "dies"
+options = {"id": "job-1", "resume": "allow"} if dies else {}
+run = operant.init(name="own_loop", config={"lr": 3e-4, "layers": [64, 64]}, **options)
+while not lock_holder(Path(run.dir, "lock"), RECORDER, 1):
+    time.sleep(0.01)
+for step in range(1, 301):
+    values = {"loss/policy": 1 / step, "episode/return": math.nan if step == 100 else step % 50}
+    operant.log(values, step=10 * step)
+    if step == 200:
+        operant.log({"note": "two thirds"})
+if dies:
+    print("all is logged", flush=True)
+    time.sleep(3600)
+operant.finish()
+"""
+
+
+def train(*arguments: str, until: int | None, end: signal.Signals = signal.SIGINT) -> Run:
+    """Train until `until` iterations are done and end it by a signal; None: to its end."""
+    config, *settings = arguments
+    options = [word for setting in settings for word in ("--set", setting)]
+    known = set(list_runs())
+    process = subprocess.Popen([sys.executable, "-m", "operant", "train", config, *options])
+    if until is not None:
+        while not (new := set(list_runs()) - known):
+            time.sleep(0.01)
+        (run,) = new
+        while (read_status(run).iteration or 0) < until:
+            time.sleep(0.001)
+        end_run(run, process, end)
+    process.wait()
+    (run,) = set(list_runs()) - known
+    return run
+
+
+def own_loop(word: str) -> Run:
+    known = set(list_runs())
+    process = subprocess.Popen([sys.executable, "-c", OWN_LOOP, word], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    (run,) = set(list_runs()) - known
+    if word == "dies":
+        end_run(run, process, signal.SIGKILL)
+    process.wait()
+    return run
+
+
+def end_run(run: Run, process: subprocess.Popen, end: signal.Signals) -> None:
+    """With SIGKILL the recorder goes first: what it would still write is then missing."""
+    if end == signal.SIGKILL:
+        os.kill(lock_holder(run.lock_path, RECORDER, 1).pid, end)
+    process.send_signal(end)
+
+
+def pack(name: str, run: Run, pages: Path) -> None:
+    """The run's folder and its page, if it is still there, with the newest checkpoint alone."""
+    while lock_holder(run.lock_path, RECORDER, 1):
+        time.sleep(0.1)
+    for old in sorted(run.checkpoint_folder.glob("*.pt"))[:-1]:
+        old.unlink()
+    with tarfile.open(Path(__file__).with_name(f"{name}.tar.xz"), "w:xz", preset=9) as archive:
+        archive.add(run.folder, f"runs/{run.id}", filter=anonymous)
+        page = pages / f"{run.id}.0.page"
+        if page.exists():
+            archive.add(page, f"pages/{page.name}", filter=anonymous)
+    status = read_status(run)
+    print(json.dumps({name: [run.id, status.state, status.iteration, status.env_steps]}))
+
+
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def main() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
+    from tinyphysics_files import write_model, write_routes
+
+    with tempfile.TemporaryDirectory(prefix="operant-0.1.0-") as folder:
+        os.chdir(folder)
+        pages, challenge = Path(folder, "pages"), Path(folder, "challenge")
+        os.environ |= {
+            "OPERANT_HOME": folder, "OPERANT_PAGES": str(pages),
+            "OPERANT_TINYPHYSICS": str(challenge),
+        }  # fmt: skip
+        write_model(challenge / "tinyphysics.onnx", num_blocks=1)
+        write_routes(challenge / "data", 3, num_rows=510)
+        pack("finished", train("cart_pole_ppo_smoke", "num_threads=1", until=None), pages)
+        pack("stopped", train(*LONG, until=50), pages)
+        pack("crashed", train(*LONG, until=50, end=signal.SIGKILL), pages)
+        pack("pendulum", train(*PENDULUM, until=30), pages)
+        pack("tinyphysics", train(*TINYPHYSICS, until=None), pages)
+        pack("own_loop_finished", own_loop("finishes"), pages)
+        pack("own_loop_killed", own_loop("dies"), pages)
+
+
+if __name__ == "__main__":
+    main()

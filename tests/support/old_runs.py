@@ -1,0 +1,26 @@
+"""Runs as operant 0.1.0 left them, put where this operant finds them; see tests/data/0.1.0."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+from operant.shared.run_folder import Run, home_folder, list_runs
+
+ARCHIVES = Path(__file__).parents[1] / "data" / "0.1.0"
+NAMES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
+
+
+def unpack(name: str) -> Run:
+    """The run called `name` in $OPERANT_HOME; the page of one that was killed in $OPERANT_PAGES."""
+    known = set(list_runs())
+    pages = Path(os.environ["OPERANT_PAGES"])
+    with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
+        for member in archive.getmembers():
+            top, _, rest = member.name.partition("/")
+            folder = pages if top == "pages" else home_folder() / "runs"
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            archive.extract(member.replace(name=rest), folder, filter="tar")
+    (run,) = set(list_runs()) - known
+    return run
