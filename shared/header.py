@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from .errors import PageError
 from .layout import (
     BYTE_ORDER,
+    EVENT_RECORD,
     HEADER,
     HEADER_BYTES,
     HEADER_CRC_OFFSET,
     MAGIC,
     MAJOR,
+    MAX_EVENTS_BYTES,
     MAX_METRICS,
     MAX_PAGE_BYTES,
     MAX_SECTIONS,
+    MAX_SPARE_BYTES,
     MINOR,
     OUTCOME_BYTES,
     PHASE,
@@ -113,6 +116,8 @@ def _decode_layout(data: bytes, num_sections: int, page_bytes: int) -> Layout:
     for i in range(num_sections):
         tag, *where = SECTION.unpack_from(data, SECTION_TABLE_OFFSET + i * SECTION.size)
         section = Section(text(tag), *where)
+        if section.tag in sections:
+            raise PageError(f"it has two sections {section.tag}")
         if section.offset + section.size_bytes > page_bytes or (
             section.record_bytes * section.num_records > section.size_bytes
         ):
@@ -129,7 +134,7 @@ def _check_sections(layout: Layout) -> None:
         if tag not in layout.sections:
             raise PageError(f"it has no section {tag}")
     num_metrics = layout.max_metrics
-    needs = {"SCHEMA": SCHEMA_RECORD.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": 64}
+    needs = {"SCHEMA": SCHEMA_RECORD.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
     needs["SNAPSHOT"] = VALUES_OFFSET + 8 * num_metrics
     for level in range(layout.num_history_levels):
         if f"HISTORY{level}" not in layout.sections:
@@ -139,12 +144,25 @@ def _check_sections(layout: Layout) -> None:
         needs["PHASE"] = PHASE.size
     for tag, needed in needs.items():
         section = layout[tag]
-        if section.record_bytes < needed or section.num_records < 1 or section.record_bytes % 8:
+        fits = needed <= section.record_bytes <= needed + MAX_SPARE_BYTES
+        if not fits or section.num_records < 1 or section.record_bytes % 8:
             raise PageError(f"its section {tag} has records of {section.record_bytes} bytes")
     schema = layout["SCHEMA"]
     fits = SCHEMA_HEAD_BYTES + schema.record_bytes * num_metrics <= schema.size_bytes
     if num_metrics > MAX_METRICS or not fits or layout["SNAPSHOT"].num_records != 2:
         raise PageError("its sections do not fit together")
+    if layout["EVENTS"].size_bytes > MAX_EVENTS_BYTES:
+        raise PageError(f"its header claims {layout['EVENTS'].size_bytes} bytes of events")
+    _check_apart([layout[tag] for tag in needs])
+
+
+def _check_apart(sections: list[Section]) -> None:
+    """No section lies over another: a small file cannot claim to hold much."""
+    end = HEADER_BYTES
+    for section in sorted(sections, key=lambda section: section.offset):
+        if section.offset < end:
+            raise PageError(f"its section {section.tag} lies over another")
+        end = section.offset + section.size_bytes
 
 
 def padded(string: str, size: int) -> bytes:

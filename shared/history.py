@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from .layout import (
     HISTORY_FOLD,
+    HISTORY_LEVELS,
+    MAX_HISTORY_BYTES,
+    MAX_HISTORY_ROWS,
     NEVER,
     NEVER_BITS,
     RECORD_CRC_START,
@@ -26,6 +29,7 @@ Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 HEAD_WORDS = VALUES_OFFSET // 8
+_PIECE_BYTES = 2 << 20  # read at once
 _SPARE_SHARE = 4  # a buffer has room for a quarter of a ring before it is made anew
 NEVER_WRITTEN = np.frombuffer(NEVER, np.float64)[0]
 PUBLISH, WALL_NS, MONOTONIC_NS, ITERATION, ENV_STEPS = range(2, 7)  # words of a record's head
@@ -123,9 +127,10 @@ class HistoryReader:
         self, pread: Callable[[int, int], bytes], layout: Layout, tells_gaps: bool = True
     ) -> None:
         self._tells_gaps = tells_gaps
+        levels = layout.history_levels
         self._rings = [
-            _Ring(pread, section, level, layout.max_metrics)
-            for level, section in enumerate(layout.history_levels)
+            _Ring(pread, section, level, layout.max_metrics, _rows_kept(section, len(levels)))
+            for level, section in enumerate(levels)
         ]
 
     def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
@@ -150,6 +155,15 @@ class HistoryReader:
         return History(names, np.concatenate(heads), values, self._tells_gaps), is_whole
 
 
+def _rows_kept(section: Section, num_levels: int) -> int:
+    """Rows that are read of a level: all of a page of up to 253 metrics. The coarser levels reach
+    further back, so that what is left out is fineness, not the run's beginning.
+    """
+    num_shares = max(num_levels, HISTORY_LEVELS)
+    rows = MAX_HISTORY_BYTES // num_shares // section.record_bytes
+    return max(1, min(section.num_records, rows, MAX_HISTORY_ROWS // num_shares))
+
+
 class _Ring:
     """The rows of one level that were read so far, oldest first, without gaps.
 
@@ -158,10 +172,17 @@ class _Ring:
     """
 
     def __init__(
-        self, pread: Callable[[int, int], bytes], section: Section, level: int, max_metrics: int
+        self,
+        pread: Callable[[int, int], bytes],
+        section: Section,
+        level: int,
+        max_metrics: int,
+        max_rows: int,
     ) -> None:
+        """Keeps the newest `max_rows`."""
         self._pread = pread
         self._section = section
+        self._max_rows = max_rows
         self._columns = 1 if level == 0 else 3
         self._max_metrics = max_metrics
         self._span: int = HISTORY_FOLD**level  # publishes in a row
@@ -172,10 +193,10 @@ class _Ring:
     def update(self, publish: int) -> None:
         """Read the rows that came since the last time; drop those the page has dropped."""
         newest = publish // self._span
-        oldest = max(1, newest - self._section.num_records + 1)
+        oldest = max(1, newest - self._max_rows + 1)
         known = int(self._rows[-1, 0]) if len(self._rows) else 0
         if newest > known:
-            rows = self._whole(self._read(max(known + 1, oldest), newest))
+            rows = self._whole(max(known + 1, oldest), newest)
             if len(rows):
                 self._append(rows, follows=int(rows[0, 0]) == known + 1)
         if len(self._rows):
@@ -186,7 +207,7 @@ class _Ring:
         kept = self._rows if follows else self._rows[:0]
         end = self._end if follows else len(self._buffer)
         if end + len(rows) > len(self._buffer):
-            room = len(kept) + len(rows) + self._section.num_records // _SPARE_SHARE
+            room = len(kept) + len(rows) + self._max_rows // _SPARE_SHARE
             self._buffer = np.empty((room, rows.shape[1]), np.uint64)
             self._buffer[: len(kept)] = kept
             end = len(kept)
@@ -230,16 +251,38 @@ class _Ring:
         rows[rows[:, 0] != np.arange(first, last + 1), 0] = 0
         return rows
 
-    def _whole(self, rows: Words) -> Words:
-        """The newest rows without a gap whose CRC-32 holds; NEVER where they have no metric.
+    def _whole(self, first: int, last: int) -> Words:
+        """The newest of rows `first` to `last` without a gap whose CRC-32 holds; NEVER where they
+        have no metric.
 
         The last of them may not be there yet: a row follows its snapshot, a folded row by several
-        publishes.
+        publishes. They are read piece by piece from the end, so that a page full of holes costs no
+        memory.
+        """
+        pieces: list[Words] = []
+        piece_rows = max(1, _PIECE_BYTES // self._section.record_bytes)
+        while last >= first:
+            begin = max(first, last - piece_rows + 1)
+            rows = self._read(begin, last)
+            whole, has_gap = self._newest_whole(rows, may_skip=not pieces)
+            if len(whole):
+                pieces.append(whole)
+            if pieces and has_gap:
+                break
+            last = begin - 1
+        return np.concatenate(pieces[::-1]) if pieces else self._buffer[:0]
+
+    def _newest_whole(self, rows: Words, may_skip: bool) -> tuple[Words, bool]:
+        """The newest whole rows of `rows`, and whether one before them is not. Those at the end
+        that are not there yet are left out, where that `may` be.
         """
         counts = (rows[:, 1] >> np.uint64(32)).astype(np.int64)
         end = len(rows)
-        while end and not self._holds(rows[end - 1], int(counts[end - 1])):
-            end -= 1
+        if may_skip:
+            claimed = np.flatnonzero(rows[:, 0])
+            end = int(claimed[-1]) + 1 if len(claimed) else 0
+            while end and not self._holds(rows[end - 1], int(counts[end - 1])):
+                end -= 1
         begin = end
         while begin and self._holds(rows[begin - 1], int(counts[begin - 1])):
             begin -= 1
@@ -248,7 +291,7 @@ class _Ring:
         self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = (
             NEVER_WRITTEN
         )
-        return rows
+        return rows, begin > 0
 
     def _holds(self, row: Words, count: int) -> bool:
         """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,

@@ -65,6 +65,11 @@ NUM_EVENTS = 256
 
 MAX_METRICS = 4096
 MAX_PAGE_BYTES = 1 << 30
+# What a reader of a page that anyone may have written goes along with.
+MAX_SPARE_BYTES = 4096  # of a record, beyond what is known of it
+MAX_EVENTS_BYTES = 4 << 20
+MAX_HISTORY_BYTES = 36 << 20  # kept of all levels; of larger ones the newest rows of each
+MAX_HISTORY_ROWS = 1 << 18
 
 
 class Section(NamedTuple):

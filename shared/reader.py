@@ -16,10 +16,13 @@ from .header import Header
 from .history import History, HistoryReader
 from .host import boot_id
 from .outcome import Outcome
+from .owners import Owners, check_file, own
 from .phase import Phase
 from .schema import Metric
+from .small_file import open_regular
 
 ATTEMPTS = 100
+HISTORY_ATTEMPTS = 10
 SPEED_WINDOW_S = 1.0  # at least, as far as the window's most publishes reach
 SPEED_WINDOWS = (32, 256, 1000)  # publishes
 
@@ -57,13 +60,16 @@ class MetricsReader:
         self._metrics: list[Metric] = []
 
     @classmethod
-    def attach(cls, path: Path) -> MetricsReader:
-        """Open the page at `path`."""
+    def attach(cls, path: Path, owners: Owners | None = None) -> MetricsReader:
+        """Open the page at `path`, which one of `owners` must have written: by default this user
+        or root.
+        """
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            fd = open_regular(path)
         except OSError as error:
             raise PageError(f"{path}: {error.strerror}") from None
         try:
+            check_file(fd, own() if owners is None else owners)
             return cls(fd)
         except PageError as error:
             os.close(fd)
@@ -131,13 +137,15 @@ class MetricsReader:
 
     def history(self) -> History:
         """The whole run as far as the page holds it, finest rows first kept for the newest part."""
-        history = History()
-        for _ in range(ATTEMPTS):
+        history, seen = History(), 0
+        for _ in range(HISTORY_ATTEMPTS):
             snapshot = self.read()
-            if snapshot is None:
+            # What has a gap while nobody writes will not lose it by being read again.
+            if snapshot is None or snapshot.publish == seen:
                 break
+            seen = snapshot.publish
             names = [metric.name for metric in self.schema()]
-            history, is_whole = self._history.read(snapshot.publish, names)
+            history, is_whole = self._history.read(seen, names)
             if is_whole:
                 break
         return history

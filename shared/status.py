@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,9 @@ from .host import boot_id, is_process_stopped, process_start
 from .life_signs import LifeSigns
 from .lock import LAUNCHER, Holder, lock_holder
 from .outcome import Outcome
+from .owners import Owners, check_folder, owners_of
 from .page_file import page_folder
+from .rank_place import page_name, rank_place
 from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
@@ -81,20 +82,23 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
     Raises NoPageError when there is none, and PageError when none of them can be read; the text
     tells of the best of them.
     """
-    place = rank_place(run, rank)
-    candidates = [page_folder() / f"{run.id}.{rank}.page"]
+    place, owners = rank_place(run, rank), owners_of(run.folder)
+    in_memory = [page_folder() / page_name(run, rank)]
     if place.get("page"):
-        candidates.insert(0, Path(place["page"]))
+        in_memory.insert(0, Path(place["page"]))
+    elsewhere = []
     pid, fd = place.get("pid"), place.get("fd")
     same_boot = place.get("boot_id") == boot_id().hex()
     if pid and same_boot and process_start(pid) == place.get("process_start"):
-        candidates.append(Path(f"/proc/{pid}/fd/{fd}"))
-    candidates.append(run.page_copy_path(rank))
+        elsewhere.append(Path(f"/proc/{pid}/fd/{fd}"))
+    elsewhere.append(run.page_copy_path(rank))
 
     first_error = None
-    for path in dict.fromkeys(candidates):
+    for path in dict.fromkeys([*in_memory, *elsewhere]):
         try:
-            reader = MetricsReader.attach(path)
+            reader = MetricsReader.attach(path, owners)
+            if path in in_memory:
+                _check_folder_of(reader, path, owners)
         except PageError as error:
             if first_error is None and os.path.lexists(path):
                 first_error = error
@@ -104,6 +108,15 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")
     raise first_error or NoPageError(f"{run.id} has no page yet")
+
+
+def _check_folder_of(reader: MetricsReader, path: Path, owners: Owners) -> None:
+    """Let go of a page that lies where others may put files. Raises PageError."""
+    try:
+        check_folder(path.parent, owners)
+    except PageError:
+        reader.detach()
+        raise
 
 
 def read_rank_status(run: Run, rank: int) -> RunStatus:
@@ -187,12 +200,3 @@ def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
     if not math.isnan(said):
         return said
     return None if snapshot.env_steps < 0 else reader.env_steps_per_s(snapshot)
-
-
-def rank_place(run: Run, rank: int) -> dict[str, Any]:
-    """What the rank's process wrote about itself, see `RunSession`; empty when nothing readable."""
-    try:
-        place = json.loads(run.rank_path(rank).read_text())
-    except (OSError, ValueError):
-        return {}
-    return place if isinstance(place, dict) else {}

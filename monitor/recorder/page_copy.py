@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ...shared import MetricsReader, Outcome, PageError
 from ...shared.page_file import building_name, page_folder, save_page_copy
+from ...shared.rank_place import rank_place
 from ...shared.run_folder import Run
-from ...shared.status import rank_place
 
 
 def update_copy(run: Run, rank: int, reader: MetricsReader) -> None:

@@ -22,7 +22,10 @@ def test_two_thousand_damaged_pages_do_no_harm():
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
-    assert sum(found.values()) == 2 * 2000
+    assert sum(found.values()) == 2 * 2000 + 1
+    assert found["full: readable"] == 1
+    assert found["claim_more: refused"] > 50
+    assert found["claim_more: readable"] > 50
     assert found["cut_short: refused"] > 100
     assert found["hurt_header: refused"] > 100
     assert found["hurt_record: readable"] > 100

@@ -28,9 +28,9 @@ from recorded import event_texts, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared import MetricsReader
+from operant.shared.rank_place import rank_place
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, list_runs
-from operant.shared.status import rank_place
 
 CRASHED_WITHIN_S = 1.0
 LIFE_S = 2.0  # a process lives at most so long from its start

@@ -3,8 +3,9 @@
     python tests/support/fuzz.py [--pages N] [--seed N]
 
 Each page is a good one with bytes flipped, fields set to numbers that hurt (its checksums made
-right again, so that they do not hide the rest), pieces moved about, or its end cut off. Reading it
-may raise PageError and nothing else.
+right again, so that they do not hide the rest), pieces moved about, its end cut off, or a section
+that claims as much as a file with holes can hold. Reading it may raise PageError and nothing else,
+take 64 MiB and a second of the processor. One page is not damaged, but full to its last row.
 """
 
 from __future__ import annotations
@@ -18,22 +19,34 @@ import signal
 import struct
 import sys
 import tempfile
+import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from operant.shared import Metric, MetricsReader, MetricsWriter, PageError
+from operant.shared.header import Header
 from operant.shared.layout import (
     HEADER_CRC_OFFSET,
+    HISTORY_FOLD,
+    READY,
+    READY_OFFSET,
     RECORD_CRC_OFFSET,
     RECORD_CRC_START,
+    RECORD_HEAD,
+    SCHEMA_HEAD_BYTES,
     SECTION,
     SECTION_TABLE_OFFSET,
+    VALUES_OFFSET,
+    make_layout,
 )
 
 ALLOCATION_LIMIT_BYTES = 64 << 20
+PROCESSOR_LIMIT_S = 1.0
 HANGS_AFTER_S = 20
+FULL_METRICS = 1000  # of the page that is full: 131 MiB
+HOLE_BYTES = 1 << 30
 HURTFUL = (0, 1, 2, 7, 8, 63, 255, 1023, 1024, 4096, 65535, 2**31 - 1, 2**31, 2**32 - 1)
 HURTFUL_LONG = (*HURTFUL, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 
@@ -112,7 +125,77 @@ def cut_short(page: bytearray, random: random.Random) -> None:
     del page[random.randrange(len(page)) :]
 
 
-MUTATIONS: tuple[Mutate, ...] = (flip_bytes, hurt_header, hurt_record, move_piece, cut_short)
+def claim_more(page: bytearray, random: random.Random) -> None:
+    """One section moves to the end and grows to what a page may be at most; newer numbers in the
+    snapshot have a reader believe that its rows are there. `read_all_of` makes the file as large.
+    """
+    sections = sections_of(page)
+    i = random.randrange(len(sections))
+    tag, _, _, record_bytes, _ = sections[i]
+    size = HOLE_BYTES - len(page)
+    record_bytes = random.choice([record_bytes, record_bytes, 64, size // 2 & -8, size & -8])
+    room = size // record_bytes
+    entry = (tag, len(page), size, record_bytes, random.choice([room, 1, 2, room // 2]))
+    SECTION.pack_into(page, SECTION_TABLE_OFFSET + SECTION.size * i, *entry)
+    struct.pack_into("<Q", page, 24, HOLE_BYTES)
+    struct.pack_into("<I", page, HEADER_CRC_OFFSET, zlib.crc32(page[:HEADER_CRC_OFFSET]))
+    snapshot, events = sections[1], sections[2]
+    if random.random() < 0.5:
+        struct.pack_into("<Q", page, events[1], random.choice(HURTFUL_LONG))
+    for place in (snapshot[1], snapshot[1] + snapshot[3]):
+        number = random.choice([2**20, 2**40, 2**62])
+        struct.pack_into("<Q", page, place, number)
+        struct.pack_into("<Q", page, place + 16, number)
+        count = struct.unpack_from("<I", page, place + 12)[0]
+        covered = page[place + RECORD_CRC_START : place + 64 + 8 * count]
+        struct.pack_into("<I", page, place + RECORD_CRC_OFFSET, zlib.crc32(covered))
+
+
+MUTATIONS: tuple[Mutate, ...] = (
+    flip_bytes,
+    hurt_header,
+    hurt_record,
+    move_piece,
+    cut_short,
+    claim_more,
+)
+
+
+def make_full_page(path: Path, num_metrics: int) -> None:
+    """A page at `path` whose every level is full of whole rows; its values are zeros, and most of
+    the file a hole.
+    """
+    layout = make_layout(num_metrics)
+    header = Header("run", 0, 1, 1, 0, bytes(16), "", 0, 0, 1.0, layout)
+    levels = layout.history_levels
+    newest = levels[-1].num_records * HISTORY_FOLD ** (len(levels) - 1)
+    with path.open("wb") as file:
+        file.truncate(layout.page_bytes)
+        file.write(header.encode())
+        for section, span in [
+            (layout["SNAPSHOT"], 1),
+            *((level, HISTORY_FOLD**k) for k, level in enumerate(levels)),
+        ]:
+            num_values = (section.record_bytes - VALUES_OFFSET) // 8
+            for number in range(newest // span, newest // span - section.num_records, -1):
+                record = bytearray(VALUES_OFFSET + 8 * num_values)
+                RECORD_HEAD.pack_into(
+                    record, 0, number, 0, num_metrics, number * span, 0, number, 0, 0, 0
+                )
+                crc = zlib.crc32(record[RECORD_CRC_START:])
+                struct.pack_into("<I", record, RECORD_CRC_OFFSET, crc)
+                place = (number - 1) % section.num_records
+                if section is layout["SNAPSHOT"]:
+                    place = number % 2
+                file.seek(section.offset + place * section.record_bytes)
+                file.write(record[:VALUES_OFFSET])
+        schema = layout["SCHEMA"]
+        file.seek(schema.offset)
+        file.write(struct.pack("<Q", num_metrics).ljust(SCHEMA_HEAD_BYTES, b"\0"))
+        for i in range(num_metrics):
+            file.write(Metric(f"m/{i}").encode())
+        file.seek(READY_OFFSET)
+        file.write(READY.to_bytes(8, "little"))
 
 
 def read_all(path: Path) -> None:
@@ -144,24 +227,35 @@ def fuzz(num_pages: int, seed: int) -> dict[str, int]:
         folder = Path(name)
         bases = [good_page(folder, 2, 1500), good_page(folder, 8, 20), good_page(folder, 64, 3)]
         read_all_of(folder / "page", bases[0])
+        make_full_page(folder / "full", FULL_METRICS)
         limit_memory()
+        before_s, used_s = time.process_time(), [0.0]
+        read_all(folder / "full")
+        counted["full: readable"] += 1
         for _ in range(num_pages):
             # Small pages more often: what hurts does not depend on the size.
             page = bytearray(choose.choices(bases, (20, 20, 1))[0])
             mutation = choose.choice(MUTATIONS)
             mutation(page, choose)
             signal.alarm(HANGS_AFTER_S)
+            size = HOLE_BYTES if mutation is claim_more else len(page)
+            used_s.append(time.process_time() - before_s)
+            before_s = time.process_time()
             try:
-                read_all_of(folder / "page", page)
+                read_all_of(folder / "page", page, size)
                 counted[f"{mutation.__name__}: readable"] += 1
             except PageError:
                 counted[f"{mutation.__name__}: refused"] += 1
             signal.alarm(0)
+    print(f"at most {max(used_s):.3f} s of the processor for a page", file=sys.stderr)
+    assert max(used_s) <= PROCESSOR_LIMIT_S
     return dict(sorted(counted.items()))
 
 
-def read_all_of(path: Path, page: bytes | bytearray) -> None:
+def read_all_of(path: Path, page: bytes | bytearray, size_bytes: int = 0) -> None:
+    """Read `page` from a file of `size_bytes`, its rest a hole."""
     path.write_bytes(page)
+    os.truncate(path, max(size_bytes, len(page)))
     read_all(path)
 
 
