@@ -7,15 +7,14 @@ TensorBoard has it, `OperantCallback` for Stable-Baselines3 and `OperantLogger` 
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .shared.integrations.artifacts import Artifact
     from .shared.integrations.lightning import OperantLogger
-    from .shared.integrations.sb3 import OperantCallback
-    from .shared.integrations.summary_writer import SummaryWriter
-    from .shared.integrations.wandb_shape import (
-        AlertLevel,
-        Artifact,
+    from .shared.integrations.logged_run import AlertLevel, Settings
+    from .shared.integrations.media import (
         Audio,
         Graph,
         Histogram,
@@ -24,9 +23,12 @@ if TYPE_CHECKING:
         Molecule,
         Object3D,
         Plotly,
-        Settings,
-        Table,
         Video,
+    )
+    from .shared.integrations.sb3 import OperantCallback
+    from .shared.integrations.summary_writer import SummaryWriter
+    from .shared.integrations.tables import Table
+    from .shared.integrations.wandb_shape import (
         alert,
         config,
         define_metric,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         run,
         save,
         summary,
+        unwatch,
         watch,
     )
     from .shared.reader import MetricsReader
@@ -71,10 +74,11 @@ __all__ = [
     "run",
     "save",
     "summary",
+    "unwatch",
     "watch",
 ]
 
-# Where each public name lives, if not in the shape of wandb.
+# Where the public names live; all others of `__all__` are wandb's.
 _HOMES = {
     "MetricsReader": "shared.reader",
     "MetricsWriter": "shared.writer",
@@ -82,14 +86,33 @@ _HOMES = {
     "OperantLogger": "shared.integrations.lightning",
     "SummaryWriter": "shared.integrations.summary_writer",
 }
+_IN_WANDB_SHAPE = frozenset(
+    (
+        "alert", "config", "define_metric", "finish", "init", "log", "login", "run", "save",
+        "summary", "unwatch", "watch",
+    )
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
 
-    They are looked up anew each time: `run`, `config` and `summary` change with `init`.
+    They are looked up anew each time: `run`, `config` and `summary` change with `init`. Other names
+    of wandb's module have stand-ins that do nothing, so that `import operant as wandb` ends no
+    script; a name that is not in wandb either is a mistake, here as there.
     """
-    if name in __all__:
-        home = _HOMES.get(name, "shared.integrations.wandb_shape")
-        return getattr(importlib.import_module(f".{home}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+    if name in _IN_WANDB_SHAPE:
+        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
+    # Python asks this way for submodules before it imports them, and for all sorts of things.
+    is_asked_by_python = name.startswith("_") and name != "__version__"
+    if is_asked_by_python or _is_submodule(name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(".shared.integrations.wandb_module", __name__)
+    return module.attribute(name)
+
+
+def _is_submodule(name: str) -> bool:
+    folder = os.path.join(os.path.dirname(__file__), name)
+    return os.path.isdir(folder) or os.path.isfile(f"{folder}.py")

@@ -24,6 +24,14 @@ class Record(MutableMapping[str, Any]):
         """Take over what is not there yet."""
         self.update({**as_mapping(entries), **self._entries})
 
+    def update_locked(self, entries: Any, *_: Any, **__: Any) -> None:
+        self.update(entries)
+
+    merge_locked = update_locked
+
+    def persist(self) -> None:
+        """Every change is written at once anyway."""
+
     def as_dict(self) -> dict[str, Any]:
         return dict(self._entries)
 

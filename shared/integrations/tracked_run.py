@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +17,8 @@ from ..events import Level
 from ..schema import Metric
 from ..session import RunSession, warn_on_stderr
 from . import process_end
+from .kept_objects import KeptObjects
+from .media import Text
 from .process_end import Ending, ending_of
 from .record import Record
 from .values import flattened, number_of, plain
@@ -53,6 +56,7 @@ class TrackedRun:
         self._names: set[str] = set()
         self._texts: dict[str, str] = {}
         self._warned: set[str] = set()
+        self._objects = KeptObjects(Path(self.dir), session.rank if session else 0, self.warn_once)
         self._latest: dict[str, Any] = manifest.setdefault("summary", {})
         self.config = Record(manifest.setdefault("config", {}), self._write_manifest)
         self.summary = Record(self._latest, self._write_manifest)
@@ -185,13 +189,15 @@ class TrackedRun:
             self._latest[name] = number
 
     def _take_other(self, name: str, value: Any) -> None:
-        """Texts become events when they change; other things are left out."""
+        """Texts become events when they change; other things files or metrics, if they can."""
+        if isinstance(value, Text) and "\n" not in value.data.strip():
+            value = value.data
         if isinstance(value, str):
             if self._texts.get(name) != value:
                 self._texts[name] = value
                 self.event("info", f"{name}: {value}")
         elif value is not None:
-            self._warn(name, f"'{name}' is a {type(value).__name__}, no number: it is not kept")
+            self._take(self._objects.take(name, value, self.step))
 
     def _announce(self, name: str) -> None:
         self._names.add(name)

@@ -4,15 +4,16 @@ plain script. What differs, and what is accepted without effect: `docs/your-own-
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Literal
 
 from ..errors import UsageError, nearest
-from ..events import Level
 from ..writer import DEFAULT_MAX_METRICS
+from . import sweeps
+from .accepted import say_once
 from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, script_name
-from .tracked_run import TrackedRun
+from .logged_run import LoggedRun
 from .values import as_mapping
 
 # Keywords that mean something to wandb's service alone.
@@ -25,72 +26,11 @@ _OWN = (
     "config", "entity", "group", "id", "job_type", "max_metrics", "mode", "name", "notes",
     "project", "publish_interval_s", "rank", "reinit", "resume", "tags", "world_size",
 )  # fmt: skip
-_MODES = ("online", "offline", "shared", "disabled")
+_MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
+# The order in which wandb takes arguments without a keyword, if there are several.
+_POSITIONS = ("entity", "project", "dir", "id", "name", "notes", "tags", "config")
 
 Reinit = Literal["default", "return_previous", "finish_previous", "create_new"] | bool | None
-
-
-class AlertLevel(StrEnum):
-    INFO = "INFO"
-    WARN = "WARN"
-    ERROR = "ERROR"
-
-
-_LEVELS: dict[str, Level] = {"INFO": "info", "WARN": "warning", "ERROR": "error"}
-
-
-class Media:
-    """Stands for wandb's images, tables and the like: it can be made and used, and is not kept."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        pass
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *arguments, **keywords: None
-
-
-Artifact = Audio = Graph = Histogram = Html = Image = Molecule = Object3D = Plotly = Media
-Settings = Table = Video = Media
-
-
-def _without_effect(name: str) -> Callable[..., None]:
-    def method(self: LoggedRun, *arguments: Any, **keywords: Any) -> None:
-        self.warn_once(f"{name}()", f"{name}() is accepted, and nothing comes of it")
-
-    method.__doc__ = "Accepted for wandb's sake, without effect."
-    return method
-
-
-class LoggedRun(TrackedRun):
-    """What `init` returns."""
-
-    url = None
-
-    define_metric = _without_effect("define_metric")
-    log_artifact = _without_effect("log_artifact")
-    log_code = _without_effect("log_code")
-    log_model = _without_effect("log_model")
-    mark_preempting = _without_effect("mark_preempting")
-    save = _without_effect("save")
-    unwatch = _without_effect("unwatch")
-    watch = _without_effect("watch")
-
-    def alert(
-        self, title: str, text: str = "", level: str = "INFO", wait_duration: Any = 0
-    ) -> None:
-        """Add a message to the run; `level` is INFO, WARN or ERROR."""
-        self.event(_LEVELS.get(str(level), "info"), f"{title}: {text}" if text else title)
-
-    def __getattr__(self, name: str) -> Any:
-        """Project, entity, group, job_type, tags, notes: as given to `init`."""
-        if name in _DETAILS:
-            return self._manifest.get(name)
-        raise AttributeError(f"a run has no '{name}'{nearest(name, dir(type(self)))}")
-
-
-_DETAILS = ("project", "entity", "group", "job_type", "tags", "notes")
 
 
 class BeforeInit:
@@ -117,7 +57,7 @@ summary: Any = BeforeInit("summary")
 
 
 def init(
-    *,
+    *positional: Any,
     project: str | None = None,
     name: str | None = None,
     config: Any = None,
@@ -138,15 +78,25 @@ def init(
 ) -> LoggedRun:
     """Begin a run, which `operant runs`, `status`, `monitor` and `stop` then know.
 
-    It is called after `name`, `project` or the script. `config` is a dict, a namespace or a
-    dataclass. While a run is open it is returned, unless `reinit` is "finish_previous" or
-    "create_new". `id` with `resume="allow"` goes on with the run of that id, if there is one; with
-    a `rank` of `world_size` it joins the run that rank 0 has begun. A loop that publishes at least
-    every `publish_interval_s` is called stalled when it does not. The page has room for
-    `max_metrics` names. mode="disabled" keeps nothing.
+    It is called after `name`, `project` (also the only argument without a keyword) or the script.
+    `config` is a dict, a namespace, a dataclass, or the path of a file in JSON, TOML or YAML. While
+    a run is open it is returned, unless `reinit` is "finish_previous" or "create_new". `id` with
+    `resume="allow"` goes on with the run of that id, if there is one; with a `rank` of `world_size`
+    it joins the run that rank 0 has begun. A loop that publishes at least every
+    `publish_interval_s` is called stalled when it does not. The page has room for `max_metrics`
+    names. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and WANDB_DISABLED=true, and
+    WANDB_PROJECT, WANDB_NAME and the like say what no argument says.
 
-    Raises UsageError for what is asked wrongly; where nothing can be written it warns and goes on.
+    Raises UsageError for an id that cannot be resumed or joined as asked; anything else that is
+    odd, or cannot be written, is warned of.
     """
+    if positional:
+        names = ("project",) if len(positional) == 1 else _POSITIONS
+        by_name = dict(zip(names, positional, strict=False))
+        project, entity = by_name.get("project", project), by_name.get("entity", entity)
+        id, name = by_name.get("id", id), by_name.get("name", name)
+        notes, tags = by_name.get("notes", notes), by_name.get("tags", tags)
+        config = by_name.get("config", config)
     _check(accepted, mode)
     if run and run.is_open:
         if reinit in (None, False, "default", "return_previous"):
@@ -154,13 +104,18 @@ def init(
         if reinit in (True, "finish_previous"):
             run.finish()
     details = {
-        "project": project, "entity": entity, "group": group, "job_type": job_type,
-        "tags": [tags] if isinstance(tags, str) else tags, "notes": notes,
-    }  # fmt: skip
+        "project": project or os.environ.get("WANDB_PROJECT"),
+        "entity": entity or os.environ.get("WANDB_ENTITY"),
+        "group": group or os.environ.get("WANDB_RUN_GROUP"),
+        "job_type": job_type or os.environ.get("WANDB_JOB_TYPE"),
+        "tags": _tags(tags if tags is not None else os.environ.get("WANDB_TAGS", "").split(",")),
+        "notes": notes or os.environ.get("WANDB_NOTES"),
+    }
+    name = name or os.environ.get("WANDB_NAME")
     wanted = Wanted(
-        name=name or project or script_name(),
-        details={key: value for key, value in details.items() if value is not None},
-        config=as_mapping(config),
+        name=str(name or details["project"] or script_name()),
+        details={key: value for key, value in details.items() if value},
+        config={**_config(config), **(sweeps.current[1] if sweeps.current else {})},
         id=id,
         resume=_resume(resume),
         rank=rank,
@@ -168,21 +123,50 @@ def init(
         publish_interval_s=publish_interval_s,
         max_metrics=max_metrics,
     )
-    begun = LoggedRun(None, dict(wanted._asdict())) if mode == "disabled" else None
+    begun = None
+    if _is_disabled(mode, accepted.get("settings")):
+        begun = LoggedRun(None, {"name": wanted.name, **wanted.details, "config": wanted.config})
     begun = begun or begin_run(LoggedRun, wanted)
-    if accepted.get("sync_tensorboard"):
-        begun.warn_once("sync", "sync_tensorboard does nothing: use operant's SummaryWriter")
+    begun.sweep_id = sweeps.current[0] if sweeps.current else None
     _make_current(begun)
+    if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
+        from .tensorboard_events import follow
+
+        follow()
     return begun
 
 
 def _check(keywords: Iterable[str], mode: str | None) -> None:
+    """Warn of what a typing error may have made."""
     for keyword in keywords:
         if keyword not in ACCEPTED:
             near = nearest(keyword, (*_OWN, *ACCEPTED))
-            raise UsageError(f"init() knows no keyword '{keyword}'{near}")
+            say_once(f"init {keyword}", f"init() knows no keyword '{keyword}'{near}")
     if mode not in (None, *_MODES):
-        raise UsageError(f"mode = '{mode}' is none of {', '.join(_MODES)}")
+        say_once(f"mode {mode}", f"mode = '{mode}' is none of {', '.join(_MODES)}: it is kept")
+
+
+def _is_disabled(mode: str | None, settings: Any) -> bool:
+    given = settings if isinstance(settings, Mapping) else vars(settings) if settings else {}
+    mode = mode or given.get("mode") or os.environ.get("WANDB_MODE")
+    switched_off = os.environ.get("WANDB_DISABLED", "").lower() in ("true", "1", "yes", "on")
+    return mode == "disabled" or (mode is None and switched_off)
+
+
+def _config(config: Any) -> dict[str, Any]:
+    try:
+        return as_mapping(config)
+    except UsageError as error:
+        say_once("config", f"{error}: it is not kept")
+        return {}
+
+
+def _tags(tags: Any) -> list[str]:
+    listed = [tags] if isinstance(tags, str) else tags
+    try:
+        return [str(tag) for tag in listed if tag]
+    except TypeError:
+        return [str(tags)]
 
 
 def _resume(resume: bool | str | None) -> str | None:
@@ -201,37 +185,41 @@ def open_run() -> LoggedRun | None:
     return run if run and run.is_open else None
 
 
-def _current(function: str) -> LoggedRun:
-    if run is None:
-        raise UsageError(f"operant.init() comes before operant.{function}()")
-    return run
+def of_current(method: str) -> Callable[..., Any]:
+    """A method of the run of this process, as a function."""
+
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        if run is None:
+            raise UsageError(f"operant.init() comes before operant.{method}()")
+        return getattr(run, method)(*arguments, **keywords)
+
+    function.__name__ = method
+    function.__doc__ = getattr(LoggedRun, method).__doc__
+    return function
 
 
-def log(data: Mapping[str, Any], step: int | None = None, commit: bool | None = None) -> None:
+def log(
+    data: Mapping[str, Any] | None = None,
+    step: int | None = None,
+    commit: bool | None = None,
+    sync: bool | None = None,
+    **unknown: Any,
+) -> None:
     """`log` of the run of this process."""
-    _current("log").log(data, step, commit)
+    of_current("log")(data, step, commit, sync, **unknown)
 
 
-def alert(title: str, text: str = "", level: str = "INFO", wait_duration: Any = 0) -> None:
-    _current("alert").alert(title, text, level)
+alert = of_current("alert")
+define_metric = of_current("define_metric")
+save = of_current("save")
+unwatch = of_current("unwatch")
+watch = of_current("watch")
 
 
-def define_metric(*arguments: Any, **keywords: Any) -> None:
-    _current("define_metric").define_metric(*arguments, **keywords)
-
-
-def watch(*arguments: Any, **keywords: Any) -> None:
-    _current("watch").watch(*arguments, **keywords)
-
-
-def save(*arguments: Any, **keywords: Any) -> None:
-    _current("save").save(*arguments, **keywords)
-
-
-def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:
+def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: Any) -> None:
     """End the run of this process, if there is one."""
     if run:
-        run.finish(exit_code)
+        run.finish(exit_code, quiet, **unknown)
 
 
 def login(*arguments: Any, **keywords: Any) -> bool:

@@ -62,18 +62,44 @@ def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
     assert kept == {"path": str(tmp_path), "kind": str(Settings), "odd": "?", "many": [1]}
 
 
-def test_what_cannot_be_a_config_is_refused():
-    with pytest.raises(UsageError, match=r"'config.yaml' is neither a dict nor"):
-        operant.init(config="config.yaml")
+@pytest.mark.parametrize("text", ['{"lr": {"value": 0.1}}', '{"lr": 0.1}'])
+def test_a_config_may_be_the_path_of_a_file(text, seen, tmp_path):
+    (tmp_path / "config.json").write_text(text)
+    operant.init(config=tmp_path / "config.json")
+    assert seen.run.manifest()["config"] == {"lr": 0.1}
 
 
-def test_unknown_keywords_are_refused_and_those_of_wandb_accepted(seen):
-    with pytest.raises(UsageError, match="'proyect'; did you mean 'project'"):
-        operant.init(proyect="p")
-    with pytest.raises(UsageError, match="mode = 'onlien' is none of online"):
-        operant.init(mode="onlien")
-    operant.init(entity="e", save_code=True, dir="/nowhere", settings=operant.Settings())
+def test_what_cannot_be_a_config_is_warned_of(seen, capsys):
+    operant.init(config="config.yaml")
+    assert "config = 'config.yaml' cannot be read" in capsys.readouterr().err
     assert seen.status.state == "running"
+
+
+def test_unknown_keywords_and_modes_are_warned_of_and_those_of_wandb_are_not(seen, capsys):
+    operant.init(entity="e", save_code=True, dir="/nowhere", settings=operant.Settings())
+    operant.finish(quiet=True)
+    assert capsys.readouterr().err == ""
+    operant.init(proyect="p", mode="onlien")
+    warnings = capsys.readouterr().err
+    assert "'proyect'; did you mean 'project'" in warnings
+    assert "mode = 'onlien' is none of online" in warnings
+
+
+def test_the_only_argument_without_a_keyword_is_the_project_and_the_first_of_several_the_entity():
+    assert operant.init("proj").project == "proj"
+    operant.finish()
+    run = operant.init("team", "proj", notes="n")
+    assert (run.entity, run.project, run.notes) == ("team", "proj", "n")
+
+
+@pytest.mark.parametrize("variables", [{"WANDB_MODE": "disabled"}, {"WANDB_DISABLED": "true"}])
+def test_wandbs_variables_disable_a_run_and_an_argument_enables_it_again(variables, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert operant.init().disabled
+    operant.finish()
+    assert list_runs() == []
+    assert not operant.init(mode="online").disabled
 
 
 def test_before_init_the_error_says_what_to_do():
@@ -127,22 +153,35 @@ def test_an_alert_is_an_event(seen):
     assert (event.level, event.text) == ("warning", "Low: accuracy is low")
 
 
-def test_what_needs_wandbs_service_is_accepted_and_said_once(seen, capsys):
+def test_what_has_no_place_is_accepted_and_said_once(seen, capsys):
     operant.init()
     for _ in range(2):
         operant.watch(object(), log="all")
-        operant.run.log_artifact(operant.Artifact("a", type="model"))
-        operant.log({"image": operant.Image([[0]]), "loss": 1.0})
+        operant.Api().runs("team/project")
+        operant.log({"loss": 1.0}, unheard=True)
     warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == 3
+    assert len(warnings) == 4
     assert "watch() is accepted" in warnings[0]
-    assert "'image' is a Media, no number" in warnings[2]
+    assert "operant.Api() is accepted" in warnings[1]
+    assert "log() knows no 'unheard'" in warnings[3]
     assert seen.series("loss") == [1.0, 1.0]
 
 
 def test_an_unknown_attribute_of_a_run_names_the_nearest():
     with pytest.raises(AttributeError, match="no 'finnish'; did you mean 'finish'"):
         operant.init().finnish()
+
+
+def test_details_of_a_run_can_change(seen):
+    run = operant.init(project="p", tags=["a"], config={"lr": 0.1})
+    run.tags += ("b",)
+    run.notes, run.group = "n", "g"
+    run.config.persist()
+    assert run.tags == ("a", "b")
+    assert run.path == f"p/{run.id}"
+    manifest = seen.run.manifest()
+    assert (manifest["tags"], manifest["notes"], manifest["group"]) == (["a", "b"], "n", "g")
+    assert (run.offline, run.disabled, run.sweep_id, run.url) == (True, False, None, None)
 
 
 def test_resume_goes_on_with_the_curves_of_the_run_that_was_given_the_id(seen):

@@ -1,0 +1,115 @@
+"""Pictures as people have them (arrays, tensors, PIL, matplotlib) as bytes of PNG files."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING, Any
+
+from .png import animated_png, png
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_VALUES = 64 << 20  # of one picture or video, before it is compressed
+
+
+def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
+    """`picture` as a PNG file: a PIL image, a matplotlib figure (or pyplot itself), or an array or
+    tensor [height, width], [height, width, channels], or, `channels_first`, [channels, height,
+    width], with 1, 3 or 4 channels; a batch of those becomes a grid. None takes tensors of torch as
+    channels first where their first size can be that.
+
+    Raises ValueError for anything else.
+    """
+    if hasattr(picture, "savefig"):
+        return _saved(picture.savefig, format="png")
+    if hasattr(picture, "save") and hasattr(picture, "convert"):
+        fits = getattr(picture, "mode", "") in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
+        return _saved((picture if fits else picture.convert("RGB")).save, format="PNG")
+    return png(grid(pixels_of(picture, channels_first)))
+
+
+def video_bytes(frames: Any, fps: float) -> bytes:
+    """`frames` [time, channels, height, width], or a batch of such, as an animated PNG file."""
+    values = array_of(frames)
+    if values.ndim == 5:
+        # A batch plays side by side: [N, T, C, H, W] -> [T, C, H, N * W]
+        batch, time, channels, height, width = values.shape
+        values = values.transpose(1, 2, 3, 0, 4).reshape(time, channels, height, batch * width)
+    if values.ndim != 4 or not values.shape[0]:
+        raise ValueError(
+            f"a video has the shape [time, channels, height, width], not {values.shape}"
+        )
+    return animated_png(list(pixels_of(values, True)), fps or 4)
+
+
+def array_of(values: Any) -> NDArray[Any]:
+    """Anything like an array in memory of the processor. Raises ValueError when it is too large."""
+    import numpy as np
+
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if "bfloat16" in str(values.dtype) else values
+        values = values.numpy()
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{type(values).__name__} is no array of numbers")
+    if array.size > MAX_VALUES:
+        raise ValueError(f"{array.size} values are more than {MAX_VALUES}")
+    return array
+
+
+def pixels_of(picture: Any, channels_first: bool | None = None) -> NDArray[Any]:
+    """[N, height, width, channels], uint8: real numbers of 0 to 1, or of -1 to 1, are spread."""
+    is_tensor = hasattr(picture, "detach")
+    values = array_of(picture)
+    if values.ndim == 2:
+        return _bytes(values[None, :, :, None])
+    if values.ndim not in (3, 4):
+        raise ValueError(f"a picture has two or three dimensions, not the shape {values.shape}")
+    values = values if values.ndim == 4 else values[None]
+    may_be_first = is_tensor and values.shape[1] in (1, 3, 4)
+    if channels_first or (channels_first is None and may_be_first):
+        values = values.transpose(0, 2, 3, 1)
+    if values.shape[-1] not in (1, 3, 4) or not values.size:
+        raise ValueError(f"a picture has 1, 3 or 4 channels, not the shape {values.shape[1:]}")
+    return _bytes(values)
+
+
+def grid(pictures: NDArray[Any]) -> NDArray[Any]:
+    """[N, height, width, channels] in rows of about the root of N, [rows * height, ...]."""
+    import numpy as np
+
+    count, height, width, channels = pictures.shape
+    columns = math.ceil(math.sqrt(count))
+    rows = math.ceil(count / columns)
+    cells = np.zeros((rows * columns, height, width, channels), np.uint8)
+    cells[:count] = pictures
+    cells = cells.reshape(rows, columns, height, width, channels).transpose(0, 2, 1, 3, 4)
+    picture: NDArray[Any] = cells.reshape(rows * height, columns * width, channels)
+    return picture
+
+
+def _bytes(values: NDArray[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray(values)
+    if values.dtype.kind == "b":
+        return values.astype(np.uint8) * 255
+    if values.dtype.kind == "f":
+        values = np.nan_to_num(values)
+        low, high = values.min(), values.max()
+        if low >= 0 and high <= 1:
+            values = values * 255
+        elif low >= -1 and high <= 1:
+            values = (values + 1) * 127.5
+    pixels: NDArray[Any] = np.clip(values, 0, 255).astype(np.uint8)
+    return pixels
+
+
+def _saved(save: Any, **how: Any) -> bytes:
+    into = io.BytesIO()
+    save(into, **how)
+    return into.getvalue()

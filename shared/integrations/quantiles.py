@@ -1,0 +1,42 @@
+"""Distributions as a few metrics: the 5th, 25th, 50th, 75th and 95th percentile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+PERCENTS = (5, 25, 50, 75, 95)
+
+
+def names_and_values(values: Any) -> dict[str, float]:
+    """`{"p05": ..., ..., "p95": ...}` of the finite numbers among `values`, of any shape; empty
+    where there are none.
+    """
+    import numpy as np
+
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return {}
+    return _named(np.percentile(numbers, PERCENTS))
+
+
+def of_buckets(counts: Any, edges: Any) -> dict[str, float]:
+    """The same of `counts` [B] of values between neighbouring `edges` [B + 1], taken as spread
+    evenly within a bucket.
+
+    Raises ValueError when the lengths do not fit or counts are negative.
+    """
+    import numpy as np
+
+    counts = np.asarray(counts, dtype=np.float64).ravel()
+    edges = np.asarray(edges, dtype=np.float64).ravel()
+    if edges.size != counts.size + 1 or (counts < 0).any():
+        raise ValueError(f"{counts.size} counts do not fit {edges.size} edges")
+    if not counts.sum():
+        return {}
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    return _named(np.interp(np.array(PERCENTS) / 100 * below[-1], below, edges))
+
+
+def _named(quantiles: Any) -> dict[str, float]:
+    return {f"p{p:02d}": float(q) for p, q in zip(PERCENTS, quantiles, strict=True)}

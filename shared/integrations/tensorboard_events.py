@@ -1,0 +1,190 @@
+"""What a loop logs through `torch.utils.tensorboard` or tensorboardX, recorded as it is written:
+`init(sync_tensorboard=True)`.
+
+Both libraries write every event through a class `EventFileWriter`; its `add_event` is wrapped. The
+loop's own files are written as before.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+from typing import Any
+
+from .accepted import say_once
+from .media import Audio, Histogram, Image, Text, Video
+from .tracked_run import TrackedRun
+
+_WRITERS = ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer")
+# Where the messages of hyperparameters are described, if a writer has described any.
+_HPARAMS = ("tensorboard.plugins.hparams.plugin_data_pb2", "tensorboardX.proto.plugin_hparams_pb2")
+# What is known to be dropped, by the name of TensorBoard's plugin.
+_DROPPED = {"custom_scalars": "a layout of charts", "pr_curves": "a curve", "mesh": "a mesh"}
+
+_recorders: dict[int, EventRecorder] = {}
+
+
+def follow() -> None:
+    """Record, from now on, into the run that is open, what is written for TensorBoard."""
+    from .wandb_shape import open_run
+
+    run = open_run()
+    if run is None:
+        return
+    _recorders.clear()
+    _recorders[id(run)] = EventRecorder(run)
+    for name in _WRITERS:
+        if name in sys.modules:
+            _wrap(sys.modules[name])
+        elif not any(
+            isinstance(finder, _Finder) and finder.name == name for finder in sys.meta_path
+        ):
+            sys.meta_path.insert(0, _Finder(name))
+
+
+class EventRecorder:
+    """Logs TensorBoard's events, messages of Google's protocol buffers, into one run."""
+
+    def __init__(self, run: TrackedRun) -> None:
+        self._run = run
+        self._root: str | None = None
+        self._unprefixed: set[str] = set()
+
+    def record(self, log_dir: str, event: Any) -> None:
+        """Log the values of `event`, which was written for `log_dir`."""
+        log_dir = os.path.normpath(log_dir)
+        if self._root is None:
+            self._root = log_dir
+        values = {
+            name: value
+            for summary in event.summary.value
+            for name, value in self._named(log_dir, summary)
+        }
+        if values:
+            self._run.log(values, step=int(event.step))
+
+    def _named(self, log_dir: str, summary: Any) -> Iterator[tuple[str, Any]]:
+        plugin = summary.metadata.plugin_data.plugin_name
+        if plugin == "hparams":
+            self._unprefixed.add(log_dir)
+            self._run.config.update(dict(_hyperparameters(summary)))
+            return
+        value = _value_of(summary, plugin)
+        if value is not None:
+            yield self._name(log_dir, summary.tag.removesuffix("/text_summary")), value
+
+    def _name(self, log_dir: str, tag: str) -> str:
+        """The tag, behind what distinguishes `log_dir` from the first one."""
+        root = self._root or ""
+        if log_dir == root or log_dir in self._unprefixed:
+            return tag
+        if not log_dir.startswith(root + os.sep):
+            return f"{os.path.basename(log_dir)}/{tag}"
+        within = log_dir[len(root) + 1 :]
+        # add_scalars writes each of its values for a folder of its own.
+        part = f"{tag.replace('/', '_')}_"
+        if within.startswith(part):
+            return f"{tag}/{within.removeprefix(part)}"
+        return f"{within.replace(os.sep, '/')}/{tag}"
+
+
+def _value_of(summary: Any, plugin: str) -> Any:
+    """A number, a text or something to keep; None for what is dropped."""
+    kind = summary.WhichOneof("value")
+    if kind == "simple_value":
+        return summary.simple_value
+    if kind == "histo":
+        edges = [summary.histo.min, *summary.histo.bucket_limit]
+        return Histogram(np_histogram=(list(summary.histo.bucket), edges))
+    if kind == "image":
+        return _picture(summary.image.encoded_image_string)
+    if kind == "audio":
+        return Audio(summary.audio.encoded_audio_string)
+    if kind == "tensor" and plugin == "text":
+        return Text(b"\n".join(summary.tensor.string_val).decode("utf-8", "replace"))
+    if kind == "tensor" and plugin == "scalars":
+        return _number(summary.tensor)
+    what = _DROPPED.get(plugin, f"'{summary.tag}', of TensorBoard's plugin '{plugin}',")
+    say_once(f"event {plugin}", f"{what} is not recorded from TensorBoard's events")
+    return None
+
+
+def _picture(encoded: bytes) -> Image | Video:
+    if not encoded.startswith(b"GIF8"):
+        return Image(encoded)
+    video = Video(encoded)
+    video.ending = ".gif"
+    return video
+
+
+def _number(tensor: Any) -> float | None:
+    import numpy as np
+
+    for values in (tensor.float_val, tensor.double_val):
+        if len(values) == 1:
+            return float(values[0])
+    sizes = {4: np.float32, 8: np.float64}
+    size = sizes.get(len(tensor.tensor_content))
+    return float(np.frombuffer(tensor.tensor_content, size)[0]) if size else None
+
+
+def _hyperparameters(summary: Any) -> Iterator[tuple[str, Any]]:
+    described = next((sys.modules[name] for name in _HPARAMS if name in sys.modules), None)
+    if described is None:
+        return
+    data = described.HParamsPluginData.FromString(summary.metadata.plugin_data.content)
+    for name, value in data.session_start_info.hparams.items():
+        yield name, getattr(value, value.WhichOneof("kind"))
+
+
+def _wrap(module: ModuleType) -> None:
+    writer = module.EventFileWriter
+    if getattr(writer.add_event, "is_operants", False):
+        return
+    original: Callable[..., Any] = writer.add_event
+
+    def add_event(self: Any, event: Any, *arguments: Any, **keywords: Any) -> Any:
+        written = original(self, event, *arguments, **keywords)
+        _record(self, event)
+        return written
+
+    add_event.is_operants = True  # type: ignore[attr-defined]
+    writer.add_event = add_event
+
+
+def _record(writer: Any, event: Any) -> None:
+    from .wandb_shape import open_run
+
+    recorder = _recorders.get(id(open_run()))
+    if recorder is None:
+        return
+    try:
+        recorder.record(str(writer.get_logdir()), event)
+    except Exception as error:  # the loop is worth more than its numbers
+        say_once("events", f"cannot record TensorBoard's event: {type(error).__name__}: {error}")
+
+
+class _Finder(MetaPathFinder):
+    """Wraps a library's writer once the loop imports it."""
+
+    def __init__(self, name: str) -> None:
+        self.follows = name
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != self.follows:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                _wrap(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

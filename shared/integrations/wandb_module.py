@@ -1,0 +1,115 @@
+"""The names of wandb's module that have no home of their own here: small ones, and stand-ins."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import secrets
+import string
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from ..errors import OperantError, UsageError
+from . import logged_run, media, plots, sweeps, tables, wandb_shape
+from .accepted import Accepted
+from .artifacts import Artifact
+from .wandb_names import MODULE, RUN
+
+
+class _Errors:
+    """`wandb.errors`: whatever is caught from it is caught here."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return OperantError if name[0].isupper() else Accepted(f"errors.{name}")
+
+    UsageError = UsageError
+
+
+class _DataTypes:
+    """`wandb.data_types`"""
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute(name)
+
+
+def _quietly(*_: Any, **__: Any) -> None:
+    """There is no service to set up, and nothing to take down."""
+
+
+def _said(*strings: Any, **_: Any) -> None:
+    print("operant:", *strings, file=sys.stderr)
+
+
+def generate_id(length: int = 8) -> str:
+    """Letters and digits at random, for `init(id=...)`."""
+    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(length))
+
+
+def _follow_tensorboard(*_: Any, **__: Any) -> None:
+    from .tensorboard_events import follow
+
+    follow()
+
+
+_NAMES: dict[str, Callable[[], Any]] = {
+    "Artifact": lambda: Artifact,
+    "AlertLevel": lambda: logged_run.AlertLevel,
+    "Error": lambda: OperantError,
+    "CommError": lambda: OperantError,
+    "UsageError": lambda: UsageError,
+    "Run": lambda: logged_run.LoggedRun,
+    "Settings": lambda: logged_run.Settings,
+    "Table": lambda: tables.Table,
+    "JoinedTable": lambda: tables.JoinedTable,
+    "Visualize": lambda: plots.CustomChart,
+    "agent": lambda: sweeps.agent,
+    "data_types": _DataTypes,
+    "ensure_configured": lambda: _quietly,
+    "errors": _Errors,
+    "plot": lambda: plots,
+    "plots": lambda: plots,
+    "plot_table": lambda: plots.plot_table,
+    "require": lambda: _quietly,
+    "setup": lambda: _quietly,
+    "sweep": lambda: sweeps.sweep,
+    "teardown": lambda: _quietly,
+    "tensorboard": lambda: SimpleNamespace(
+        patch=_follow_tensorboard, log=_quietly, unpatch=_quietly
+    ),
+    "termerror": lambda: _said,
+    "termlog": lambda: _said,
+    "termsetup": lambda: _quietly,
+    "termwarn": lambda: _said,
+    "util": lambda: SimpleNamespace(generate_id=generate_id),
+    **{
+        name: lambda name=name: getattr(media, name)  # type: ignore[misc]
+        for name in (
+            "Audio", "Classes", "Graph", "Histogram", "Html", "Image", "Molecule", "Object3D",
+            "Plotly", "Video",
+        )
+    },
+}  # fmt: skip
+
+
+def attribute(name: str) -> Any:
+    """`operant.<name>` for a name of wandb's module. Raises AttributeError for what is none."""
+    if name == "__version__":
+        return version()
+    if name in _NAMES:
+        return _NAMES[name]()
+    if name not in MODULE:
+        raise AttributeError(f"module 'operant' has no attribute '{name}'")
+    if name in RUN and callable(getattr(logged_run.LoggedRun, name, None)):
+        return wandb_shape.of_current(name)
+    return Accepted(f"operant.{name}")
+
+
+def version() -> str:
+    """operant's own."""
+    try:
+        return importlib.metadata.version("operant-rl")
+    except importlib.metadata.PackageNotFoundError:
+        return "0"
