@@ -133,6 +133,12 @@ class HistoryReader:
             for level, section in enumerate(levels)
         ]
 
+    def forget(self) -> None:
+        """Drop the rows that were read. Their reader is part of a cycle, which Python may keep for
+        long; histories that were given keep theirs.
+        """
+        self._rings = []
+
     def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
         """The history up to publish number `publish` of a page whose metrics are `names`, and
         whether its rows follow each other without a gap: a writer that laps the reader leaves one.

@@ -76,7 +76,8 @@ class MetricsReader:
             raise PageError(f"{path}: {error}") from None
 
     def detach(self) -> None:
-        """Let go of the page."""
+        """Let go of the page, and of the rows that were read of it."""
+        self._history.forget()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -11,6 +11,7 @@ take 64 MiB and a second of the processor. One page is not damaged, but full to 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -45,6 +46,7 @@ from operant.shared.layout import (
 ALLOCATION_LIMIT_BYTES = 64 << 20
 PROCESSOR_LIMIT_S = 1.0
 HANGS_AFTER_S = 20
+M_MMAP_THRESHOLD = -3
 FULL_METRICS = 1000  # of the page that is full: 131 MiB
 HOLE_BYTES = 1 << 30
 HURTFUL = (0, 1, 2, 7, 8, 63, 255, 1023, 1024, 4096, 65535, 2**31 - 1, 2**31, 2**32 - 1)
@@ -260,7 +262,11 @@ def read_all_of(path: Path, page: bytes | bytearray, size_bytes: int = 0) -> Non
 
 
 def limit_memory() -> None:
-    """From here on the process may allocate no more than ALLOCATION_LIMIT_BYTES."""
+    """From here on the process may allocate no more than ALLOCATION_LIMIT_BYTES. What is freed goes
+    back at once, so that holes between what is kept do not count.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + ALLOCATION_LIMIT_BYTES, resource.RLIM_INFINITY))
 
