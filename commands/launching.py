@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..shared.errors import CheckpointError, OperantError, UsageError
+from ..shared.errors import CheckpointError, ConfigError, OperantError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
 from ..shared.provenance import provenance
 from ..shared.ranks import read_status
@@ -80,11 +80,12 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
 
 
 def _check_device(config: TrainConfig) -> None:
-    """Raises ConfigError where the device asked for is not there."""
-    if config.device == "cuda":  # else PyTorch need not be imported for it
+    """Raises ConfigError where the device asked for is not there, or what only a GPU does."""
+    if config.device == "cuda" or config.rollout == "fused":  # else PyTorch need not be imported
         from ..trainer.device import chosen_device
 
-        chosen_device(config.device)
+        if chosen_device(config.device).type == "cpu" and config.rollout == "fused":
+            raise ConfigError("rollout = fused is for a GPU, and there is none here; use steps")
 
 
 def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> int:

@@ -53,14 +53,19 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
-    from ..trainer.config_file import hardware_overrides
+    from ..trainer.config_file import hardware_overrides, load_config
     from .launching import Prepared, detached_training, foreground_training, prepared_run
 
     named = {"device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
-    if hardware:
-        overrides = (*hardware_overrides(hardware), *overrides)
     source = config or config_option
+    if hardware:
+        if resume:
+            raise UsageError(
+                "--hardware and --resume exclude each other: a resumed run keeps its sizes"
+            )
+        env = load_config(source, overrides).env
+        overrides = (*hardware_overrides(hardware, env), *overrides)
 
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ..shared.errors import nearest
 from .envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, load_any_spec
+from .unused_settings import refusals
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -252,13 +253,26 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _distribution_suits_the_actions(self) -> TrainConfig:
-        if self.policy.distribution != "auto":
+        log_std = self.policy.initial_log_std
+        is_told = log_std != PolicyConfig().initial_log_std
+        if self.policy.distribution != "auto" or is_told:
             from .distributions import make_distribution  # torch takes a second to import
 
-            make_distribution(
+            distribution = make_distribution(
                 load_any_spec(self.env, self.gymnasium.vectorization).actions,
                 self.policy.distribution,
             )
+            if is_told and not distribution.num_log_stds:
+                raise ValueError(
+                    f"policy.initial_log_std = {log_std} is for gaussians, and the actions of "
+                    f"{self.env} are drawn from another distribution"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_ignored(self) -> TrainConfig:
+        for refusal in refusals(self):
+            raise ValueError(refusal)
         return self
 
     @model_validator(mode="after")

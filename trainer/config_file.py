@@ -51,13 +51,21 @@ def hardware_names() -> list[str]:
     return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
 
 
-def hardware_overrides(name: str) -> list[str]:
-    """The overlay of some hardware as `key=value`: sizes and precision. Raises ConfigError."""
+def hardware_overrides(name: str, env: str) -> list[str]:
+    """The overlay of some hardware for an environment, as `key=value`: sizes, and what must follow
+    so that learning stays as good. One without tables leaves everything as it is.
+
+    Raises ConfigError where there is none.
+    """
     if name not in hardware_names():
         known = ", ".join(hardware_names())
         hint = nearest(name, hardware_names())
         raise ConfigError(f"no hardware is called '{name}'{hint}; there are {known}")
-    return list(_overrides(_read(HARDWARE_FOLDER / f"{name}.toml"), ""))
+    tables = _read(HARDWARE_FOLDER / f"{name}.toml")
+    if tables and env not in tables:
+        known = ", ".join(tables)
+        raise ConfigError(f"hardware {name} was tried with {known} alone, and env = {env}")
+    return list(_overrides(tables.get(env, {}), ""))
 
 
 def _overrides(values: Mapping[str, Any], prefix: str) -> Iterator[str]:

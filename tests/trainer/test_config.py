@@ -15,6 +15,7 @@ from operant.trainer.config_file import (
     make_config,
     preset_names,
 )
+from operant.trainer.envs import ENV_NAMES
 
 
 def error_of(source=None, *overrides) -> str:
@@ -31,20 +32,37 @@ def test_every_preset_is_valid():
     assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
 
 
-def test_hardware_changes_sizes_and_precision_alone():
+def test_hardware_changes_sizes_and_what_must_follow_for_every_environment_it_was_tried_with():
     assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
-    free = {"num_envs", "rollout_steps", "ppo.num_minibatches", "policy.precision"}
-    for name in hardware_names():
-        overrides = hardware_overrides(name)
-        assert {override.partition("=")[0] for override in overrides} <= free
-        for preset in preset_names():
-            load_config(preset, overrides)
-    assert load_config("cart_pole_ppo", hardware_overrides("gpu_small")).num_envs == 2048
+    free = {
+        "num_envs", "rollout_steps", "total_env_steps", "ppo.num_minibatches", "ppo.num_epochs",
+        "ppo.learning_rate", "evaluation.every_iterations", "checkpoint.every_iterations",
+    }  # fmt: skip
+    for name, num_envs in (("gpu_small", 2048), ("gpu_large", 16_384)):
+        for env in ENV_NAMES:
+            overrides = hardware_overrides(name, env)
+            assert {override.partition("=")[0] for override in overrides} <= free
+            config = load_config(f"{env}_ppo", overrides)
+            assert config.num_envs == num_envs
+            # Too few updates to learn from is what a size alone would leave.
+            assert config.num_iterations >= 50
+
+
+def test_the_presets_are_written_for_a_few_cores_as_they_are():
+    for preset in preset_names():
+        config = load_config(preset)
+        assert load_config(preset, hardware_overrides("cpu", config.env)) == config
+
+
+@pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1"])
+def test_sizes_that_nobody_has_tried_are_refused(env):
+    with pytest.raises(ConfigError, match=f"hardware gpu_large was tried with .*env = {env}"):
+        hardware_overrides("gpu_large", env)
 
 
 def test_unknown_hardware_is_named_with_what_there_is():
     with pytest.raises(ConfigError, match=r"'gpu_smal'.*gpu_small.*there are cpu, gpu_large"):
-        hardware_overrides("gpu_smal")
+        hardware_overrides("gpu_smal", "cart_pole")
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):

@@ -14,6 +14,7 @@ from .onnx_runtime import CUDA, TENSORRT, OnnxRuntimeDeviceEngine, OnnxRuntimeEn
 from .torch_engine import Precision, TorchEngine
 
 ENGINE_NAMES = ("auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch")
+DEVICE_ENGINES = ("onnxruntime-cuda", "tensorrt")
 _TRIALS = 5
 
 
@@ -34,7 +35,15 @@ def make_engine(
     has_cuda = torch.cuda.is_available() and device != "cpu"
     if device == "cuda" and not has_cuda:
         raise UsageError("device 'cuda' is asked for, and PyTorch finds none here")
-    if name in ("onnxruntime-cuda", "tensorrt"):
+    if name == "auto" and precision != "float32":
+        name = "torch"  # the one that can be told
+    if precision != "float32" and name != "torch":
+        raise UsageError(f"precision '{precision}' is for the torch engine, not for '{name}'")
+    if name in DEVICE_ENGINES and device == "cpu":
+        raise UsageError(f"engine '{name}' needs a GPU, and device 'cpu' is asked for")
+    if name == "onnxruntime" and device == "cuda":
+        raise UsageError("engine 'onnxruntime' is on the processor, and device 'cuda' is asked for")
+    if name in DEVICE_ENGINES:
         return OnnxRuntimeDeviceEngine(model, CUDA if name == "onnxruntime-cuda" else TENSORRT)
     if name == "onnxruntime":
         return OnnxRuntimeEngine(model, num_threads)
