@@ -106,6 +106,7 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
                 resume_publish=prepared.resume_publish,
                 wants_checkpoint=received.take_checkpoint_request,
                 report=report,
+                report_phase=report.phase,
             )
     status = read_status(run)
     if as_json:

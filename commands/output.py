@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from ..monitor.conditions import phase_words
 from ..monitor.formatting import (
+    SHOWN_PHASES,
     format_age,
     format_count,
     format_duration,
@@ -36,6 +38,8 @@ def print_line(text: str) -> None:
 def headline(status: RunStatus) -> str:
     """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
     parts = [status.state + (f" ({status.message})" if status.message else "")]
+    if status.phase in SHOWN_PHASES:
+        parts.append(phase_words(status))
     if status.iteration is not None:
         parts.append(f"iteration {status.iteration}")
     if status.env_steps is not None:

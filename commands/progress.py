@@ -6,23 +6,34 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Protocol, TextIO
 
 from ..monitor.formatting import (
+    SHOWN_PHASES,
     format_count,
     format_duration,
     format_percent,
+    format_phase,
     format_rate,
     format_value,
 )
 
 LINE_EVERY_S = 2.0
-Report = Callable[[Mapping[str, float], int, int], None]
+
+
+class Progress(Protocol):
+    """What a run in the foreground tells of itself."""
+
+    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
+        """Everything of one publish."""
+
+    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
+        """What the run does now, as `MetricsWriter.phase`."""
 
 
 @contextmanager
-def progress_report(run_id: str, to_stderr: bool) -> Iterator[Report]:
-    """What to call with (values, iteration, env_steps) of every publish."""
+def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
+    """What to tell of every publish and every phase."""
     stream = sys.stderr if to_stderr else sys.stdout
     if stream.isatty():
         with _bar(run_id, stream) as report:
@@ -33,7 +44,9 @@ def progress_report(run_id: str, to_stderr: bool) -> Iterator[Report]:
 
 
 class PlainProgress:
-    """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than asked for."""
+    """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than asked for; in
+    between what takes so long, as `evaluating 37 of 100 episodes`.
+    """
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._now = stream, now
@@ -47,7 +60,6 @@ class PlainProgress:
         is_last = values["progress/fraction"] >= 1
         if self._now() - self._line_at < LINE_EVERY_S and not is_last:
             return
-        self._line_at = self._now()
         parts = [
             f"{format_percent(values['progress/fraction']):>6}",
             f"{format_count(env_steps)} env steps",
@@ -56,31 +68,55 @@ class PlainProgress:
         ]
         if "progress/eta_s" in values and not is_last:
             parts.append(f"{format_duration(values['progress/eta_s'])} left")
-        print("  ".join(parts), file=self._stream, flush=True)
+        self._print("  ".join(parts))
+
+    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
+        if name in SHOWN_PHASES and self._now() - self._line_at >= LINE_EVERY_S:
+            self._print(f"        {format_phase(name, done, total, unit)}")
+
+    def _print(self, line: str) -> None:
+        self._line_at = self._now()
+        print(line, file=self._stream, flush=True)
 
 
 @contextmanager
-def _bar(run_id: str, stream: TextIO) -> Iterator[Report]:
+def _bar(run_id: str, stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.percentage:>5.1f}%"),
         BarColumn(),
-        TextColumn("{task.fields[rate]}  return {task.fields[return_]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[rate]}  return {task.fields[return_]}  {task.fields[last]}"),
     )
     console = Console(file=stream)
     console.print(run_id, highlight=False)
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=1.0, rate="", return_="")
+    with Bar(*columns, console=console) as bar:
+        task = bar.add_task("", total=1.0, rate="", return_="", last="")
+        yield _BarProgress(lambda **fields: bar.update(task, **fields))
 
-        def report(values: Mapping[str, float], iteration: int, env_steps: int) -> None:
-            fields: dict[str, Any] = {}
-            if "speed/env_steps_per_s" in values:
-                fields["rate"] = format_rate(values["speed/env_steps_per_s"])
-            if "episode/return" in values:
-                fields["return_"] = format_value(values["episode/return"])
-            progress.update(task, completed=values["progress/fraction"], **fields)
 
-        yield report
+class _BarProgress:
+    """Behind the bar stands the time left, or what the run does instead of training."""
+
+    def __init__(self, update: Callable[..., None]) -> None:
+        self._update = update
+        self._left = self._last = ""
+
+    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
+        fields: dict[str, object] = {}
+        if "speed/env_steps_per_s" in values:
+            fields["rate"] = format_rate(values["speed/env_steps_per_s"])
+        if "episode/return" in values:
+            fields["return_"] = format_value(values["episode/return"])
+        if "progress/eta_s" in values:
+            self._left = f"{format_duration(values['progress/eta_s'])} left"
+        self._last = self._left
+        self._update(completed=values["progress/fraction"], last=self._left, **fields)
+
+    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
+        words = format_phase(name, done, total, unit) if name in SHOWN_PHASES else self._left
+        if words != self._last:
+            self._last = words
+            self._update(last=words)

@@ -22,6 +22,7 @@ def main(folder: str, resume_publish: str | None = None) -> int:
         from ..trainer.process import run_training
         from .progress import PlainProgress
 
+        progress = PlainProgress(sys.stdout)
         config = make_config(run.manifest()["config"])
         return run_training(
             run,
@@ -30,7 +31,8 @@ def main(folder: str, resume_publish: str | None = None) -> int:
             received,
             resume_publish=None if resume_publish is None else int(resume_publish),
             wants_checkpoint=received.take_checkpoint_request,
-            report=PlainProgress(sys.stdout),
+            report=progress,
+            report_phase=progress.phase,
         )
 
 

@@ -75,6 +75,18 @@ def format_percent(fraction: float | None) -> str:
     return f"{100 * fraction:.{0 if fraction in (0, 1) else 1}f}%"
 
 
+# A phase worth a word: collecting and learning take turns faster than one could read.
+SHOWN_PHASES = frozenset({"compiling", "evaluating", "saving", "restoring", "waiting"})
+
+
+def format_phase(name: str, done: int | None, total: int | None, unit: str) -> str:
+    """`evaluating 37 of 100 episodes`; as much of it as is known."""
+    if done is None:
+        return name
+    count = f"{done} of {total}" if total is not None else str(done)
+    return f"{name} {count} {unit}".rstrip()
+
+
 def format_duration(seconds: float | None) -> str:
     """Whole seconds in the two largest units that matter: 42s, 3m 12s, 2h 05m, 3d 04h."""
     if seconds is None or not math.isfinite(seconds) or seconds < 0:

@@ -87,7 +87,8 @@ def draw_notice(
 
 
 def _state(view: RunView, condition: Condition) -> Line:
-    line: Line = [(f"{condition.symbol} {condition.word}", f"bar_{condition.style}")]
+    words = condition.progress or condition.word
+    line: Line = [(f"{condition.symbol} {words}", f"bar_{condition.style}")]
     if view.status.age_s is not None:
         line.append((f" · {format_age(view.status.age_s)} ago", "bar_dim"))
     return [*line, (" ", "bar_text")]

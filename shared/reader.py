@@ -20,11 +20,11 @@ from .owners import Owners, check_file, own
 from .phase import Phase
 from .schema import Metric
 from .small_file import open_regular
+from .speed import WINDOW_S
 
 ATTEMPTS = 100
 HISTORY_ATTEMPTS = 10
-SPEED_WINDOW_S = 1.0  # at least, as far as the window's most publishes reach
-SPEED_WINDOWS = (32, 256, 1000)  # publishes
+SPEED_PUBLISHES = 1000  # of the newest 1024, which the writer may be overwriting
 
 
 @dataclass(frozen=True)
@@ -152,19 +152,28 @@ class MetricsReader:
         return history
 
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
-        """Over the last second up to `newest` or the last 32 publishes, whichever is longer, as far
-        as 1000 publishes reach; None where no env steps are counted or too little is known.
+        """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer,
+        as far as 1000 publishes reach; None where no env steps are counted or too little is known.
         """
-        speed = None
-        for publishes in SPEED_WINDOWS:
-            older = self._row(max(1, newest.publish - publishes))
-            if older is None or older.publish == newest.publish or older.env_steps < 0:
-                break
-            seconds = max((newest.monotonic_ns - older.monotonic_ns) / 1e9, 1e-9)
-            speed = (newest.env_steps - older.env_steps) / seconds
-            if seconds >= SPEED_WINDOW_S or older.publish == 1:
-                break
-        return speed
+        since_ns = newest.monotonic_ns - int(WINDOW_S * 1e9)
+        older = self._row(max(1, newest.publish - SPEED_PUBLISHES))
+        first, last = (older.publish if older else newest.publish), newest.publish
+        while last - first > 1:  # the newest row that is old enough, by halves
+            middle = self._row((first + last) // 2)
+            if middle is None:
+                return None
+            if middle.monotonic_ns <= since_ns:
+                older, first = middle, middle.publish
+            else:
+                last = middle.publish
+        return _speed_between(older, newest)
+
+    def average_env_steps_per_s(self, newest: Snapshot) -> float | None:
+        """From the first publish, or from nothing where the page no longer has it, to `newest`."""
+        first = self._row(1)
+        if first is None or first.publish == newest.publish:
+            first = Snapshot(0, 0, 0, 0, 0)
+        return _speed_between(first, newest)
 
     def _row(self, publish: int) -> Snapshot | None:
         """One publish of the newest 1024; None when it is no longer whole."""
@@ -226,3 +235,11 @@ class MetricsReader:
         if whole and len(data) < size_bytes:
             raise PageError(f"cut short: {offset + len(data)} bytes are left")
         return data
+
+
+def _speed_between(older: Snapshot | None, newer: Snapshot) -> float | None:
+    """Env steps per second from one publish to a later one; None where they do not tell."""
+    if older is None or older.publish == newer.publish or min(older.env_steps, newer.env_steps) < 0:
+        return None
+    seconds = max((newer.monotonic_ns - older.monotonic_ns) / 1e9, 1e-9)
+    return (newer.env_steps - older.env_steps) / seconds

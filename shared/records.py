@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Mapping
@@ -58,6 +59,12 @@ class Records:
         """Make `value` the latest of `name` without a publish."""
         self._take_newest()
         self._latest_values[self.places[name]] = value
+
+    def latest(self, name: str) -> float:
+        """The latest value of `name`; NaN where it was never written."""
+        self._take_newest()
+        place = self.places.get(name, self._max_metrics)
+        return math.nan if place == self._max_metrics else self._latest_values[place]
 
     def of_all(
         self,

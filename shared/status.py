@@ -22,6 +22,7 @@ from .run_folder import Run
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
 
 ENV_STEPS_PER_S = "speed/env_steps_per_s"
+AVERAGE_ENV_STEPS_PER_S = "speed/average_env_steps_per_s"
 PROGRESS_FRACTION = "progress/fraction"
 ETA_S = "progress/eta_s"
 
@@ -143,33 +144,47 @@ def status_of(
     if reader is None:
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
     try:
-        outcome, snapshot, phase = reader.outcome(), reader.read(), reader.phase()
-        env_steps_per_s = speed_at(reader, snapshot)
+        outcome = reader.outcome()
+        is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
+        # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
+        if is_resumed or (launcher and not own and reader.read()):
+            return RunStatus(run.id, "running", message="resuming")
+        return _page_status(run, reader, outcome, holder)
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
-    is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
-    # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
-    if is_resumed or (launcher and not own and snapshot):
-        return RunStatus(run.id, "running", message="resuming")
+
+
+def _page_status(
+    run: Run, reader: MetricsReader, outcome: Outcome | None, holder: Holder | None
+) -> RunStatus:
+    """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
+    snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
-    signs = LifeSigns(reader, age_s, phase)
+    signs = LifeSigns(reader, age_s, reader.phase())
     state, message = _state(outcome, holder, signs)
     status = RunStatus(run.id, state, age_s, message=message)
     if status.is_alive:
         status = replace(status, **signs.phase_fields())
-    return with_numbers(status, snapshot, env_steps_per_s) if snapshot else status
+    if snapshot is None:
+        return status
+    return with_numbers(status, snapshot, speed_at(reader, snapshot, status.is_alive))
 
 
 def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float | None) -> RunStatus:
-    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it."""
+    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it. Of the time
+    that was left then, what has passed since is gone.
+    """
     metrics = snapshot.metrics
+    eta_s = metrics.get(ETA_S) if status.is_alive else None
+    if eta_s is not None and status.state == "running":
+        eta_s = max(0.0, eta_s - (status.age_s or 0.0))
     return replace(
         status,
         iteration=None if snapshot.iteration < 0 else snapshot.iteration,
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
         env_steps_per_s=env_steps_per_s,
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=metrics.get(ETA_S) if status.is_alive else None,
+        eta_s=eta_s,
         metrics=metrics,
     )
 
@@ -192,11 +207,14 @@ def _state(
     return "running", "" if signs.age_s is not None else "starting"
 
 
-def speed_at(reader: MetricsReader, snapshot: Snapshot | None) -> float | None:
-    """Env steps per second as the run says itself; else from its newest publishes."""
-    if snapshot is None:
-        return None
-    said = snapshot.metrics.get(ENV_STEPS_PER_S, math.nan)
+def speed_at(reader: MetricsReader, snapshot: Snapshot, is_alive: bool) -> float | None:
+    """Env steps per second as the run says itself, else from its publishes: over the newest part
+    of a run that is alive, over all of one that has ended.
+    """
+    said = snapshot.metrics.get(ENV_STEPS_PER_S if is_alive else AVERAGE_ENV_STEPS_PER_S, math.nan)
     if not math.isnan(said):
         return said
-    return None if snapshot.env_steps < 0 else reader.env_steps_per_s(snapshot)
+    if snapshot.env_steps < 0:
+        return None
+    of_pages = reader.env_steps_per_s if is_alive else reader.average_env_steps_per_s
+    return of_pages(snapshot)

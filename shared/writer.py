@@ -7,7 +7,7 @@ import dataclasses
 import os
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import SupportsFloat
 
@@ -30,6 +30,8 @@ from .records import Moment, Records
 from .schema import Metric
 
 DEFAULT_MAX_METRICS = 64
+
+OnPhase = Callable[[str, int | None, int | None, str], None]
 
 
 class MetricsWriter:
@@ -57,6 +59,7 @@ class MetricsWriter:
         self._outcome = layout["OUTCOME"]
         self._records = Records(layout.max_metrics)
         self._num_rejected = 0
+        self.on_phase: OnPhase | None = None  # told of every phase beside the page
 
         # A page of a former version lacks sections at its end; those that it has lie alike.
         if beginning and beginning.header.layout.sections.items() <= layout.sections.items():
@@ -187,6 +190,10 @@ class MetricsWriter:
                     self.register(Metric(name))
             return self._records.of_some(numbers, moment)
 
+    def latest(self, name: str) -> float:
+        """The newest value of a metric, also from the page gone on from; NaN: there is none."""
+        return self._records.latest(name)
+
     def phase(
         self, name: str, done: int | None = None, total: int | None = None, unit: str = ""
     ) -> None:
@@ -197,6 +204,8 @@ class MetricsWriter:
         """
         if self._is_open:
             self._phase.set(name, done, total, unit)
+            if self.on_phase:
+                self.on_phase(name, done, total, unit)
 
     def beat(self) -> None:
         """A sign of life where there is nothing to publish: a store of eight bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -18,6 +18,8 @@ from .policy import ActorCritic
 from .threads import one_torch_thread
 
 MAX_EPISODE_STEPS = 27_000  # half an hour at 15 actions a second, as Atari's episodes are limited
+
+Progress = Callable[[int, int, str], None]  # done, total, of what
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,21 @@ def evaluate(
     num_episodes: int,
     seed: int,
     max_episode_steps: int = MAX_EPISODE_STEPS,
+    progress: Progress = lambda *_: None,
 ) -> Evaluation:
     """Play `num_episodes` greedy episodes, one in each environment, none longer than
-    `max_episode_steps`: some environments never end one.
+    `max_episode_steps`: some environments never end one. `progress` is told after every step.
 
     One each, because the first to finish of many would be the short ones. The episodes come from
     a random stream of their own and are the same for every policy with this seed.
     """
     with closing(make_envs(spec, num_episodes, seed, EVALUATION)) as envs:
-        return _play(policy, envs, max_episode_steps)
+        return _play(policy, envs, max_episode_steps, progress)
 
 
-def _play(policy: ActorCritic, envs: VectorEnv | GymnasiumEnvs, most_steps: int) -> Evaluation:
+def _play(
+    policy: ActorCritic, envs: VectorEnv | GymnasiumEnvs, most_steps: int, progress: Progress
+) -> Evaluation:
     num_episodes, spec = envs.num_envs, envs.spec
     obs = np.zeros((num_episodes, spec.obs_size), np.float32)
     out = Transitions(
@@ -71,7 +76,9 @@ def _play(policy: ActorCritic, envs: VectorEnv | GymnasiumEnvs, most_steps: int)
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)
-        if not playing.any():
+        num_playing = int(playing.sum())
+        progress(num_episodes - num_playing, num_episodes, "episodes")
+        if not num_playing:
             break
     return Evaluation(returns, lengths, num_cut_off=int(playing.sum()))
 

@@ -9,7 +9,7 @@ from .config import TrainConfig
 from .envs import LEARNED_ENV_NAMES, load_any_spec, make_envs
 from .envs.streams import TRAINING
 from .envs.vector import VectorEnv
-from .evaluation import Evaluation, evaluate
+from .evaluation import Evaluation, Progress, evaluate
 from .iterations import Iterations
 from .kernels.collecting import CompiledCollector
 from .kernels.learning import CompiledPPO
@@ -87,9 +87,9 @@ class Experiment(Iterations):
             metrics |= {"episode/return": return_ / count, "episode/length": length / count}
         return metrics
 
-    def evaluate(self, num_episodes: int) -> Evaluation:
+    def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         limit = self.config.evaluation.max_episode_steps
-        arguments = (self.policy, self.spec, num_episodes, self.config.seed, limit)
+        arguments = (self.policy, self.spec, num_episodes, self.config.seed, limit, progress)
         evaluation: Evaluation = self.threads.run(evaluate, *arguments)
         return evaluation
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .rollout import Rollout
-from .telemetry import Stopwatch
+from .stopwatch import Stopwatch
 from .threads import Threads
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..shared import MetricsWriter
+from ..shared.status import AVERAGE_ENV_STEPS_PER_S
 from .checkpoints import Checkpoint, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
@@ -38,11 +39,18 @@ def train(
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
     """
+    metrics.phase("compiling")
     with closing(make_experiment(config)) as experiment:
         if resume_from:
+            metrics.phase("restoring")
             experiment.load_state_dict(resume_from.state, resume_from.iteration)
         telemetry = Telemetry(
-            metrics, config.num_iterations * config.rollout_size, experiment, report=report
+            metrics,
+            config.num_iterations * config.rollout_size,
+            experiment,
+            report=report,
+            num_pauses=num_pauses_left(config, experiment.iteration),
+            average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
         )
         experiment.on_tick(telemetry.tick)
         phase = telemetry.stopwatch.phase
@@ -57,7 +65,8 @@ def train(
             for values in experiment.iterate(telemetry.stopwatch, wait=looks):
                 if evaluation_due(config, experiment.iteration):
                     with phase("evaluate"):
-                        evaluation = experiment.evaluate(config.evaluation.num_episodes)
+                        num_episodes = config.evaluation.num_episodes
+                        evaluation = experiment.evaluate(num_episodes, telemetry.progress)
                     values |= evaluation_values(evaluation)
                     report_evaluation(evaluation, config, telemetry)
                 telemetry.iteration(values)
@@ -70,7 +79,8 @@ def train(
             telemetry.iteration(values)
 
         if saved_at != experiment.iteration:
-            save(experiment, metrics, checkpoint_folder, telemetry)
+            with phase("checkpoint"):
+                save(experiment, metrics, checkpoint_folder, telemetry)
     return experiment.iteration >= config.num_iterations
 
 
@@ -119,6 +129,23 @@ def evaluation_due(config: TrainConfig, iteration: int) -> bool:
 def checkpoint_due(config: TrainConfig, iteration: int) -> bool:
     every = config.checkpoint.every_iterations
     return every > 0 and iteration % every == 0
+
+
+def num_pauses_left(config: TrainConfig, iteration: int) -> dict[str, int]:
+    """How many evaluations and checkpoints come after `iteration`, by the stopwatch's names."""
+    last = config.num_iterations
+
+    def num_left(every: int) -> int:
+        """One at every multiple, and one at the end."""
+        if iteration >= last:
+            return 0
+        return (last // every - iteration // every + (last % every > 0)) if every > 0 else 1
+
+    evaluations = num_left(config.evaluation.every_iterations)
+    return {
+        "evaluate": evaluations if config.evaluation.num_episodes else 0,
+        "checkpoint": num_left(config.checkpoint.every_iterations),
+    }
 
 
 def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Telemetry) -> None:

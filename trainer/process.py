@@ -13,6 +13,7 @@ from ..shared.outcome import State
 from ..shared.recorder_process import RecorderSettings
 from ..shared.run_folder import Run
 from ..shared.session import RunSession
+from ..shared.writer import OnPhase
 from .config import RecorderConfig, TrainConfig
 from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
@@ -28,11 +29,13 @@ def run_training(
     resume_publish: int | None = None,
     wants_checkpoint: Callable[[], bool] = lambda: False,
     report: Report = lambda *_: None,
+    report_phase: OnPhase | None = None,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
-    checkpoint, to go on from it. Returns the exit code: 0, 1 when training failed, 128 + signal.
+    checkpoint, to go on from it. `report` and `report_phase` are told what the page is. Returns the
+    exit code: 0, 1 when training failed, 128 + signal.
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
@@ -43,6 +46,7 @@ def run_training(
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),
     )
+    session.metrics.on_phase = report_phase
     try:
         from .checkpoints import latest_checkpoint  # torch takes a second to import
         from .device import chosen_device, device_name

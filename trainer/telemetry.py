@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
 from ..shared import Metric, MetricsWriter
 from ..shared.events import Level
+from ..shared.speed import SpeedWindow, time_left_s
+from ..shared.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
 from .envs import LEARNED_ENV_NAMES
+from .stopwatch import OTHER, PHASES, Stopwatch
 
 Report = Callable[[Mapping[str, float], int, int], None]
 
 PUBLISH_INTERVAL_S = 0.25
-SPEED_WINDOW_S = 1.0  # or the last iteration, where that took longer
+SAY_EVERY_S = 0.05
 
 GRAD_NORM = "optimizer/grad_norm"
-PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish")
 
 METRICS = (
     Metric("episode/return", "reward", better="up",
@@ -38,12 +39,16 @@ METRICS = (
            description="part of the returns' variance that the values predict"),
     Metric("optimizer/learning_rate", level=1, description="as scheduled"),
     Metric(GRAD_NORM, level=1, description="before clipping, mean of the networks"),
-    Metric("speed/env_steps_per_s", "env steps/s", better="up",
-           description="over the last second, everything included"),
-    Metric("progress/fraction", description="env steps done, of those asked for"),
-    Metric("progress/eta_s", "s", "timer", description="time left at the recent speed"),
+    Metric(ENV_STEPS_PER_S, "env steps/s", better="up",
+           description="over 30 s of training: no evaluation, no saving"),
+    Metric(AVERAGE_ENV_STEPS_PER_S, "env steps/s", level=1, better="up",
+           description="of all training so far: no evaluation, no saving"),
+    Metric(PROGRESS_FRACTION, description="env steps done, of those asked for"),
+    Metric(ETA_S, "s", "timer", description="time left at that speed, evaluations included"),
     *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
       for phase in PHASES),
+    Metric(f"time/{OTHER}_s", "s", "timer", level=1,
+           description="of the iteration, in none of the other phases"),
 )  # fmt: skip
 
 
@@ -66,28 +71,6 @@ TINYPHYSICS_METRICS = (
 def metrics_of(env: str) -> tuple[Metric, ...]:
     """What a run on the environment of that name publishes."""
     return METRICS + TINYPHYSICS_METRICS if env in LEARNED_ENV_NAMES else METRICS
-
-
-class Stopwatch:
-    """Seconds by phase since the last `take`."""
-
-    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        self._now = now
-        self._seconds = dict.fromkeys(PHASES, 0.0)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        start = self._now()
-        try:
-            yield
-        finally:
-            self._seconds[name] += self._now() - start
-
-    def take(self) -> dict[str, float]:
-        """The seconds so far as metrics, and begin anew."""
-        taken = {f"time/{name}_s": seconds for name, seconds in self._seconds.items()}
-        self._seconds = dict.fromkeys(PHASES, 0.0)
-        return taken
 
 
 class Work(Protocol):
@@ -121,22 +104,37 @@ class Telemetry:
         work: Work,
         now: Callable[[], float] = time.perf_counter,
         report: Report = lambda *_: None,
+        *,
+        num_pauses: Mapping[str, int] | None = None,
+        average_before: float = math.nan,
     ) -> None:
-        """`work` is asked how far it is; `report` is told of every publish."""
-        self.stopwatch = Stopwatch(now)
+        """`work` is asked how far it is; `report` is told of every publish. `num_pauses` of the
+        stopwatch's kinds are to come, and `average_before` was the run's speed up to here.
+        """
+        self.stopwatch = Stopwatch(now, metrics.phase)
         self._metrics, self._total, self._work = metrics, total_env_steps, work
         self._now, self._report = now, report
         self._publish_at = now()
-        self._window = deque([(self._publish_at, work.env_steps)])
-        self._env_steps_per_s = 0.0
+        self._said_at = self._publish_at
+        self._num_pauses = dict(num_pauses or {})
+        self._iteration_s = begun_s = self.stopwatch.training_s
+        self._window = SpeedWindow(begun_s, work.env_steps)
+        # The average counts from where these training seconds and env steps were 0.
+        self._zero_s, self._zero_steps = begun_s, work.env_steps
+        if average_before > 0:
+            self._zero_s, self._zero_steps = begun_s - work.env_steps / average_before, 0
         self._last_mark = work.mark
         self._has_bad_losses = False
 
     def iteration(self, values: Mapping[str, float]) -> None:
         """Publish what an iteration gave, together with its speed, its phases and the progress."""
-        self._env_steps_per_s = self._recent_env_steps_per_s()
+        self._iteration_s = clock_s = self.stopwatch.training_s
+        env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
-        row = {**self.stopwatch.take(), **values, "speed/env_steps_per_s": self._env_steps_per_s}
+        row = {**_adding_up(self.stopwatch.take(), values), **values}
+        row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        seconds = max(clock_s - self._zero_s, 1e-9)
+        row[AVERAGE_ENV_STEPS_PER_S] = (env_steps - self._zero_steps) / seconds
         self._look_for_bad_losses(values)
         self._publish(row)
 
@@ -149,6 +147,12 @@ class Telemetry:
             self._last_mark = mark
             self._publish({})
 
+    def progress(self, done: int, total: int, unit: str) -> None:
+        """Say how far the present phase is, not more often than anyone could see."""
+        if self._now() - self._said_at >= SAY_EVERY_S:
+            self._said_at = self._now()
+            self.stopwatch.say_progress(done, total, unit)
+
     def _look_for_bad_losses(self, values: Mapping[str, float]) -> None:
         """Say once in a run that, when and where a loss first was not a number."""
         if self._has_bad_losses:
@@ -158,15 +162,6 @@ class Telemetry:
                 self._has_bad_losses = True
                 self.event("error", f"{name} is {value} in iteration {self._work.iteration}")
                 return
-
-    def _recent_env_steps_per_s(self) -> float:
-        """Over the iterations of the window, with all that they included."""
-        window, now, env_steps = self._window, self._now(), self._work.env_steps
-        while len(window) > 1 and window[1][0] <= now - SPEED_WINDOW_S:
-            window.popleft()
-        since, steps_then = window[0]
-        window.append((now, env_steps))
-        return (env_steps - steps_then) / max(now - since, 1e-9)
 
     def event(self, level: Level, text: str) -> None:
         self._metrics.event(level, text, self._work.env_steps)
@@ -181,10 +176,31 @@ class Telemetry:
 
     def _publish(self, row: dict[str, float]) -> None:
         iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
-        row["progress/fraction"] = min(1.0, env_steps / self._total)
-        if self._env_steps_per_s:
-            row["progress/eta_s"] = max(0, self._total - env_steps) / self._env_steps_per_s
+        row[PROGRESS_FRACTION] = min(1.0, env_steps / self._total)
+        eta_s = self._time_left_s()
+        if eta_s is not None:
+            row[ETA_S] = eta_s
         with self.stopwatch.phase("publish"):
             self._metrics.publish(row, iteration, env_steps)
         self._publish_at = self._now()
         self._report(row, iteration, env_steps)
+
+    def _time_left_s(self) -> float | None:
+        watch = self.stopwatch
+        left = max(0, self._total - self._work.env_steps)
+        pauses = [
+            (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
+            for kind, planned in self._num_pauses.items()
+        ]
+        since_s = watch.training_s - self._iteration_s
+        return time_left_s(left, self._window.per_s, since_s, pauses)
+
+
+def _adding_up(taken: dict[str, float], values: Mapping[str, float]) -> dict[str, float]:
+    """The phases `taken`, with what is left for `other` where `values` know some of them better:
+    a GPU times its own.
+    """
+    other = f"time/{OTHER}_s"
+    better = [name for name in taken if name in values]
+    rest = taken[other] + sum(taken[name] - values[name] for name in better)
+    return {**taken, other: max(0.0, rest)}

@@ -211,7 +211,7 @@ def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:
     snapshot = reader.read()
     if snapshot is None or status.ranks:
         return status
-    return with_numbers(status, snapshot, speed_at(reader, snapshot))
+    return with_numbers(status, snapshot, speed_at(reader, snapshot, status.is_alive))
 
 
 def _status(said: Any, run: str) -> RunStatus:

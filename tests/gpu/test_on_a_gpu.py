@@ -14,7 +14,8 @@ from operant.trainer.cuda.orders import Orders
 from operant.trainer.envs import ENV_NAMES
 from operant.trainer.loop import train
 from operant.trainer.staged_values import StagedValues
-from operant.trainer.telemetry import METRICS, Stopwatch, Telemetry
+from operant.trainer.stopwatch import Stopwatch
+from operant.trainer.telemetry import METRICS, Telemetry
 
 CUDA = torch.device("cuda")
 

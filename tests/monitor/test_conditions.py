@@ -46,3 +46,32 @@ def test_no_two_ended_states_share_a_symbol():
     symbol_of = {condition.word: condition.symbol for condition in symbols()}
     ended = ["running", "stalled", "crashed", "failed", "stopped", "finished"]
     assert len({symbol_of[word] for word in ended}) == len(ended)
+
+
+def evaluating(**fields: object) -> RunStatus:
+    known = {"phase": "evaluating", "phase_done": 37, "phase_total": 100, "phase_unit": "episodes"}
+    known |= {"state": "running", "age_s": 0.2, "phase_s": 12.4}
+    return RunStatus("r", **(known | fields))  # type: ignore[arg-type]
+
+
+def test_an_evaluation_is_what_the_run_does_and_nothing_to_worry_about():
+    condition = condition_of(evaluating())
+    assert (condition.word, condition.style, condition.notice) == ("evaluating", "good", "")
+    assert condition.progress == "evaluating 37 of 100 episodes, 12s"
+
+
+def test_collecting_and_learning_are_plain_running():
+    assert condition_of(evaluating(phase="learning")).word == "running"
+    assert condition_of(evaluating(phase="learning")).progress == ""
+
+
+def test_a_run_that_compiles_before_its_first_numbers_says_so():
+    status = evaluating(age_s=None, message="starting", phase="compiling", phase_unit="loops")
+    condition = condition_of(status)
+    assert condition.word == "starting"
+    assert condition.notice == "compiling 37 of 100 loops, 12s"
+
+
+def test_a_stalled_run_tells_what_it_was_doing():
+    status = evaluating(state="stalled", age_s=9.0)
+    assert condition_of(status).notice.endswith("for 9s while evaluating 37 of 100 episodes, 12s")

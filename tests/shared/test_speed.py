@@ -1,4 +1,4 @@
-"""Env steps per second: what a run says itself, else what its newest publishes tell."""
+"""Env steps per second: what a run says itself, else what its publishes tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
-from operant.shared.status import ENV_STEPS_PER_S, RunStatus, read_rank_status
+from operant.shared.status import (
+    AVERAGE_ENV_STEPS_PER_S,
+    ENV_STEPS_PER_S,
+    ETA_S,
+    RunStatus,
+    read_rank_status,
+)
 
 
 class Clock:
@@ -45,17 +51,46 @@ def status(session) -> RunStatus:
     return read_rank_status(session.run, 0)
 
 
-def test_slow_publishes_tell_the_speed_of_the_last_32(session, clock):
+def test_slow_publishes_tell_the_speed_of_the_last_30_seconds(session, clock):
     assert publish(session, clock, 50, seconds=1.0, steps=100).env_steps_per_s == 100
-    assert publish(session, clock, 16, seconds=1.0, steps=300).env_steps_per_s == 200
-    assert publish(session, clock, 16, seconds=1.0, steps=300).env_steps_per_s == 300
+    # 15 s at 300 and 15 s at 100
+    assert publish(session, clock, 15, seconds=1.0, steps=300).env_steps_per_s == 200
+    assert publish(session, clock, 15, seconds=1.0, steps=300).env_steps_per_s == 300
 
 
-def test_fast_publishes_tell_the_speed_of_more_than_a_second(session, clock):
-    # 256 publishes of 10 ms: 200 at 100 steps/s, the last 56 at 900.
-    publish(session, clock, 300, seconds=0.01, steps=1)
-    status = publish(session, clock, 56, seconds=0.01, steps=9)
-    assert status.env_steps_per_s == pytest.approx((200 + 56 * 9) / 2.56)
+def test_a_publish_that_takes_longer_than_the_window_tells_its_own_speed(session, clock):
+    publish(session, clock, 5, seconds=1.0, steps=100)
+    assert publish(session, clock, 1, seconds=60.0, steps=600).env_steps_per_s == 10
+
+
+def test_fast_publishes_tell_the_speed_as_far_as_a_thousand_of_them_reach(session, clock):
+    # The newest 1000 of 10 ms: 900 at 100 steps/s, 100 at 900: (900 + 900) / 10 s.
+    publish(session, clock, 1500, seconds=0.01, steps=1)
+    status = publish(session, clock, 100, seconds=0.01, steps=9)
+    assert status.env_steps_per_s == pytest.approx(180)
+
+
+def test_a_run_that_has_ended_has_its_average_not_its_last_speed(session, clock):
+    publish(session, clock, 10, seconds=1.0, steps=1280)
+    publish(session, clock, 2, seconds=20.0, steps=1280)
+    session.close("finished", 0)
+    # From the first publish on: 11 publishes of 1280 env steps in 9 + 40 s.
+    assert status(session).env_steps_per_s == pytest.approx(11 * 1280 / 49)
+
+
+def test_a_run_that_has_ended_is_listed_with_the_average_it_says_itself(session, clock):
+    said = {ENV_STEPS_PER_S: 775.0, AVERAGE_ENV_STEPS_PER_S: 12_800.0}
+    assert publish(session, clock, 5, 1.0, 100, said).env_steps_per_s == 775.0
+    session.close("finished", 0)
+    assert status(session).env_steps_per_s == 12_800.0
+
+
+def test_of_the_time_left_what_has_passed_since_the_publish_is_gone(session, clock):
+    publish(session, clock, 1, 1.0, 100, {ETA_S: 60.0})
+    clock.ns += 25 * 10**9
+    assert status(session).eta_s == 35.0
+    clock.ns += 60 * 10**9
+    assert status(session).eta_s == 0.0
 
 
 def test_what_the_run_says_itself_comes_first(session, clock):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
-from operant.trainer.loop import train
+from operant.trainer.loop import checkpoint_due, evaluation_due, num_pauses_left, train
 from operant.trainer.telemetry import METRICS
 
 
@@ -106,3 +107,29 @@ def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_confi
     config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
     train(config, writer, tmp_path, wants_checkpoint=lambda: requests.pop(0))
     assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]
+
+
+@pytest.mark.parametrize("every", [1, 2, 4, 100, 0])
+@pytest.mark.parametrize("iteration", [0, 3, 4, 6])
+def test_as_many_evaluations_and_checkpoints_come_as_are_due(small_config, every, iteration):
+    config = small_config(
+        f"evaluation.every_iterations={every}", f"checkpoint.every_iterations={every}"
+    )
+    coming = range(iteration + 1, 7)
+    is_saved_at_the_end = bool(coming) and not checkpoint_due(config, 6)
+    assert num_pauses_left(config, iteration) == {
+        "evaluate": sum(evaluation_due(config, number) for number in coming),
+        "checkpoint": sum(checkpoint_due(config, number) for number in coming)
+        + is_saved_at_the_end,
+    }
+
+
+def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_path):
+    writer, reader = page
+    told = []
+    writer.on_phase = lambda name, done, total, unit: told.append(name)
+    train(small_config("evaluation.every_iterations=0"), writer, tmp_path)
+    steps = [name for name, _ in itertools.groupby(told)]
+    learned = ["collecting", "learning"] * 6
+    assert steps == ["compiling", *learned, "evaluating", "learning", "saving", "learning"]
+    assert reader.phase().name == "learning"

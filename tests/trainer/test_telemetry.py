@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from operant.trainer.telemetry import PUBLISH_INTERVAL_S, Stopwatch, Telemetry
+from operant.trainer.stopwatch import Stopwatch
+from operant.trainer.telemetry import PUBLISH_INTERVAL_S, Telemetry
 
 
 class Clock:
@@ -27,10 +28,13 @@ class Page:
     """Remembers what was published."""
 
     def __init__(self):
-        self.rows, self.events = [], []
+        self.rows, self.events, self.phases = [], [], []
 
     def publish(self, values, iteration, env_steps):
         self.rows.append((dict(values), iteration, env_steps))
+
+    def phase(self, name, done=None, total=None, unit=""):
+        self.phases.append((name, done, total, unit))
 
     def event(self, level, text, env_steps):
         self.events.append((level, text))
@@ -88,15 +92,76 @@ def test_phases_add_up_until_they_are_taken():
     assert set(stopwatch.take().values()) == {0.0}
 
 
-def test_the_speed_is_that_of_the_last_second_so_that_an_evaluation_does_not_halve_it(parts):
+def test_phases_and_other_add_up_to_the_wall_time_between_two_publishes(parts):
+    page, _, clock, telemetry = parts
+    for _ in range(3):
+        with telemetry.stopwatch.phase("collect"):
+            clock.now += 1.5
+        clock.now += 0.125  # in no phase
+        with telemetry.stopwatch.phase("learn"):
+            clock.now += 0.25
+        with telemetry.stopwatch.phase("evaluate"):
+            clock.now += 4.0
+        telemetry.iteration({})
+    for values, _, _ in page.rows:
+        assert values["time/other_s"] == 0.125
+        assert sum(values[name] for name in values if name.startswith("time/")) == 5.875
+
+
+def test_phases_that_were_timed_elsewhere_still_add_up(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("checkpoint"):
+        clock.now += 1.0
+    clock.now += 2.0  # for the host, all that the GPU does is other
+    telemetry.iteration({"time/collect_s": 1.25, "time/learn_s": 0.5})
+    times = {name: value for name, value in page.rows[0][0].items() if name.startswith("time/")}
+    assert times["time/other_s"] == 0.25
+    assert sum(times.values()) == 3.0
+
+
+def test_a_phase_of_the_stopwatch_is_one_of_the_page_and_after_a_pause_comes_the_one_before(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("collect"):
+        pass
+    with telemetry.stopwatch.phase("learn"), telemetry.stopwatch.phase("publish"):
+        pass
+    with telemetry.stopwatch.phase("evaluate"):
+        clock.now += 1
+        telemetry.progress(37, 100, "episodes")
+        telemetry.progress(38, 100, "episodes")  # at the same moment: nobody could see it
+    assert page.phases == [
+        ("collecting", None, None, ""),
+        ("learning", None, None, ""),
+        ("evaluating", None, None, ""),
+        ("evaluating", 37, 100, "episodes"),
+        ("learning", None, None, ""),
+    ]
+
+
+def test_the_speed_is_that_of_training_evaluations_and_checkpoints_left_out(parts):
     page, work, clock, telemetry = parts
     for iteration in range(1, 101):
-        clock.now += 0.02 if iteration < 100 else 0.1  # the last one evaluates
-        work.iteration, work.env_steps = iteration, 10 * iteration
+        clock.now += 0.5
+        with telemetry.stopwatch.phase("evaluate"):
+            clock.now += 20.0 if iteration % 10 == 0 else 0.0
+        with telemetry.stopwatch.phase("checkpoint"):
+            clock.now += 3.0 if iteration % 25 == 0 else 0.0
+        work.iteration, work.env_steps = iteration, 50 * iteration
         telemetry.iteration({})
     speeds = [values["speed/env_steps_per_s"] for values, _, _ in page.rows]
-    assert speeds[98] == pytest.approx(500, rel=0.03)
-    assert speeds[99] == pytest.approx(10 * 46 / 1.0, rel=0.05)
+    assert speeds == pytest.approx([100.0] * 100)
+    assert page.rows[-1][0]["speed/average_env_steps_per_s"] == pytest.approx(100)
+
+
+def test_the_average_of_a_resumed_run_is_that_of_both_its_parts():
+    page, work, clock = Page(), Work(), Clock()
+    work.iteration, work.env_steps = 10, 1000  # at 50 a second: 20 s
+    telemetry = Telemetry(page, 3000, work, clock, average_before=50.0)
+    clock.now += 5.0
+    work.iteration, work.env_steps = 11, 2000
+    telemetry.iteration({})
+    assert page.rows[0][0]["speed/env_steps_per_s"] == 200.0
+    assert page.rows[0][0]["speed/average_env_steps_per_s"] == 80.0  # 2000 in 25 s
 
 
 @pytest.mark.parametrize(

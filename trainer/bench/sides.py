@@ -17,7 +17,7 @@ from ..envs import load_spec
 from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
 from ..envs.vector import Transitions, VectorEnv
 from ..experiment import Experiment, choose_num_threads
-from ..telemetry import Stopwatch
+from ..stopwatch import Stopwatch
 from ..threads import Threads, fastest_num_threads
 from .measuring import Sample, Side, timed
 

@@ -14,11 +14,11 @@ import torch
 
 from ..config import TrainConfig
 from ..envs import load_spec
-from ..evaluation import Evaluation, evaluate
+from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import make_policy, part_seed
 from ..normalizers import RewardNormalizer
 from ..staged_values import SpanTimer, StagedValues, event_maker
-from ..telemetry import Stopwatch
+from ..stopwatch import Stopwatch
 from .fused import FusedCollector
 from .graphs import Replayed
 from .learning import METRIC_NAMES, CudaPPO
@@ -98,6 +98,7 @@ class CudaExperiment:
         """Start an iteration; gives the metrics of those that have finished, in order: all that
         were started where the caller wants to `wait`.
         """
+        stopwatch.said("learning")  # and collecting: the device does both faster than one can see
         arrived = self._arrived_until_there_is_room()
         with self._on_stream():
             with self._spans.phase("collect"):
@@ -154,12 +155,12 @@ class CudaExperiment:
         episodes = torch.stack([count, return_ / count, length / count])
         self._staged.values.copy_(torch.cat([metrics, episodes]))
 
-    def evaluate(self, num_episodes: int) -> Evaluation:
+    def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         """Greedy episodes on the processor, as every other run plays them. Waits for the device."""
         policy = make_policy(self.config)
         policy.load_state_dict(self.policy.state_dict())
         limit = self.config.evaluation.max_episode_steps
-        return evaluate(policy, self.spec, num_episodes, self.config.seed, limit)
+        return evaluate(policy, self.spec, num_episodes, self.config.seed, limit, progress)
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors in main memory and plain values only. Waits for the device."""

@@ -24,7 +24,7 @@ from ..envs.tinyphysics.places import model_path, routes_folder
 from ..envs.tinyphysics.route_cache import RouteFolder
 from ..envs.tinyphysics.routes import Routes
 from ..envs.tinyphysics.simulator import simulate
-from ..evaluation import Evaluation
+from ..evaluation import Evaluation, Progress
 from ..iterations import Iterations
 from ..normalizers import RewardNormalizer
 from ..policy import ActorCritic
@@ -113,11 +113,17 @@ class TinyPhysicsExperiment(Iterations):
         metrics["episode/length"] = self.config.rollout_steps
         return metrics
 
-    def evaluate(self, num_episodes: int) -> Evaluation:
+    def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         """Drive the held-out routes, as often as the reference does: once, with its draws."""
         routes = self._split.held_out
         routes = routes.at(np.arange(min(num_episodes, len(routes))))
-        costs = route_costs(self._engine, routes, self.policy, self.threads.tick)
+        last = min(COST_END, int(routes.num_rows.max()))
+
+        def tick(step: int) -> None:
+            progress(step, last, "steps")
+            self.threads.tick()
+
+        costs = route_costs(self._engine, routes, self.policy, tick)
         returns = -costs.total.numpy() * self.config.rollout_steps
         return Evaluation(
             returns=returns,
@@ -210,11 +216,11 @@ def make_policy(config: TrainConfig) -> ActorCritic:
 
 
 def route_costs(
-    engine: Engine, routes: Routes, policy: ActorCritic, tick: Callable[[], None]
+    engine: Engine, routes: Routes, policy: ActorCritic, tick: Callable[[int], None]
 ) -> Costs:
     """Of a policy's mean actions along routes, with the reference's draws."""
     draws = reference_draws(routes.names, int(routes.num_rows.max()))
-    return simulate(engine, routes, TrainedPolicy(policy), draws, tick=lambda _: tick()).costs
+    return simulate(engine, routes, TrainedPolicy(policy), draws, tick=tick).costs
 
 
 def _seed(config: TrainConfig, part: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from operant.trainer.cuda.kernel import IN_SIMULATOR
 from operant.trainer.envs import ENV_NAMES
-from operant.trainer.telemetry import Stopwatch
+from operant.trainer.stopwatch import Stopwatch
 
 
 def test_this_is_the_simulator():

@@ -12,7 +12,7 @@ from numba import cuda
 
 from operant.trainer.cuda.kernel import Kernel, as_arrays
 from operant.trainer.envs import ENV_NAMES
-from operant.trainer.telemetry import Stopwatch
+from operant.trainer.stopwatch import Stopwatch
 
 COMPUTE_CAPABILITY = (9, 0)
 

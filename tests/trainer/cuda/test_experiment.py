@@ -10,7 +10,8 @@ from operant.trainer import loop
 from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
 from operant.trainer.cuda.experiment import CudaExperiment
 from operant.trainer.staged_values import HostEvent, StagedValues
-from operant.trainer.telemetry import METRICS, Stopwatch
+from operant.trainer.stopwatch import Stopwatch
+from operant.trainer.telemetry import METRICS
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 from operant.trainer.advantages import gae
 from operant.trainer.cuda.advantages import write_advantages
 from operant.trainer.cuda.rollout import CudaRollout
-from operant.trainer.telemetry import Stopwatch
+from operant.trainer.stopwatch import Stopwatch
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 

@@ -1,0 +1,55 @@
+"""How fast a run is and how long it will take: the one definition of both."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+WINDOW_S = 30.0  # of training, at least
+MARK_EVERY_S = 1.0  # a window is at most this, or one iteration, longer
+
+
+class SpeedWindow:
+    """Env steps per second over the newest 30 seconds of training: up to a second more, or the
+    last iteration where that took longer.
+
+    Its clock, in seconds, is the caller's, and stands still while the run does something else. The
+    first iteration, which loads and warms up, counts only as long as there is no other.
+    """
+
+    def __init__(self, clock_s: float, env_steps: int) -> None:
+        """Nothing is done yet at `clock_s`."""
+        self._marks = deque([(clock_s, env_steps)])
+        self._is_warm = False
+        self.per_s = 0.0
+
+    def add(self, clock_s: float, env_steps: int) -> float:
+        """An iteration has ended; returns the speed."""
+        marks = self._marks
+        while len(marks) > 1 and marks[1][0] <= clock_s - WINDOW_S:
+            marks.popleft()
+        since_s, steps_then = marks[0]
+        self.per_s = (env_steps - steps_then) / max(clock_s - since_s, 1e-9)
+        if not self._is_warm:
+            marks.clear()
+            self._is_warm = True
+        if not marks or clock_s - marks[-1][0] >= MARK_EVERY_S:
+            marks.append((clock_s, env_steps))
+        return self.per_s
+
+
+def time_left_s(
+    env_steps_left: int,
+    env_steps_per_s: float,
+    since_s: float = 0.0,
+    pauses: Iterable[tuple[int, float]] = (),
+) -> float | None:
+    """Seconds to the end: training at this speed, `since_s` of which has gone by since the env
+    steps were counted, and `pauses`, how many are still to come of each kind and their seconds.
+
+    None where no speed is known.
+    """
+    if env_steps_per_s <= 0:
+        return None
+    training_s = max(0.0, env_steps_left / env_steps_per_s - since_s)
+    return training_s + sum(count * seconds for count, seconds in pauses)

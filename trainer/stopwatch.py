@@ -1,0 +1,90 @@
+"""Where the time of a run goes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish")
+OTHER = "other"
+# What a page calls them while they last.
+_SAID = {
+    "collect": "collecting",
+    "learn": "learning",
+    "evaluate": "evaluating",
+    "checkpoint": "saving",
+}
+PAUSES = ("evaluate", "checkpoint")  # phases in which no training is done
+_REMEMBERED = 4  # the newest pauses of a kind, whose mean the next is expected to take
+
+
+class Stopwatch:
+    """Seconds by phase since the last `take`, and by a clock that stands still in pauses."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.perf_counter,
+        say: Callable[..., None] = lambda *_: None,
+    ) -> None:
+        """`say` is told of every phase that begins, and how far it is: as `MetricsWriter.phase`."""
+        self._now, self._say = now, say
+        self._seconds = dict.fromkeys(PHASES, 0.0)
+        self._taken_at = now()
+        self._said = ""
+        self._paused_s = 0.0
+        self._paused_at: float | None = None
+        self._pauses: dict[str, deque[float]] = {name: deque(maxlen=_REMEMBERED) for name in PAUSES}
+        self.num_pauses = dict.fromkeys(PAUSES, 0)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time what is done inside."""
+        start, said = self._now(), self._said
+        self.said(_SAID.get(name, said))
+        self._paused_at = start if name in PAUSES else None
+        try:
+            yield
+        finally:
+            seconds = self._now() - start
+            self._seconds[name] += seconds
+            if name in PAUSES:
+                self._paused_at = None
+                self._paused_s += seconds
+                self._pauses[name].append(seconds)
+                self.num_pauses[name] += 1
+                self.said(said)
+
+    def said(self, phase: str) -> None:
+        """Say that the page's `phase` begins, unless it has."""
+        if phase and phase != self._said:
+            self._say(phase)
+        self._said = phase
+
+    def say_progress(self, done: int, total: int, unit: str) -> None:
+        """Say how far the present phase is."""
+        if self._said:
+            self._say(self._said, done, total, unit)
+
+    @property
+    def training_s(self) -> float:
+        """The time, without all pauses so far."""
+        now = self._now() if self._paused_at is None else self._paused_at
+        return now - self._paused_s
+
+    def pause_s(self, name: str) -> float:
+        """What the next pause of that kind will take, as far as is known."""
+        known = self._pauses[name]
+        return sum(known) / len(known) if known else 0.0
+
+    def take(self) -> dict[str, float]:
+        """The seconds so far as metrics, and begin anew. With `other`, in which no phase was, they
+        add up to the time since the last `take`.
+        """
+        now = self._now()
+        seconds = self._seconds
+        seconds[OTHER] = max(0.0, now - self._taken_at - sum(seconds.values()))
+        taken = {f"time/{name}_s": value for name, value in seconds.items()}
+        self._seconds, self._taken_at = dict.fromkeys(PHASES, 0.0), now
+        return taken
