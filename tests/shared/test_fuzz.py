@@ -48,7 +48,7 @@ def test_every_mutation_changes_the_page(mutation, tmp_path: Path):
     MetricsReader.attach(tmp_path / "copy").detach()
     choose = fuzz.random.Random(3)
     changed = 0
-    for _ in range(20):
+    for _ in range(60):
         page = bytearray(good)
         mutation(page, choose)
         changed += page != good
