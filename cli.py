@@ -8,6 +8,7 @@ import click
 
 from .commands.lazy_group import LazyGroup
 from .shared.errors import OperantError
+from .shared.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "eval", "export", "record", "bench",
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def _fail(text: str, exit_code: int) -> int:
-    print(f"operant: {' '.join(text.split())}", file=sys.stderr)
+    print(f"operant: {one_line(text)}", file=sys.stderr)
     return exit_code
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..monitor.log_tail import LogTail
 from ..shared.errors import CheckpointError, ConfigError, OperantError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
 from ..shared.provenance import provenance
+from ..shared.python_program import python_program
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
+from ..shared.small_file import open_to_append
 from ..trainer.config import TrainConfig
 from ..trainer.config_file import load_config, make_config
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
@@ -70,7 +74,7 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
             f"--set total_env_steps={2 * config.total_env_steps} would go on"
         )
     lock = RunLock(run.lock_path, rank)
-    manifest = run.manifest()
+    manifest = run.read_manifest()
     manifest["config"] = config.model_dump(mode="json")
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
@@ -118,14 +122,17 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
 
 def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as_json: bool) -> int:
     """Train in a process of its own; returns 0 once it has published, 1 when it dies before."""
+    python = python_program()
+    if python is None:
+        raise UsageError(f"{sys.executable} is no Python that could train in the background")
     prepared = prepare(LAUNCHER)
     run = prepared.run
     arguments = [str(run.folder)]
     if prepared.resume_publish is not None:
         arguments.append(str(prepared.resume_publish))
-    with run.log_path.open("ab") as log:
+    with os.fdopen(open_to_append(run.log_path), "ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "operant.commands.trainer_process", *arguments],
+            [python, "-m", "operant.commands.trainer_process", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -153,8 +160,7 @@ def wait_for_first_publish(run: Run, process: subprocess.Popen[bytes]) -> None:
     """
     while read_status(run).env_steps is None:
         if process.poll() is not None and read_status(run).env_steps is None:
-            log = run.log_path.read_text(errors="replace").splitlines()[-LOG_LINES:]
-            for line in log:
+            for line in LogTail(run.log_path).read()[-LOG_LINES:]:
                 print_line(line)
             raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")
         time.sleep(LOOK_AGAIN_S)

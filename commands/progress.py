@@ -17,6 +17,7 @@ from ..monitor.formatting import (
     format_rate,
     format_value,
 )
+from ..shared.harmless import harmless
 
 LINE_EVERY_S = 2.0
 
@@ -39,7 +40,7 @@ def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
         with _bar(run_id, stream) as report:
             yield report
     else:
-        print(run_id, file=stream, flush=True)
+        print(harmless(run_id), file=stream, flush=True)
         yield PlainProgress(stream)
 
 
@@ -91,7 +92,7 @@ def _bar(run_id: str, stream: TextIO) -> Iterator[Progress]:
         TextColumn("{task.fields[rate]}  return {task.fields[return_]}  {task.fields[last]}"),
     )
     console = Console(file=stream)
-    console.print(run_id, highlight=False)
+    console.print(harmless(run_id), highlight=False, markup=False)
     with Bar(*columns, console=console) as bar:
         task = bar.add_task("", total=1.0, rate="", return_="", last="")
         yield _BarProgress(lambda **fields: bar.update(task, **fields))

@@ -38,6 +38,7 @@ def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None
     """
     from ..monitor.recorder.recording import LOCK_PATIENCE_S, record, recorder_lock
     from ..shared.errors import UsageError
+    from ..shared.harmless import one_line
     from ..shared.recorder_process import RecorderSettings, lacking
     from .output import print_line
 
@@ -46,7 +47,7 @@ def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None
     settings = replace(RecorderSettings.of_run(chosen), **given)
 
     def say(text: str) -> None:
-        click.echo(f"operant: warning: {text}", err=True)
+        click.echo(f"operant: warning: {one_line(text)}", err=True)
 
     if beside:
         record(chosen, recorder_lock(chosen, LOCK_PATIENCE_S), settings, say)

@@ -9,11 +9,11 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(as_json: bool) -> None:
     """List all runs with their state, newest first."""
-    from ..shared.ranks import read_status
+    from ..shared.ranks import status_in_list
     from ..shared.run_folder import list_runs, no_runs_text
     from .output import headline, print_json, print_line
 
-    statuses = [read_status(run) for run in list_runs()]
+    statuses = [status_in_list(run) for run in list_runs()]
     if as_json:
         print_json([status.as_json(metrics=False) for status in statuses])
         return

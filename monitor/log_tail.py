@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
+
+from ..shared.small_file import open_regular
 
 MAX_LINES = 2000
 _FIRST_READ_BYTES = 1 << 18  # of a log that is longer, its end
@@ -30,7 +33,7 @@ class LogTail:
             if status.st_size == offset:
                 return self._shown
             start = max(offset, status.st_size - _FIRST_READ_BYTES)
-            with self._path.open("rb") as file:
+            with os.fdopen(open_regular(self._path), "rb") as file:
                 file.seek(start)
                 data = file.read(status.st_size - start)
         except OSError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..shared.lock import lock_holder
-from ..shared.ranks import read_status
+from ..shared.ranks import status_in_list
 from ..shared.run_folder import Run, list_runs
 from ..shared.status import RunStatus
 
@@ -86,11 +86,7 @@ def _is_held(run: Run) -> bool:
 
 def _look_at(run: Run, known: RunRow) -> RunRow:
     """A run's row; its folder's description is read once."""
-    try:
-        status = read_status(run)
-    # One broken run must not hide the others, whatever its page holds.
-    except Exception as error:
-        status = RunStatus(run.id, "crashed", message=str(error) or type(error).__name__)
+    status = status_in_list(run)
     row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
     if known.status is not None:
         return row

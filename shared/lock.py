@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import RunFolderError
+from .small_file import open_regular
 
 LAUNCHER = 1 << 20  # the byte of the process that starts a trainer, until the trainer holds its own
 NUM_BYTES = LAUNCHER + 1  # bytes that mean the run is alive
@@ -24,6 +25,9 @@ if sys.platform == "darwin":
     _FLOCK = struct.Struct("@qqihh")  # start, length, pid, type, whence
 else:
     _FLOCK = struct.Struct("@hhqqi4x")  # type, whence, start, length, pid
+
+# A link may lead to any file of the user's, and opening a FIFO waits.
+_OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 # Closing any descriptor of a locked file drops the locks of the whole process, so this process
 # must never open a file again on which it holds one: it uses the descriptor it has.
@@ -44,7 +48,7 @@ class RunLock:
         self._fd = _descriptor_held(path)
         if self._fd < 0:
             try:
-                self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                self._fd = os.open(path, _OPEN_TO_LOCK, 0o600)
             except OSError as error:
                 raise RunFolderError(f"cannot open {path}: {error.strerror}") from None
         self._file, self._byte = _identity(os.fstat(self._fd)), rank
@@ -80,7 +84,7 @@ def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holde
     if held >= 0:
         return _holder(held, _identity(os.fstat(held)), first, num_bytes)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path)
     except OSError:
         return None
     try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import NoRoomError, PageError
+from .small_file import create_anew
 
 SHM = Path("/dev/shm")
 _COPY_CHUNK_BYTES = 1 << 16
@@ -106,8 +107,7 @@ def save_page_copy(
     building = building or building_name(path)
     zeros = bytes(_COPY_CHUNK_BYTES)
     try:
-        with building.open("wb") as file:
-            os.fchmod(file.fileno(), 0o600)
+        with os.fdopen(create_anew(building), "wb") as file:
             for start in range(0, size_bytes, len(zeros)):
                 chunk = read(min(len(zeros), size_bytes - start), start)
                 if chunk != zeros[: len(chunk)]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from .harmless import one_line
 from .run_folder import Run
 from .status import ENV_STEPS_PER_S, RunState, RunStatus, read_rank_status
 
@@ -33,6 +35,23 @@ class Spread(NamedTuple):
 def read_status(run: Run) -> RunStatus:
     """Look once at every rank of a run."""
     return combined_status(run, [read_rank_status(run, rank) for rank in run.ranks()])
+
+
+def status_in_list(run: Run) -> RunStatus:
+    """As `read_status`, for one of many: raises nothing, and says what is odd about the run's
+    folder. It may have been copied from anywhere.
+    """
+    try:
+        status = read_status(run)
+    # One broken run must not hide the others, whatever its folder and its pages hold.
+    except Exception as error:
+        status = RunStatus(run.id, "crashed", message=str(error) or type(error).__name__)
+        return replace(status, message=f"unreadable: {one_line(status.message, 200)}")
+    oddity = run.oddity()
+    if oddity:
+        reasons = [f"unreadable: {oddity}", *filter(None, [status.message])]
+        return replace(status, message="; ".join(reasons))
+    return status
 
 
 def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:

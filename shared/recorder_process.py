@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .python_program import python_program
 from .run_folder import Run
+from .small_file import open_to_append
 
 SWITCH = "OPERANT_RECORDER"  # "off" in the environment: no process starts a recorder
 
@@ -23,11 +25,8 @@ SINK_PACKAGES = {
 START_PATIENCE_S = 10.0
 
 # The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
-# children ever meets it. Its log is $0; where the folder takes no file there is none.
-_START = """
-( umask 077; : >> "$0" ) 2> /dev/null && log=$0 || log=/dev/null
-"$@" >> "$log" 2>&1 &
-"""
+# children ever meets it.
+_START = '"$@" &'
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class RecorderSettings:
         for name, default in vars(cls()).items():
             value = table.get(name)
             if isinstance(value, list):
-                value = tuple(sink for sink in value if sink in SINK_PACKAGES)
-            if type(value) is type(default):
+                value = tuple(s for s in value if isinstance(s, str) and s in SINK_PACKAGES)
+            if type(value) is type(default) and _IS_POSSIBLE.get(name, bool)(value):
                 known[name] = value
         return cls(**known)
 
@@ -66,6 +65,14 @@ class RecorderSettings:
             f"--prometheus-address={self.prometheus_address}",
         ]
         return arguments + [f"--to={sink}" for sink in self.to]
+
+
+# What `operant record` takes; of what it would refuse, the default is as good.
+_IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
+    "every_s": lambda value: 0.1 <= value <= 3600,
+    "to": lambda value: True,
+    "prometheus_port": lambda value: 1 <= value <= 65535,
+}
 
 
 def lacking(sink: str) -> str | None:
@@ -81,18 +88,37 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
         return
     for missing in filter(None, map(lacking, settings.to)):
         warn(f"{missing}; the run is recorded without it")
-    recorder = [sys.executable, "-P", "-m", "operant", "record", run.id, "--beside"]
+    python = python_program()
+    if python is None:
+        warn(
+            f"no recorder: {sys.executable or 'this program'} is no Python that could start one; "
+            f"training goes on, `operant record {run.id}` of an installed operant starts one"
+        )
+        return
+    recorder = [python, "-P", "-m", "operant", "record", run.id, "--beside"]
+    log = _log(run)
     try:
         subprocess.run(
-            ["/bin/sh", "-c", _START, str(run.recorder_log_path), *recorder, *settings.arguments()],
+            ["/bin/sh", "-c", _START, "sh", *recorder, *settings.arguments()],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
             start_new_session=True,
             check=True,
             timeout=START_PATIENCE_S,
-            # numpy would start a thread for each core.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            # numpy would start a thread for each core; and no recorder ever starts another.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", SWITCH: "off"},
         )
     except (OSError, subprocess.SubprocessError, TypeError) as error:
         warn(f"no recorder: {error}; training goes on, `operant record {run.id}` starts one")
+    finally:
+        if log >= 0:
+            os.close(log)
+
+
+def _log(run: Run) -> int:
+    """Where the recorder complains; nowhere, where the folder takes no file."""
+    try:
+        return open_to_append(run.recorder_log_path)
+    except OSError:
+        return subprocess.DEVNULL

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import secrets
+import stat
 import time
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,14 @@ import platformdirs
 import tomli_w
 
 from .errors import RunFolderError, RunNotFoundError
-from .lock import RunLock
+from .harmless import one_line
+from .lock import LAUNCHER, RunLock
+from .small_file import create_anew, read_toml
 
+MAX_MANIFEST_BYTES = 1 << 20
+MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
+MAX_RANK_FILES = 1 << 13
+_KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
 
 
@@ -90,15 +97,50 @@ class Run:
 
     def ranks(self) -> list[int]:
         """The ranks that have come to be, lowest first; rank 0 is always among them."""
-        found = (self.folder / "ranks").glob("*.json")
-        return sorted({0, *(int(path.stem) for path in found if path.stem.isdigit())})
+        try:
+            with os.scandir(self.folder / "ranks") as entries:
+                names = [entry.name for entry in itertools.islice(entries, MAX_RANK_FILES)]
+        except OSError:
+            return [0]
+        matches = (re.fullmatch(r"(0|[1-9][0-9]{0,6})\.json", name) for name in names)
+        found = {int(match[1]) for match in matches if match}
+        return sorted({0, *(rank for rank in found if rank < MAX_RANKS)})
 
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml; empty when it is missing or broken."""
         try:
-            return tomllib.loads(self.manifest_path.read_text())
-        except (OSError, ValueError):
+            return self.read_manifest()
+        except RunFolderError:
             return {}
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The contents of run.toml, for who writes it anew; empty where there is none. Raises
+        RunFolderError with the reason when there is one that cannot be read.
+        """
+        try:
+            manifest = read_toml(self.manifest_path, MAX_MANIFEST_BYTES)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or one_line(str(error), 200)
+            raise RunFolderError(f"{self.manifest_path} cannot be read: {reason}") from None
+        for key, kind in _KINDS.items():
+            if not isinstance(manifest.get(key, kind()), kind):
+                what = f"{key} is no {kind.__name__}"
+                raise RunFolderError(f"{self.manifest_path} cannot be read: {what}")
+        return manifest
+
+    def oddity(self) -> str:
+        """What is odd about the files that every look at a run needs; empty when nothing is."""
+        for path in (self.manifest_path, self.lock_path):
+            try:
+                if not stat.S_ISREG(path.stat().st_mode):
+                    return f"{path.name}: not a regular file"
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                return f"{path.name}: {error.strerror}"
+        return ""
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         write_whole(self.manifest_path, tomli_w.dumps(_without_none(manifest)).encode())
@@ -175,13 +217,16 @@ def no_runs_text() -> str:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that readers see the old or the new one, never half of it."""
     building = path.with_name(f".{path.name}.building")
-    building.write_bytes(data)
-    building.chmod(0o600)
+    with os.fdopen(create_anew(building), "wb") as file:
+        file.write(data)
     building.rename(path)
 
 
 def _is_run(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and entry.is_dir()
+    try:
+        return not entry.name.startswith(".") and entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _made(folder: Path) -> tuple[str, int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .beginning import Beginning
 from .errors import PageError
+from .harmless import one_line
 from .host import boot_id, process_start
 from .lock import RunLock
 from .outcome import State
@@ -24,7 +25,7 @@ _DEFAULT_RECORDER = RecorderSettings()
 
 
 def warn_on_stderr(text: str) -> None:
-    print(f"operant: warning: {text}", file=sys.stderr, flush=True)
+    print(f"operant: warning: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 class RunSession:

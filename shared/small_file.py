@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -45,6 +46,16 @@ def open_to_append(path: Path) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def create_anew(path: Path) -> int:
+    """A descriptor of a new file at `path`, to write to; what stood there is gone, and a link that
+    stood there led nowhere. Raises OSError.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    return os.open(path, flags, 0o600)
 
 
 def read_small(path: Path, limit_bytes: int) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..shared.errors import CheckpointError
+from ..shared.small_file import create_anew
 from .config import TrainConfig
 
 FORMAT = 1
@@ -38,7 +39,7 @@ def checkpoint_path(folder: Path, iteration: int) -> Path:
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
-    return sorted(folder.glob("iteration-*.pt"))
+    return sorted(path for path in folder.glob("iteration-*.pt") if path.is_file())
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
@@ -49,7 +50,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     path = checkpoint_path(folder, checkpoint.iteration)
     building = path.with_name(f".{path.name}.building")
-    with building.open("wb") as file:
+    with os.fdopen(create_anew(building), "wb") as file:
         torch.save({"format": FORMAT, **vars(checkpoint)}, file)
         file.flush()
         os.fsync(file.fileno())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import UsageError
+from ...shared.harmless import one_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
@@ -100,7 +101,7 @@ def _chosen_routes(routes: Path | None, num: int | None, skip_broken: bool) -> R
         progress=_parsing_progress,
     )
     for broken in folder.broken:
-        click.echo(f"skipped: {broken.reason}", err=True)
+        click.echo(f"skipped: {one_line(broken.reason)}", err=True)
     return folder.take(range(min(num or len(folder), len(folder))))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...shared import Event
 from ...shared.harmless import harmless
+from ...shared.small_file import open_regular, open_to_append
 
 _TAIL_BYTES = 1 << 20  # the lines of a full ring of events are a quarter of it
 
@@ -28,7 +29,7 @@ class EventsFile:
         new = [line for line in dict.fromkeys(lines) if line not in self._known]
         if not new:
             return
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = open_to_append(self.path)
         try:
             size = os.fstat(fd).st_size
             data = ("\n".join(new) + "\n").encode("utf-8", "replace")
@@ -66,16 +67,24 @@ def iso_time(wall_ns: int) -> str:
 
 def _cut_half_a_line(path: Path) -> None:
     """What a recorder that died in the middle of a line left of it."""
-    data = b"\n".join(line.encode("utf-8", "replace") for line in _last_lines(path)[-1:])
-    if data and path.read_bytes()[-1:] != b"\n":
-        os.truncate(path, path.stat().st_size - len(data))
+    tail = _tail(path)
+    if tail and not tail.endswith(b"\n"):
+        fd = open_to_append(path)
+        try:
+            os.ftruncate(fd, os.fstat(fd).st_size - len(tail) + tail.rfind(b"\n") + 1)
+        finally:
+            os.close(fd)
 
 
 def _last_lines(path: Path) -> list[str]:
+    return _tail(path).decode("utf-8", "replace").splitlines()
+
+
+def _tail(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
-            return file.read().decode("utf-8", "replace").splitlines()
+            return file.read(_TAIL_BYTES)
     except OSError:
-        return []
+        return b""

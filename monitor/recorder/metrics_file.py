@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...shared.harmless import harmless
+from ...shared.small_file import create_anew, open_regular, open_to_append
 from .rows import NOTHING, Row
 
 HEAD = ("publish", "wall_s", "elapsed_s", "iteration", "env_steps")
@@ -80,17 +81,17 @@ class MetricsFile:
             os.fsync(self._fd)
 
     def _go_on(self) -> None:
-        with self.path.open("rb") as file:
-            header = next(csv.reader([file.readline().decode("utf-8", "replace")]), [])
+        with os.fdopen(open_regular(self.path), "rb") as file:
+            header = _cells(file.readline(_TAIL_BYTES))
             head_bytes = file.tell()
             size = file.seek(0, os.SEEK_END)
             start = file.seek(max(head_bytes, size - _TAIL_BYTES))
-            tail = file.read()
+            tail = file.read(_TAIL_BYTES)
         if tuple(header[: len(HEAD)]) != HEAD:
             self.set_aside()  # not ours to go on with
             return
         self._columns = header[len(HEAD) :]
-        self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._fd = open_to_append(self.path)
         end = tail.rfind(b"\n") + 1
         if start + end < size:
             os.ftruncate(self._fd, start + end)
@@ -102,8 +103,7 @@ class MetricsFile:
         """Write the file anew with more columns, empty in the rows there are."""
         building = self.path.with_name(f".{self.path.name}.building")
         try:
-            with building.open("wb") as file:
-                os.fchmod(file.fileno(), 0o600)
+            with os.fdopen(create_anew(building), "wb") as file:
                 file.write(_csv_line([*HEAD, *self._columns, *new]).encode())
                 for line in self._lines():
                     file.write(line.rstrip(b"\r\n") + b"," * len(new) + b"\n")
@@ -113,7 +113,7 @@ class MetricsFile:
         finally:
             building.unlink(missing_ok=True)
         self.close()
-        self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._fd = open_to_append(self.path)
         self._columns += new
 
     def _lines(self) -> Iterator[bytes]:
@@ -145,6 +145,13 @@ def column_name(name: str) -> str:
     """The column of metric `name`: its name, made harmless, told from the columns of the head."""
     name = harmless(name)
     return f"metrics/{name}" if name in HEAD else name
+
+
+def _cells(line: bytes) -> list[str]:
+    try:
+        return next(csv.reader([line.decode("utf-8", "replace")]), [])
+    except csv.Error:
+        return []
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     if lock_holder(run.lock_path):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
     lock = RunLock(run.lock_path, 0)
-    manifest = run.manifest()
+    manifest = run.read_manifest()
     manifest["config"] = {**manifest.get("config", {}), **wanted.config}
     manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
     run.write_manifest(plain(manifest))

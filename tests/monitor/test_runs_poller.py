@@ -9,6 +9,7 @@ from views import put_page
 
 from operant.monitor import runs_poller
 from operant.monitor.runs_poller import CHECKED_AT_ONCE, NEW_AT_ONCE, RunsPoller
+from operant.shared import ranks
 from operant.shared.lock import RunLock
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
@@ -109,5 +110,5 @@ def test_one_broken_run_does_not_hide_the_others(make_session, operant_home):
 
 def test_errors_nobody_thought_of_stay_in_their_row(make_session, monkeypatch):
     make_session()
-    monkeypatch.setattr(runs_poller, "read_status", lambda run: 1 / 0)
+    monkeypatch.setattr(ranks, "read_status", lambda run: 1 / 0)
     assert "division by zero" in RunsPoller().poll().rows[0].status.message
