@@ -1,152 +1,151 @@
-"""PPO on CartPole end to end: operant against Stable-Baselines3, alternating, a process each.
+"""PPO on CartPole end to end: operant against others, alternating, a process each.
 
-Both have separate actor and critic of 64-64 tanh units and learn from each rollout in 4 epochs of 4
-minibatches. Speed is env steps per second from the end of the first iteration to the end of the
-last, everything included but the final evaluation; imports, compilation and the first iteration
-stand apart as start-up. The return is the mean of 100 greedy episodes after training.
+All learn from each rollout in 4 epochs of 4 minibatches, with separate actor and critic of 64-64
+tanh units. Speed is env steps per second from the end of start-up (imports, compilation, the first
+iteration) to the end of the last iteration, everything included but the final evaluation; samples
+are env steps times epochs. The return is the mean of 100 greedy episodes after training.
 
-    python benchmarks/cart_pole.py [--pairs 3] [--sb3-envs 1 8] [--json FILE]
+- Stable-Baselines3 with operant's settings and rollouts of 4096 env steps. First each number of
+  environments given is tried with each number of PyTorch's threads; what is measured is one
+  environment, its default, 8, and the fastest number, each with its fastest threads.
+- CleanRL's PPO by its recipe, 4 x 128, and with rollouts of 4096 (`peers/cleanrl_ppo.py`).
+- A compiled JAX PPO by PureJaxRL's recipe, 32 x 128 (`peers/jax_ppo.py`), where a Python that has
+  jax is named: `--jax-python PYTHON`, or the variable OPERANT_BENCH_JAX.
 
-Stable-Baselines3 steps its environments one by one in Python. It is measured with one environment,
-its default, and with the numbers given, each time with rollouts of 4096 env steps.
+    python benchmarks/cart_pole.py [--rounds 3] [--only operant jax] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-import time
+import importlib.util
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
-from measuring import machine, run_side, summary, versions, write_json
+from measuring import busy, machine, run_side, summary, versions, write_json
 
-ROLLOUT_SIZE = 4096
-EPISODES = 100
+PEERS = Path(__file__).parent / "peers"
+TRIAL_STEPS = 4096 * 4  # of Stable-Baselines3, for each number of environments and threads
 
+MEASURED = ("env_steps_per_s", "samples_per_s", "startup_s", "peak_memory_gib")
 
-def operant_side(seed: int, env_steps: int) -> dict[str, Any]:
-    """The preset cart_pole_ppo, with its page and its checkpoints."""
-    start = time.perf_counter()
-    from operant.shared import MetricsWriter
-    from operant.trainer.checkpoints import latest_checkpoint
-    from operant.trainer.config_file import load_config
-    from operant.trainer.envs import load_spec
-    from operant.trainer.evaluation import evaluate
-    from operant.trainer.experiment import make_policy
-    from operant.trainer.loop import train
-    from operant.trainer.telemetry import METRICS
-
-    overrides = [f"seed={seed}", "evaluation.num_episodes=0"]
-    overrides += [f"total_env_steps={env_steps}"] if env_steps else []
-    config = load_config("cart_pole_ppo", overrides)
-    assert config.rollout_size == ROLLOUT_SIZE
-    marks: list[tuple[float, int]] = []
-
-    def report(values: Any, iteration: int, steps: int) -> None:
-        if "loss/policy" in values:
-            marks.append((time.perf_counter(), steps))
-
-    with tempfile.TemporaryDirectory() as folder:
-        page = MetricsWriter.create(Path(folder) / "page", "bench", METRICS, publish_interval_s=1)
-        train(config, page, Path(folder) / "checkpoints", report=report)
-        state = latest_checkpoint(Path(folder) / "checkpoints").state
-    policy = make_policy(config)
-    policy.load_state_dict(state["policy"])
-    returns = evaluate(policy, load_spec(config.env), EPISODES, seed).returns
-    return _result(start, marks, float(returns.mean()))
-
-
-def sb3_side(seed: int, env_steps: int, num_envs: int) -> dict[str, Any]:
-    start = time.perf_counter()
-    import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.evaluation import evaluate_policy
-
-    marks: list[tuple[float, int]] = []
-
-    class Marks(BaseCallback):  # type: ignore[misc]
-        def _on_rollout_start(self) -> None:
-            if self.num_timesteps:
-                marks.append((time.perf_counter(), self.num_timesteps))
-
-        def _on_step(self) -> bool:
-            return True
-
-        def _on_training_end(self) -> None:
-            marks.append((time.perf_counter(), self.num_timesteps))
-
-    networks = {"pi": [64, 64], "vf": [64, 64]}
-    model = PPO(
-        "MlpPolicy",
-        make_vec_env("CartPole-v1", n_envs=num_envs, seed=seed),
-        n_steps=ROLLOUT_SIZE // num_envs,
-        batch_size=ROLLOUT_SIZE // 4,
-        n_epochs=4,
-        learning_rate=lambda remaining: 2.5e-3 * remaining,
-        gamma=0.98,
-        gae_lambda=0.95,
-        policy_kwargs={"net_arch": networks, "activation_fn": torch.nn.Tanh},
-        seed=seed,
-        device="cpu",
-    )
-    model.learn(env_steps, callback=Marks())
-    test_envs = make_vec_env("CartPole-v1", n_envs=10, seed=1000 + seed)
-    mean, _ = evaluate_policy(model, test_envs, EPISODES, deterministic=True, warn=False)
-    return _result(start, marks, float(mean))
-
-
-def _result(start: float, marks: list[tuple[float, int]], mean_return: float) -> dict[str, Any]:
-    (first_s, first_steps), (last_s, last_steps) = marks[0], marks[-1]
-    return {
-        "env_steps_per_s": (last_steps - first_steps) / (last_s - first_s),
-        "env_steps": last_steps,
-        "startup_s": first_s - start,
-        "mean_return": mean_return,
-    }
+# A script, its arguments after the seed, and the Python that runs it.
+Side = tuple[str, list[int], str]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=3, help="rounds; each runs every side once")
-    parser.add_argument("--sb3-envs", type=int, nargs="*", default=[1, 8])
-    parser.add_argument("--sb3-env-steps", type=int, default=100_000)
-    parser.add_argument("--json", help="also write everything to this file")
-    parser.add_argument("--side", nargs="+", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.side:
-        name, *numbers = arguments.side
-        side = {"operant": operant_side, "sb3": sb3_side}[name]
-        print(json.dumps(side(*map(int, numbers))))
-        return
+    arguments = parsed()
+    sides: dict[str, Side] = {}
+    if chosen(arguments, "operant"):
+        sides["operant"] = ("operant_ppo.py", [0], sys.executable)
+    if chosen(arguments, "sb3", needs="stable_baselines3"):
+        sides |= sb3_sides(arguments)
+    if chosen(arguments, "cleanrl", needs="gymnasium"):
+        steps, threads = arguments.cleanrl_env_steps, arguments.cleanrl_threads
+        for size in ((4, 128), (128, 32)):
+            name = f"CleanRL's recipe, {size[0]} x {size[1]}, {threads} threads"
+            sides[name] = ("cleanrl_ppo.py", [steps, *size, threads], sys.executable)
+    if chosen(arguments, "jax"):
+        if arguments.jax_python:
+            script = ("jax_ppo.py", [arguments.jax_env_steps, 32, 128], arguments.jax_python)
+            sides["PureJaxRL's recipe, 32 x 128"] = script
+        else:
+            print("jax: skipped, --jax-python and OPERANT_BENCH_JAX name no Python that has it")
 
-    sides = {"operant": ["operant", "{seed}", "0"]}
+    results = measured(sides, arguments.rounds)
+    table(results)
+    about = {**machine(), **versions("torch", "numba")}
+    write_json(arguments.json, {"machine": about, "runs": results})
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3, help="each runs every side once")
+    parser.add_argument("--only", nargs="*", help="some of operant, sb3, cleanrl, jax")
+    parser.add_argument("--sb3-envs", type=int, nargs="*", default=[1, 8, 32, 128, 256])
+    parser.add_argument("--sb3-env-steps", type=int, default=102_400)
+    parser.add_argument("--cleanrl-env-steps", type=int, default=102_400)
+    parser.add_argument("--cleanrl-threads", type=int, default=1, help="PyTorch's")
+    parser.add_argument("--torch-threads", type=int, nargs="*", default=default_threads(),
+                        help="tried with Stable-Baselines3")  # fmt: skip
+    parser.add_argument("--jax-python", default=os.environ.get("OPERANT_BENCH_JAX"))
+    parser.add_argument("--jax-env-steps", type=int, default=5_000_000)
+    parser.add_argument("--json", help="also write everything to this file")
+    return parser.parse_args()
+
+
+def default_threads() -> list[int]:
+    return sorted({1, len(os.sched_getaffinity(0))})
+
+
+def chosen(arguments: argparse.Namespace, name: str, needs: str | None = None) -> bool:
+    """Whether a side is to be measured; says why not where it cannot be."""
+    if arguments.only is not None and name not in arguments.only:
+        return False
+    if needs and importlib.util.find_spec(needs) is None:
+        print(f"{name}: skipped, {needs} is not installed")
+        return False
+    return True
+
+
+def sb3_sides(arguments: argparse.Namespace) -> dict[str, Side]:
+    """With 1 and 8 environments and with the fastest number, each with its fastest threads."""
+    best: dict[int, tuple[float, int]] = {}
     for num_envs in arguments.sb3_envs:
-        name = f"stable-baselines3, {num_envs} envs"
-        sides[name] = ["sb3", "{seed}", str(arguments.sb3_env_steps), str(num_envs)]
+        for threads in arguments.torch_threads:
+            side = ("sb3_ppo.py", [TRIAL_STEPS, num_envs, threads], sys.executable)
+            speed = run(side, seed=1)["env_steps_per_s"]
+            print(f"trial: stable-baselines3, {num_envs} envs, {threads} threads {speed:>10,.0f}/s",
+                  flush=True)  # fmt: skip
+            best[num_envs] = max(best.get(num_envs, (0.0, 0)), (speed, threads))
+    fastest = max(best, key=lambda num_envs: best[num_envs])
+    sides = {}
+    for num_envs in sorted({1, 8, fastest} & set(best)):
+        threads = best[num_envs][1]
+        numbers = [arguments.sb3_env_steps, num_envs, threads]
+        name = f"stable-baselines3, {num_envs} envs, {threads} threads"
+        sides[name] = ("sb3_ppo.py", numbers, sys.executable)
+    return sides
+
+
+def run(side: Side, seed: int) -> dict[str, Any]:
+    script, numbers, python = side
+    return run_side(str(PEERS / script), str(seed), *map(str, numbers), python=python)
+
+
+def measured(sides: dict[str, Side], rounds: int) -> dict[str, list[dict[str, Any]]]:
+    """Every side once a round, each first in turn; the round's number is the seed."""
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
-    for seed in range(1, arguments.pairs + 1):
-        for name, side in sides.items():
-            words = [word.format(seed=seed) for word in side]
-            results[name].append(result := run_side(__file__, "--side", *words))
+    for seed in range(1, rounds + 1):
+        names = [*list(sides)[seed % len(sides) :], *list(sides)[: seed % len(sides)]]
+        for name in names:
+            results[name].append(result := run(sides[name], seed) | {"busy": busy()})
             print(
-                f"{name:<30} seed {seed}  {result['env_steps_per_s']:>10,.0f} env steps/s  "
+                f"{name:<40} seed {seed}  {result['env_steps_per_s']:>10,.0f} env steps/s  "
                 f"return {result['mean_return']:.1f} after {result['env_steps']:,} env steps  "
-                f"start-up {result['startup_s']:.1f} s",
+                f"start-up {result['startup_s']:.1f} s  {result['peak_memory_gib']:.2f} GiB  "
+                f"load {result['busy']:.1f}",
                 flush=True,
             )
+    return results
 
-    speeds = {
-        name: summary([run["env_steps_per_s"] for run in runs]) for name, runs in results.items()
-    }
-    ours = speeds["operant"]["median"]
-    for name, speed in speeds.items():
-        print(f"{name:<30} median {speed['median']:>10,.0f}/s  ratio {ours / speed['median']:.1f}")
-    about = {**machine(), **versions("torch", "numba", "stable-baselines3", "gymnasium")}
-    write_json(arguments.json, {"machine": about, "speeds": speeds, "runs": results})
+
+def table(results: dict[str, list[dict[str, Any]]]) -> None:
+    """Medians, and operant's ratio to each side of the same round."""
+    ours = [run["env_steps_per_s"] for run in results.get("operant", [])]
+    for name, runs in results.items():
+        of = {key: summary([run[key] for run in runs]) for key in MEASURED}
+        speed = of["env_steps_per_s"]
+        ratios = [mine / run["env_steps_per_s"] for mine, run in zip(ours, runs, strict=False)]
+        ratio = f"operant is {summary(ratios)['median']:.1f} x" if ratios else ""
+        print(
+            f"{name:<40} {speed['median']:>10,.0f} ({speed['min']:,.0f} to {speed['max']:,.0f}) "
+            f"env steps/s  {of['samples_per_s']['median']:>11,.0f} samples/s  "
+            f"start-up {of['startup_s']['median']:.1f} s  "
+            f"{of['peak_memory_gib']['max']:.2f} GiB  {ratio}"
+        )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 from ...shared.errors import UsageError
 from ..config import TrainConfig
 from ..envs import load_spec
+from ..threads import available_cores
 from .measuring import Sample, Side, timed
 
 PEERS = {
@@ -73,15 +74,15 @@ class GymnasiumEnvs:
 class Sb3Training:
     """Stable-Baselines3's PPO on the processor, with environments in one process.
 
-    The same rollouts, epochs, minibatches and networks, but at most `MOST_ENVS` environments: it
-    steps them one by one in Python, and more would only make its rollouts shorter.
+    The same environments, rollouts, epochs, minibatches and networks, and of PyTorch's threads as
+    many as it is fastest with here: one, or one a core.
     """
 
     name = "stable-baselines3"
-    MOST_ENVS = 8
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config
+        self._num_threads = 1
 
     def prepare(self) -> None:
         import torch
@@ -89,7 +90,7 @@ class Sb3Training:
         from stable_baselines3.common.env_util import make_vec_env
 
         config, sizes = self._config, list(self._config.policy.hidden_sizes)
-        num_envs = min(config.num_envs, self.MOST_ENVS)
+        num_envs = config.num_envs
         activations = {"tanh": torch.nn.Tanh, "relu": torch.nn.ReLU, "elu": torch.nn.ELU}
         self._steps = max(config.rollout_size // num_envs, 2)
         self._model = PPO(
@@ -109,11 +110,20 @@ class Sb3Training:
             device="cpu",
         )
         self._learn()
+        speeds = {}
+        for num_threads in sorted({1, available_cores()}):
+            self._num_threads = num_threads
+            sample = timed(self._learn, 0)
+            speeds[num_threads] = sample.env_steps / sample.seconds
+        self._num_threads = max(speeds, key=lambda num_threads: speeds[num_threads])
 
     def measure(self, seconds: float) -> Sample:
         return timed(self._learn, seconds)
 
     def _learn(self) -> int:
+        import torch
+
+        torch.set_num_threads(self._num_threads)  # others in this process set it as well
         size = self._steps * self._model.n_envs
         self._model.learn(size, reset_num_timesteps=False)
         return size

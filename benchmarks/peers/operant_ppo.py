@@ -1,0 +1,47 @@
+"""One side of `cart_pole.py`: operant's preset cart_pole_ppo, with its page and its checkpoints."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from results import EPISODES, print_result
+
+START_S = time.perf_counter()
+
+
+def main(seed: int, env_steps: int) -> None:
+    """Train for `env_steps`, or for as long as the preset says where that is 0."""
+    from operant.shared import MetricsWriter
+    from operant.trainer.checkpoints import latest_checkpoint
+    from operant.trainer.config_file import load_config
+    from operant.trainer.envs import load_spec
+    from operant.trainer.evaluation import evaluate
+    from operant.trainer.experiment import make_policy
+    from operant.trainer.loop import train
+    from operant.trainer.telemetry import METRICS
+
+    overrides = [f"seed={seed}", "evaluation.num_episodes=0"]
+    overrides += [f"total_env_steps={env_steps}"] if env_steps else []
+    config = load_config("cart_pole_ppo", overrides)
+    marks: list[tuple[float, int]] = []
+
+    def report(values: Any, iteration: int, steps: int) -> None:
+        if "loss/policy" in values:
+            marks.append((time.perf_counter(), steps))
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = MetricsWriter.create(Path(folder) / "page", "bench", METRICS, publish_interval_s=1)
+        train(config, page, Path(folder) / "checkpoints", report=report)
+        state = latest_checkpoint(Path(folder) / "checkpoints").state
+    policy = make_policy(config)
+    policy.load_state_dict(state["policy"])
+    returns = evaluate(policy, load_spec(config.env), EPISODES, seed).returns
+    print_result(START_S, marks, config.ppo.num_epochs, float(returns.mean()), "operant-rl")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
