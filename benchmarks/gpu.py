@@ -57,6 +57,7 @@ class Sizes:
         self.repeats, self.seconds = (2, 0.01) if dry else (5, 0.5)
         self.train_steps = 4 * 4 * 6 if dry else 2**28  # with four epochs; more with one
         self.pairs, self.loop_iterations = (1, 3) if dry else (5, 300)
+        self.profiled_iterations = 3 if dry else 50
         self.huge_envs, self.huge_steps = (4, 4) if dry else (2**24, 2048)
 
 
@@ -79,7 +80,7 @@ class Gpu:
             "rollout": self.rollout,
             "train_1_epoch": lambda: self.train(1),
             "train_4_epochs": lambda: self.train(4),
-            "no_synchronisation": self.no_synchronisation,
+            "synchronisation": self.synchronisation,
             "same_seed": self.same_seed,
             "out_of_memory": self.out_of_memory,
             "tinyphysics": self.tinyphysics,
@@ -168,13 +169,19 @@ class Gpu:
             "last_values": values,
         }
 
-    def no_synchronisation(self) -> Any:
-        """The loop where any synchronisation is an error, watched and alone, in turn."""
+    def synchronisation(self) -> Any:
+        """How often the loop waits for the GPU; then its speed watched and alone, in turn."""
+        from synchronisations import waits_counted
+
         config = self.config("total_env_steps=1000000000000")
         with self.page() as metrics:
             experiment = self.experiment(config)
             telemetry = self.telemetry(experiment, metrics)
-            self._loop(experiment, telemetry, 4)
+            self._loop(experiment, telemetry, 4)  # captures and warms
+            iterations = self.sizes.profiled_iterations
+            waits = waits_counted(
+                lambda: self._iterations(experiment, telemetry, iterations), self.device
+            )
             speeds: dict[bool, list[float]] = {True: [], False: []}
             for pair in range(self.sizes.pairs):
                 for watched in (True, False) if pair % 2 else (False, True):
@@ -185,30 +192,25 @@ class Gpu:
                     )
         ratios = [w / a for w, a in zip(speeds[True], speeds[False], strict=True)]
         return {
-            "synchronisations": 0 if self.device.type == "cuda" else None,
+            "synchronisations": {"iterations": iterations, **waits},
             "watched_per_alone": statistics.median(ratios),
             "ratios": ratios,
             "env_steps_per_s": {"watched": speeds[True], "alone": speeds[False]},
         }
 
     def _loop(self, experiment: Any, telemetry: Any, iterations: int) -> float:
-        """Seconds of so many iterations, none of which may synchronise once all is captured."""
-        import torch
-
-        strict = self.device.type == "cuda" and experiment.num_started >= 4
+        """Seconds of so many iterations, to the end of the last."""
         start = time.perf_counter()
-        if strict:
-            torch.cuda.set_sync_debug_mode("error")
-        try:
-            for _ in range(iterations):
-                for values in experiment.iterate(telemetry.stopwatch, wait=False):
-                    telemetry.iteration(values)
-        finally:
-            if strict:
-                torch.cuda.set_sync_debug_mode("default")
+        self._iterations(experiment, telemetry, iterations)
         for values in experiment.finish():
             telemetry.iteration(values)
         return time.perf_counter() - start
+
+    def _iterations(self, experiment: Any, telemetry: Any, iterations: int) -> None:
+        """Begin so many, without waiting for the last ones."""
+        for _ in range(iterations):
+            for values in experiment.iterate(telemetry.stopwatch, wait=False):
+                telemetry.iteration(values)
 
     def same_seed(self) -> Any:
         """Two runs from one seed, bit for bit."""
@@ -220,16 +222,16 @@ class Gpu:
         return {"identical": bool((weights[0] == weights[1]).all())}
 
     def out_of_memory(self) -> Any:
-        """What is said when the GPU's memory does not suffice."""
+        """What is said when the GPU's memory does not suffice: of a rollout too large for any."""
         import torch
 
         from operant.trainer.device import out_of_memory_message
 
+        if self.device.type != "cuda":
+            return {"absent": "no GPU whose memory could be short"}
         sizes = (f"num_envs={self.sizes.huge_envs}", f"rollout_steps={self.sizes.huge_steps}")
         config = self.config(*sizes)
         try:
-            if self.device.type != "cuda":
-                raise torch.cuda.OutOfMemoryError("a stand-in")
             self.experiment(config)
         except torch.cuda.OutOfMemoryError as error:
             return {"message": out_of_memory_message(error, config)}
