@@ -68,8 +68,7 @@ def print_status(status: RunStatus) -> None:
 
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
-    from ..monitor.alerts import alerts_of
-    from ..monitor.event_lines import brief_lines, with_alerts
+    from ..monitor.event_lines import NO_RECORDER, brief_lines, with_alerts
     from ..monitor.phases import recent_phases
     from ..monitor.publish_cost import publish_cost
     from ..monitor.run_poller import RunPoller
@@ -83,7 +82,9 @@ def print_report(run: Run) -> None:
         shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)
         print_line(f"  time: {', '.join(shares)}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
-    events = with_alerts(view.events, alerts_of(view.schema, view.history))
+    events = with_alerts(view.events, view.alerts)
+    if view.status.is_alive and not view.is_recorded:
+        print_line(f"  {NO_RECORDER}")
     for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
         print_line("  " + "".join(text for text, _ in line).rstrip())
 

@@ -18,6 +18,7 @@ _LOOKS = {
     "warning": ("▲", "warning"),
     "error": ("✗", "error"),
 }
+NO_RECORDER = "no recorder beside this run: no alerts are decided"
 _HEAD_WIDTH = len("12:31:05 · ")
 _ERROR = re.compile(r"\b\w*(Error|Exception)\b|^Traceback|^Fatal Python")
 _WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)

@@ -37,7 +37,8 @@ def view_at(view: RunView, row: int) -> RunView:
     wall_ns = past.wall_s[-1] * 1e9
     events = tuple(event for event in view.events if event.wall_ns <= wall_ns)
     publish = int(past.publish[-1])
-    return replace(view, status=status, history=past, events=events, publish=publish)
+    alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
+    return replace(view, status=status, history=past, events=events, publish=publish, alerts=alerts)
 
 
 def row_at(view: RunView, share: float) -> int:

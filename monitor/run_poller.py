@@ -12,9 +12,11 @@ from dataclasses import replace
 
 from ..shared import MetricsReader
 from ..shared.host import process_start
+from ..shared.lock import RECORDER, lock_holder
 from ..shared.ranks import combined_status
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus, open_page, read_rank_status, status_of
+from .alerts import RecordedAlerts
 from .log_tail import LogTail
 from .machine import MachineSample, MachineSampler
 from .run_view import RunView, view_of
@@ -38,6 +40,7 @@ class RunPoller:
         self._seen_s = 0.0
         self._view: RunView | None = None
         self._log = LogTail(run.log_path)
+        self._alerts = RecordedAlerts(run.events_path)
         self._sampler = MachineSampler()
         self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
@@ -71,7 +74,10 @@ class RunPoller:
         """What the open page says."""
         assert self._reader
         view = view_of(self._reader, self._status(self._reader), self._view)
-        return replace(view, log=self._log.read())
+        is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
+        return replace(
+            view, log=self._log.read(), alerts=self._alerts.read(), is_recorded=is_recorded
+        )
 
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ..shared.run_folder import Run
-from .alerts import Alert, alerts_of
+from .alerts import Alert
 from .machine import MachineSample
 from .run_view import RunView
 from .shown_run import Look, Watched
@@ -59,7 +59,6 @@ class Looker:
         self._source, self._look, self._companions = source, look, companions
         self._others: list[Watched] = []
         self._turn = 0
-        self._last: Looked | None = None
 
     def look(self) -> Looked:
         view = self._source.poll()
@@ -68,11 +67,7 @@ class Looker:
                 Watched(c.source.poll(), c.look, c.is_reference) for c in self._companions
             ]
         self._turn += 1
-        alerts = self._last.alerts if self._last else ()
-        if self._last is None or self._last.view.history is not view.history:
-            alerts = alerts_of(view.schema, view.history)
-        self._last = Looked((Watched(view, self._look), *self._others), alerts)
-        return self._last
+        return Looked((Watched(view, self._look), *self._others), view.alerts)
 
     def close(self) -> None:
         for source in (self._source, *(one.source for one in self._companions)):

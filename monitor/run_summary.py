@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from .alerts import Alert
 from .conditions import Condition, condition_of
+from .event_lines import NO_RECORDER
 from .formatting import (
     UNKNOWN,
     format_age,
@@ -80,6 +81,8 @@ def draw_notice(
         text = newest.text + where
     if not text and view.num_rejected:
         text = f"the page is full: {format_count(view.num_rejected)} metrics are not shown"
+    if not text and view.status.is_alive and not view.is_recorded and view.publish:
+        label, style, text = " no alerts ", "quiet", NO_RECORDER
     if not text:
         return None
     room = max(0, width - len(label) - 1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ..shared import Event, History, Metric, MetricsReader
 from ..shared.status import RunStatus
+from .alerts import Alert
 
 MAX_EVENTS = 256
 _RECENT = 32  # rows over which publishes a second are counted
@@ -15,7 +16,8 @@ _RECENT = 32  # rows over which publishes a second are counted
 class RunView:
     """`publish` counts the publishes behind the history; 0 before the first. `is_page_expected`
     tells a page that cannot be read from one that is not there yet; `num_rejected` counts metrics
-    that found no room in it; `log` is the end of what the process printed.
+    that found no room in it; `log` is the end of what the process printed. `alerts` are those that
+    the recorder has decided on; where no `is_recorded`, none are being decided now.
     """
 
     status: RunStatus
@@ -26,6 +28,8 @@ class RunView:
     is_page_expected: bool = True
     num_rejected: int = 0
     log: tuple[str, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    is_recorded: bool = True
 
     @property
     def elapsed_s(self) -> float | None:

@@ -119,6 +119,14 @@ class History:
             left -= len(level)
         return History(self.names, self._heads[:num_rows], values, self.tells_gaps)
 
+    def since(self, row: int) -> History:
+        """The rows from number `row` on, counted from 0."""
+        values, left = [], row
+        for level in self._values:
+            values.append(level[max(0, left) :])
+            left -= len(level)
+        return History(self.names, self._heads[row:], values, self.tells_gaps)
+
 
 class HistoryReader:
     """Reads the rings of one page, each time only what is new since the last."""

@@ -175,8 +175,8 @@ def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float |
     that was left then, what has passed since is gone.
     """
     metrics = snapshot.metrics
-    eta_s = metrics.get(ETA_S) if status.is_alive else None
-    if eta_s is not None and status.state == "running":
+    eta_s = metrics.get(ETA_S, math.nan) if status.is_alive else math.nan
+    if eta_s == eta_s and status.state == "running":
         eta_s = max(0.0, eta_s - (status.age_s or 0.0))
     return replace(
         status,
@@ -184,7 +184,7 @@ def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float |
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
         env_steps_per_s=env_steps_per_s,
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=eta_s,
+        eta_s=None if math.isnan(eta_s) else eta_s,
         metrics=metrics,
     )
 

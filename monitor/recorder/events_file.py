@@ -43,6 +43,10 @@ class EventsFile:
             os.close(fd)
         self._known.update(new)
 
+    def lines(self) -> list[str]:
+        """The last lines of the file, in no order."""
+        return list(self._known)
+
     def has_text(self, text: str) -> bool:
         """Whether a line, of whatever time, says this."""
         return any(line.endswith(f"  {text}") for line in self._known)

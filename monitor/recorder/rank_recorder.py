@@ -10,6 +10,8 @@ from typing import Protocol
 from ...shared import Event
 from ...shared.run_folder import Run
 from ...shared.status import status_of
+from ..alerts import MARK, alerts_in
+from .alert_watch import AlertWatch
 from .events_file import EventsFile, event_line
 from .metrics_file import MetricsFile
 from .page_copy import complete_copy, remove_page, update_copy
@@ -17,6 +19,7 @@ from .page_watch import Page, PageWatch
 from .rows import Row, row_of, rows_between
 
 COPY_EVERY_S = 30.0
+ALERTS_EVERY_S = 2.0
 NEVER_S = float("-inf")
 SAME_MOMENT_S = 1e-5  # files hold microseconds
 
@@ -50,7 +53,8 @@ class RankRecorder:
         self._watch = PageWatch(run, rank, now)
         self._rows: MetricsFile | None = None
         self._event_number = 0
-        self._row_s = self._copied_s = NEVER_S
+        self._row_s = self._copied_s = self._alerts_s = NEVER_S
+        self._alerts: AlertWatch | None = None
 
     def look(self) -> None:
         """Write what is due; all that is left once the process is gone."""
@@ -63,6 +67,8 @@ class RankRecorder:
             self._finish(page)
         elif page:
             self._take_events(page)
+            if self._now() - self._alerts_s >= ALERTS_EVERY_S:
+                self._take_alerts(page)
             if self._now() - self._row_s >= self._every_s:
                 self._take_rows(page)
             if self._now() - self._copied_s >= COPY_EVERY_S:
@@ -74,6 +80,7 @@ class RankRecorder:
         page = self._watch.page
         if page:
             self._take_events(page)
+            self._take_alerts(page)
             self._take_rows(page)
             self._copy(page)
 
@@ -81,6 +88,7 @@ class RankRecorder:
         """Write the last of a process that is gone, and take its page off memory."""
         if page:
             self._take_events(page)
+            self._take_alerts(page)
             self._take_rows(page)
         self._tell_a_crash(page)
         with self._complaining():
@@ -97,6 +105,7 @@ class RankRecorder:
         with self._complaining():
             if self._watch.look(is_alive):
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
+                self._alerts, self._alerts_s = None, NEVER_S
                 self._rewind(self._watch.page)
 
     def _rewind(self, page: Page | None) -> None:
@@ -137,6 +146,23 @@ class RankRecorder:
             self._events.append([event_line(event, self._rank) for event in events])
             if events:
                 self._event_number = events[-1].number
+
+    def _take_alerts(self, page: Page) -> None:
+        """Decide on the rows that came since the last time, and write down what was found."""
+        with self._complaining():
+            self._alerts_s = self._now()
+            if self._alerts is None:
+                self._alerts = self._alert_watch()
+            phase = page.reader.phase()
+            schema, history = page.reader.schema(), page.reader.history()
+            found = self._alerts.take(schema, history, phase.name if phase else "")
+            self._events.append([event_line(alert.as_event(), self._rank) for alert in found])
+
+    def _alert_watch(self) -> AlertWatch:
+        """One that goes on where a former recorder ended, as far as that left rows."""
+        who = f"  rank {self._rank}: {MARK}" if self._rank else f"  {MARK}"
+        told = alerts_in(line for line in self._events.lines() if who in line)
+        return AlertWatch(self._rows_file().last.publish, told)
 
     def _tell_a_crash(self, page: Page | None) -> None:
         """The line that the process itself could not write."""

@@ -15,6 +15,7 @@ from ...shared.errors import OperantError, PageError, UsageError
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, speed_at, with_numbers
+from ..alerts import Alert, alerts_in
 from ..machine import MachineSample
 from ..run_view import RunView, view_of
 from .frames import PROTOCOL, Frame, StreamError, read_frame, skip_greeting
@@ -154,7 +155,10 @@ class RemoteRun:
         is_page_expected = bool(frame.head.get("is_page_expected", True))
         before = self._view
         log = _log(frame.head["log"]) if "log" in frame.head else before.log
-        view = replace(before, status=status, is_page_expected=is_page_expected, log=log)
+        alerts = _alerts(frame.head["alerts"]) if "alerts" in frame.head else before.alerts
+        is_recorded = bool(frame.head.get("is_recorded", before.is_recorded))
+        told: dict[str, Any] = {"log": log, "alerts": alerts, "is_recorded": is_recorded}
+        view = replace(before, status=status, is_page_expected=is_page_expected, **told)
         page = frame.head.get("page")
         if isinstance(page, dict):
             if page.get("identity") != self._identity:
@@ -166,7 +170,7 @@ class RemoteRun:
             with contextlib.suppress(PageError):  # a block was torn: the next look mends it
                 self._reader = self._reader or self._mirror.open()
                 status = _same_publish(status, self._reader)
-                view = replace(view_of(self._reader, status, before), log=log)
+                view = replace(view_of(self._reader, status, before), **told)
         with self._lock:
             self._view, self._trouble, self._seen_s = view, "", time.monotonic()
             if "machine" in frame.head:
@@ -204,6 +208,11 @@ def _machine(said: Any) -> MachineSample | None:
 def _log(said: Any) -> tuple[str, ...]:
     """The end of what the process printed."""
     return tuple(map(str, said)) if isinstance(said, list) else ()
+
+
+def _alerts(said: Any) -> tuple[Alert, ...]:
+    """What the recorder there has decided."""
+    return alerts_in(map(str, said)) if isinstance(said, list) else ()
 
 
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:

@@ -11,12 +11,15 @@ from typing import Any, BinaryIO
 from ...shared.errors import PageError
 from ...shared.run_folder import Run
 from ...shared.status import open_page
+from ..alerts import Alert
+from ..recorder.events_file import event_line
 from ..run_poller import RunPoller, page_identity
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 
 MACHINE_EVERY_S = 2.0  # and the log
 LOG_LINES, LINE_CHARACTERS = 200, 1000  # of a log at most
+NUM_ALERTS = 100
 
 
 def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
@@ -47,6 +50,7 @@ class _Sender:
         self._blocks = PageBlocks()
         self._sampled_s = float("-inf")
         self._log: tuple[str, ...] = ()
+        self._alerts: tuple[Alert, ...] = ()
 
     def greeting(self) -> Frame:
         """The status alone, so that who wants no more need not wait for the page."""
@@ -86,6 +90,11 @@ class _Sender:
             self._sampled_s = time.monotonic()
             sample = self._poller.machine()
             head["machine"] = sample.as_json() if sample else None
+            head["is_recorded"] = view.is_recorded
+            if view.alerts != self._alerts:
+                self._alerts = view.alerts
+                newest = view.alerts[-NUM_ALERTS:]
+                head["alerts"] = [event_line(alert.as_event()) for alert in newest]
             if view.log != self._log:
                 self._log = view.log
                 head["log"] = [line[:LINE_CHARACTERS] for line in view.log[-LOG_LINES:]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from operant.shared import Metric
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 from operant.shared.status import (
@@ -91,6 +92,11 @@ def test_of_the_time_left_what_has_passed_since_the_publish_is_gone(session, clo
     assert status(session).eta_s == 35.0
     clock.ns += 60 * 10**9
     assert status(session).eta_s == 0.0
+
+
+def test_a_time_left_that_was_never_said_is_none_and_not_nought(session, clock):
+    session.metrics.register(Metric(ETA_S))
+    assert publish(session, clock, 1, 1.0, 100).eta_s is None
 
 
 def test_what_the_run_says_itself_comes_first(session, clock):

@@ -1,0 +1,107 @@
+"""From the rows of a page to its alerts: decided as the rows come, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ...shared import History, Metric
+from ...shared.status import ENV_STEPS_PER_S
+from ..alerts import Alert, Level
+from ..chart_choice import is_charted
+from .alert_kinds import (
+    CollapsedEntropy,
+    Finding,
+    Kind,
+    KlSpike,
+    Point,
+    SlowDecline,
+    SlowSuddenly,
+    Still,
+)
+
+ENTROPY, KL = "policy/entropy", "policy/approx_kl"
+NO_NUMBER = "nan"
+PAUSES = frozenset({"compiling", "evaluating", "saving", "restoring", "waiting"})
+
+
+class AlertWatch:
+    """Remembers of one rank's run what is needed to decide on its next rows."""
+
+    def __init__(self, silent_through: int = 0, told: Sequence[Alert] = ()) -> None:
+        """A former recorder has decided on all rows up to `silent_through`, and `told` of these:
+        they are learned from, and nothing is told of them again.
+        """
+        self._publish, self._silent_through = 0, silent_through
+        self._still = Still()
+        self._kinds: list[tuple[str, Kind]] = [
+            (ENV_STEPS_PER_S, SlowSuddenly()),
+            (ENV_STEPS_PER_S, SlowDecline()),
+            (ENTROPY, CollapsedEntropy()),
+            (KL, KlSpike()),
+        ]
+        known = {alert.kind for alert in told}
+        for kind in (self._still, *(kind for _, kind in self._kinds)):
+            if kind.name in known:
+                kind.had_been_found()
+        self._no_numbers = {alert.metric for alert in told if alert.kind == NO_NUMBER}
+
+    def take(self, schema: Sequence[Metric], history: History, phase: str = "") -> list[Alert]:
+        """What the rows that came since the last time show, oldest first. `phase` is what the run
+        does now.
+        """
+        new = history.since(int(np.searchsorted(history.publish, self._publish, side="right")))
+        if not len(new):
+            return []
+        self._publish = int(new.publish[-1])
+        found = [*self._bad_numbers(schema, new)]
+        for name, kind in self._kinds:
+            values = new.series(name).mean
+            found += _found(kind, name, new, np.flatnonzero(np.isfinite(values)).tolist(), values)
+        if phase in PAUSES:
+            self._still.paused(float(new.elapsed_s[-1]))
+        elif new.env_steps[-1] >= 0:
+            found += _found(self._still, "", new, range(len(new)), new.env_steps)
+        told = [alert for alert in found if alert.publish > self._silent_through]
+        return sorted(told, key=lambda alert: (alert.publish, alert.text))
+
+    def _bad_numbers(self, schema: Sequence[Metric], history: History) -> Iterable[Alert]:
+        """The first time that each metric was NaN or infinite; of those in one row, one alert."""
+        by_row: dict[int, list[str]] = {}
+        for metric in schema:
+            if metric.name in self._no_numbers or not is_charted(metric):
+                continue
+            gaps = history.gaps(history.series(metric.name))
+            if gaps.any():
+                self._no_numbers.add(metric.name)
+                by_row.setdefault(int(gaps.argmax()), []).append(metric.name)
+        for row, names in by_row.items():
+            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            text = f"NaN or infinite: {', '.join(names[:2])}{more}"
+            finding = Finding(text, {"metrics": len(names)})
+            yield _alert("error", NO_NUMBER, names[0], finding, history, row)
+
+
+def _found(
+    kind: Kind, metric: str, history: History, rows: Iterable[int], values: np.ndarray
+) -> Iterable[Alert]:
+    for row in rows:
+        finding = kind.take(Point(float(history.elapsed_s[row]), float(values[row])))
+        if finding:
+            yield _alert("warning", kind.name, metric, finding, history, row)
+
+
+def _alert(
+    level: Level, kind: str, metric: str, finding: Finding, history: History, row: int
+) -> Alert:
+    return Alert(
+        level,
+        finding.text,
+        int(history.publish[row]),
+        int(history.env_steps[row]),
+        int(history.wall_s[row] * 1e9),
+        metric,
+        kind,
+        finding.numbers,
+    )
