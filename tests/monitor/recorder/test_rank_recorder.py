@@ -9,6 +9,7 @@ import pytest
 from mounts import fill, tmpfs
 from recorded import csv_rows, event_texts, publishes
 
+from operant.monitor.alerts import alerts_in
 from operant.monitor.recorder.events_file import EventsFile
 from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
 from operant.shared import MetricsReader
@@ -336,3 +337,17 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
         copy = MetricsReader.attach(run.page_copy_path())
         assert copy.read().metrics == {"a": 3.0}
         copy.detach()
+
+
+def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after(recorded):
+    recorded.begin()
+    recorded.publish(*range(1, 40))
+    recorded.session.metrics.publish({"a": float("nan")}, 40, 400)
+    recorded.look()
+    recorded.restart_recorder()
+    recorded.publish(*range(41, 60))
+    recorded.session.metrics.publish({"a": float("nan")}, 60, 600)
+    recorded.look()
+    (alert,) = alerts_in(recorded.run.events_path.read_text().splitlines())
+    assert (alert.text, alert.publish, alert.env_steps) == ("NaN or infinite: a", 40, 400)
+    recorded.session.close("finished", 0)
