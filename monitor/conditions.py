@@ -39,7 +39,8 @@ def condition_of(status: RunStatus, is_page_expected: bool = True) -> Condition:
     notice = _notice(status, word, is_page_expected)
     if word == "running" and status.phase in SHOWN_PHASES:
         return Condition(status.phase, *_SYMBOLS[word], notice, phase_words(status))
-    return Condition(word, *_SYMBOLS[word], notice)
+    # A run elsewhere may be in a state that only its newer operant knows.
+    return Condition(word, *_SYMBOLS.get(word, ("?", "quiet")), notice)
 
 
 def phase_words(status: RunStatus) -> str:

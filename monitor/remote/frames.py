@@ -18,8 +18,8 @@ from ...shared.errors import OperantError
 PROTOCOL = 1
 MAGIC = b"\x00OPRNT\x01\n"
 MAX_GREETING_BYTES = 1 << 16  # what a shell's start-up files may print before the first frame
-MAX_HEAD_BYTES = 1 << 24
-MAX_BODY_BYTES = 1 << 28
+MAX_HEAD_BYTES = 1 << 21
+MAX_BODY_BYTES = 1 << 24
 
 _LENGTHS = struct.Struct("<II")
 
@@ -43,7 +43,7 @@ def write_frame(out: IO[bytes], frame: Frame) -> None:
 
 def skip_greeting(source: IO[bytes]) -> bool:
     """Read up to the first frame, its MAGIC included; False when the source ends before."""
-    seen = b""
+    seen = bytearray()
     while not seen.endswith(MAGIC):
         byte = source.read(1)
         if not byte:
@@ -68,7 +68,7 @@ def read_frame(source: IO[bytes], *, magic_was_read: bool = False) -> Frame | No
     raw, body = _whole(source, head_bytes), _whole(source, body_bytes)
     try:
         head = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise StreamError("the stream is damaged") from None
     if not isinstance(head, dict):
         raise StreamError("the stream is damaged")

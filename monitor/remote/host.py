@@ -8,6 +8,13 @@ from typing import NamedTuple
 
 from ...shared.errors import UsageError
 
+CONNECT_WITHIN_S = 15
+# A connection that says nothing for 45 s is lost, and made anew.
+_PATIENCE = (
+    *("-o", f"ConnectTimeout={CONNECT_WITHIN_S}"),
+    *("-o", "ServerAliveInterval=15"),
+    *("-o", "ServerAliveCountMax=3"),
+)
 SSH_NOT_REACHED = 255
 SHELL_NOT_FOUND = 127
 
@@ -45,4 +52,4 @@ def stream_command(name: RemoteName, *, may_ask: bool) -> list[str]:
     asking = [] if may_ask else ["-o", "BatchMode=yes"]
     remote = os.environ.get("OPERANT_REMOTE", "operant")
     run = f"-- {shlex.quote(name.run)}" if name.run else "--latest"
-    return [*ssh, "-T", *asking, name.host, f"{remote} stream {run}"]
+    return [*ssh, "-T", *_PATIENCE, *asking, name.host, f"{remote} stream {run}"]

@@ -12,11 +12,14 @@ import tempfile
 import zlib
 
 from ...shared.errors import PageError
-from ...shared.layout import MAX_PAGE_BYTES
 from ...shared.reader import MetricsReader
 from .frames import StreamError
 
 BLOCK_BYTES = 4096
+FRAME_BYTES = 4 << 20  # of changes in one frame, about
+MAX_MIRROR_BYTES = 1 << 28
+_BLOCKS_AT_ONCE = 256
+_ZEROS = bytes(BLOCK_BYTES)
 _BLOCK_HEAD = struct.Struct("<II")  # number of the block, bytes of it compressed
 
 
@@ -24,22 +27,30 @@ class PageBlocks:
     """The sending end: what of a page changed since the last look at it."""
 
     def __init__(self) -> None:
-        self._sent = b""
+        self._sent: dict[int, bytes] = {}  # by number; what is not there was sent as zeros
+        self.is_complete = True
 
     def changes(self, reader: MetricsReader) -> bytes:
-        """The changed blocks, compressed, each behind its number. Raises PageError."""
+        """The changed blocks, compressed, each behind its number, lowest first. `is_complete` is
+        False where there are more of them than a frame takes. Raises PageError.
+        """
         page_bytes = reader.header.layout.page_bytes
-        page = _read_whole(reader.fd, page_bytes)
-        if len(self._sent) != page_bytes:
-            self._sent = bytes(page_bytes)
-        pieces = []
-        sent, now = memoryview(self._sent), memoryview(page)
-        for start in range(0, page_bytes, BLOCK_BYTES):
-            block = now[start : start + BLOCK_BYTES]
-            if block != sent[start : start + BLOCK_BYTES]:
+        pieces: list[bytes] = []
+        num_bytes = 0
+        for start in range(0, page_bytes, BLOCK_BYTES * _BLOCKS_AT_ONCE):
+            read = _read(reader.fd, min(BLOCK_BYTES * _BLOCKS_AT_ONCE, page_bytes - start), start)
+            for at in range(0, len(read), BLOCK_BYTES):
+                number, block = (start + at) // BLOCK_BYTES, read[at : at + BLOCK_BYTES]
+                if block == self._sent.get(number, _ZEROS[: len(block)]):
+                    continue
+                if num_bytes > FRAME_BYTES:
+                    self.is_complete = False
+                    return b"".join(pieces)
                 data = zlib.compress(block, 1)
-                pieces += [_BLOCK_HEAD.pack(start // BLOCK_BYTES, len(data)), data]
-        self._sent = page
+                pieces += [_BLOCK_HEAD.pack(number, len(data)), data]
+                num_bytes += len(data)
+                self._sent[number] = block
+        self.is_complete = True
         return b"".join(pieces)
 
 
@@ -48,7 +59,7 @@ class PageMirror:
 
     def __init__(self, page_bytes: int) -> None:
         """Raises StreamError when no page has that size."""
-        if not 0 < page_bytes <= MAX_PAGE_BYTES:
+        if not 0 < page_bytes <= MAX_MIRROR_BYTES:
             raise StreamError(f"the stream claims a page of {page_bytes} bytes")
         self._page_bytes = page_bytes
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the mirror
@@ -56,7 +67,7 @@ class PageMirror:
 
     def apply(self, changes: bytes) -> None:
         """Write what `PageBlocks.changes` gave. Raises StreamError when it does not fit."""
-        at, fd = 0, self._file.fileno()
+        at, fd, before = 0, self._file.fileno(), -1
         while at < len(changes):
             if at + _BLOCK_HEAD.size > len(changes):
                 raise StreamError("the stream is damaged")
@@ -65,8 +76,10 @@ class PageMirror:
             block = _inflated(changes[at : at + size_bytes])
             at += size_bytes
             start = number * BLOCK_BYTES
-            if start + len(block) > self._page_bytes:
+            # Each block at most once: a small frame must not have much written.
+            if start + len(block) > self._page_bytes or number <= before:
                 raise StreamError("the stream is damaged")
+            before = number
             os.pwrite(fd, block, start)
 
     def open(self) -> MetricsReader:
@@ -82,14 +95,14 @@ class PageMirror:
         self._file.close()
 
 
-def _read_whole(fd: int, size_bytes: int) -> bytes:
+def _read(fd: int, size_bytes: int, offset: int) -> bytes:
     try:
-        page = os.pread(fd, size_bytes, 0)
+        data = os.pread(fd, size_bytes, offset)
     except OSError as error:
         raise PageError(f"the page cannot be read: {error.strerror}") from None
-    if len(page) < size_bytes:
-        raise PageError(f"cut short: {len(page)} bytes are left")
-    return page
+    if len(data) < size_bytes:
+        raise PageError(f"cut short: {offset + len(data)} bytes are left")
+    return data
 
 
 def _inflated(data: bytes) -> bytes:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
-import tempfile
 import threading
 import time
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ...shared.errors import OperantError, PageError, UsageError
+from ...shared.harmless import one_line
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, speed_at, with_numbers
-from ..alerts import Alert, alerts_in
+from ..alerts import alerts_in
 from ..machine import MachineSample
 from ..run_view import RunView, view_of
-from .frames import PROTOCOL, Frame, StreamError, read_frame, skip_greeting
+from .error_tail import ErrorTail
+from .frames import PROTOCOL, Frame, read_frame, skip_greeting
 from .host import SHELL_NOT_FOUND, SSH_NOT_REACHED, RemoteName, stream_command
+from .messages import PageMessage, read_head, read_machine
 from .page_blocks import PageMirror
 
 AGAIN_AFTER_S = 5.0
@@ -37,7 +38,7 @@ class RemoteRun:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes] | None = None
+        self._errors: ErrorTail | None = None
         self._mirror: PageMirror | None = None
         self._reader: MetricsReader | None = None
         self._identity: object = None
@@ -50,23 +51,25 @@ class RemoteRun:
         """Reach the host and return the run's status. Raises UsageError when host or run are wrong,
         OperantError when the connection fails otherwise.
         """
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
             self._process = subprocess.Popen(
                 stream_command(self.name, may_ask=may_ask),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
+                stderr=subprocess.PIPE,
             )
         except OSError as error:
             raise UsageError(f"cannot run ssh: {error.strerror}") from None
+        assert self._process.stderr
+        self._errors = ErrorTail(self._process.stderr)
         try:
             frame = self._first_frame()
+            run = read_head(frame.head).run or self.name.run
+            self.run = Run(Path(f"{self.name.host}:{run.replace('/', ' ')}"))
+            self._take(frame)
         except BaseException:
             self._hang_up()
             raise
-        self.run = Run(Path(f"{self.name.host}:{frame.head.get('run', self.name.run)}"))
-        self._take(frame)
         return self._view.status
 
     def start(self) -> None:
@@ -101,9 +104,10 @@ class RemoteRun:
         frame = read_frame(out, magic_was_read=True) if skip_greeting(out) else None
         if frame is None:
             raise self._why_it_ended()
-        if frame.head.get("protocol") != PROTOCOL:
+        protocol = frame.head.get("protocol")
+        if protocol != PROTOCOL:
             raise OperantError(
-                f"{self.name.host} streams protocol {frame.head.get('protocol')}, this operant "
+                f"{self.name.host} streams protocol {one_line(str(protocol), 20)}, this operant "
                 f"reads {PROTOCOL}; install the same version on both"
             )
         return frame
@@ -112,10 +116,12 @@ class RemoteRun:
         """From the exit code of ssh or of the remote operant, and the last line of its errors."""
         assert self._process
         assert self._errors
-        exit_code, host = self._process.wait(), self.name.host
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines() or [""]
-        said = lines[-1].removeprefix("operant: ")
+        host = self.name.host
+        try:
+            exit_code = self._process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            return OperantError(f"{host}: the stream ended, and ssh did not")
+        said = self._errors.last_line(END_WITHIN_S).removeprefix("operant: ")
         if exit_code == SSH_NOT_REACHED:
             return OperantError(f"cannot reach {host}: {said or 'ssh failed'}")
         if exit_code == SHELL_NOT_FOUND:
@@ -136,7 +142,7 @@ class RemoteRun:
                 trouble = f"lost the connection to {self.name.host}; trying again"
             # Whatever comes from another machine must not end the monitor.
             except Exception as error:
-                trouble = f"{error}; trying again"
+                trouble = f"{one_line(str(error), 300) or type(error).__name__}; trying again"
             self._hang_up()
             with self._lock:
                 self._trouble = trouble
@@ -151,30 +157,46 @@ class RemoteRun:
 
     def _take(self, frame: Frame) -> None:
         """Bring status and page up to what the frame says."""
-        status = _status(frame.head.get("status"), self.run.id)
-        is_page_expected = bool(frame.head.get("is_page_expected", True))
+        head = read_head(frame.head)
+        status = head.status.of_run(self.run.id)
         before = self._view
-        log = _log(frame.head["log"]) if "log" in frame.head else before.log
-        alerts = _alerts(frame.head["alerts"]) if "alerts" in frame.head else before.alerts
-        is_recorded = bool(frame.head.get("is_recorded", before.is_recorded))
-        told: dict[str, Any] = {"log": log, "alerts": alerts, "is_recorded": is_recorded}
-        view = replace(before, status=status, is_page_expected=is_page_expected, **told)
-        page = frame.head.get("page")
-        if isinstance(page, dict):
-            if page.get("identity") != self._identity:
-                self._let_go_of_page()
-                self._mirror, self._identity = PageMirror(page["bytes"]), page["identity"]
-                before = RunView(status)
-            assert self._mirror
-            self._mirror.apply(frame.body)
-            with contextlib.suppress(PageError):  # a block was torn: the next look mends it
-                self._reader = self._reader or self._mirror.open()
-                status = _same_publish(status, self._reader)
-                view = replace(view_of(self._reader, status, before), **told)
+        told: dict[str, Any] = {
+            "log": before.log if head.log is None else tuple(head.log),
+            "alerts": before.alerts if head.alerts is None else alerts_in(head.alerts),
+            "is_recorded": before.is_recorded if head.is_recorded is None else head.is_recorded,
+        }
+        view = replace(before, status=status, is_page_expected=head.is_page_expected, **told)
+        if head.page:
+            is_new = self._mirrored(head.page, frame.body)
+            if not head.page.is_partial:
+                view = replace(self._view_of_page(status, None if is_new else before), **told)
         with self._lock:
             self._view, self._trouble, self._seen_s = view, "", time.monotonic()
             if "machine" in frame.head:
-                self._machine = _machine(frame.head["machine"])
+                self._machine = read_machine(frame.head["machine"])
+
+    def _mirrored(self, page: PageMessage, changes: bytes) -> bool:
+        """Bring the copy of the page up to date; whether it is another page than before."""
+        is_new = page.identity != self._identity
+        if is_new:
+            self._let_go_of_page()
+            self._mirror, self._identity = PageMirror(page.bytes), page.identity
+        assert self._mirror
+        self._mirror.apply(changes)
+        return is_new
+
+    def _view_of_page(self, status: RunStatus, before: RunView | None) -> RunView:
+        """What the page says. What cannot be read of it is told where there is nothing else to say:
+        a block may be torn, and the next look mends it; a page of another version stays closed.
+        """
+        assert self._mirror
+        try:
+            self._reader = self._reader or self._mirror.open()
+            status = _same_publish(status, self._reader)
+            return view_of(self._reader, status, before)
+        except PageError as error:
+            message = status.message or f"{self.name.host}: {one_line(str(error), 200)}"
+            return replace(before or RunView(status), status=replace(status, message=message))
 
     def _let_go_of_page(self) -> None:
         if self._reader:
@@ -192,27 +214,6 @@ class RemoteRun:
             for pipe in (process.stdin, process.stdout):
                 if pipe:
                     pipe.close()
-        errors, self._errors = self._errors, None
-        if errors:
-            errors.close()
-
-
-def _machine(said: Any) -> MachineSample | None:
-    """The sample that a frame holds; None where its process is gone or another version sent it."""
-    try:
-        return MachineSample.from_json(said) if said else None
-    except (TypeError, KeyError):
-        return None
-
-
-def _log(said: Any) -> tuple[str, ...]:
-    """The end of what the process printed."""
-    return tuple(map(str, said)) if isinstance(said, list) else ()
-
-
-def _alerts(said: Any) -> tuple[Alert, ...]:
-    """What the recorder there has decided."""
-    return alerts_in(map(str, said)) if isinstance(said, list) else ()
 
 
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:
@@ -221,13 +222,3 @@ def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:
     if snapshot is None or status.ranks:
         return status
     return with_numbers(status, snapshot, speed_at(reader, snapshot, status.is_alive))
-
-
-def _status(said: Any, run: str) -> RunStatus:
-    """The RunStatus that a frame holds, fields of other versions left out. Raises StreamError."""
-    if not isinstance(said, dict) or not isinstance(said.get("state"), str):
-        raise StreamError("the stream holds no status")
-    known = {field.name for field in fields(RunStatus)}
-    kept = {name: value for name, value in said.items() if name in known}
-    ranks = tuple(_status(rank, run) for rank in kept.pop("ranks", ()))
-    return RunStatus(**{**kept, "run": run, "ranks": ranks})

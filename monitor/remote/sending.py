@@ -31,6 +31,8 @@ def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.st
         write_frame(out, sender.greeting())
         while True:
             write_frame(out, sender.look())
+            while not sender.is_complete:
+                write_frame(out, sender.look())
             ready, _, _ = select.select([watcher], [], [], every_s)
             if ready and not watcher.read1(1):  # type: ignore[attr-defined]
                 return
@@ -66,16 +68,24 @@ class _Sender:
         try:
             if page_identity(reader) != self._identity:
                 self._identity, self._blocks = page_identity(reader), PageBlocks()
+            changes = self._blocks.changes(reader)
             head["page"] = {
                 "identity": self._identity,
                 "bytes": reader.header.layout.page_bytes,
+                "is_partial": not self._blocks.is_complete,
             }
-            return Frame(head, self._blocks.changes(reader))
+            return Frame(head, changes)
         except PageError:
-            head.pop("page", None)
+            self._blocks = PageBlocks()
+            self._identity = None
             return Frame(head)
         finally:
             reader.detach()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the other side has all of the page as it was at the last look."""
+        return self._blocks.is_complete
 
     def close(self) -> None:
         self._poller.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from operant.monitor.machine import MachineSample
-from operant.monitor.remote.remote_run import _machine
+from operant.monitor.remote.messages import read_machine
 from operant.monitor.remote.sending import _Sender
 
 
@@ -20,6 +20,6 @@ def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):
 
 
 def test_a_sample_of_another_version_is_left_out():
-    assert _machine(None) is None
-    assert _machine({"gpus": [], "horsepower": 3}) is None
-    assert _machine({"processes": 1}) is None
+    assert read_machine(None) is None
+    assert read_machine({"gpus": [], "horsepower": 3}) is None
+    assert read_machine({"processes": 1}) is None

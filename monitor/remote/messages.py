@@ -1,0 +1,139 @@
+"""What a frame's head may hold, checked field by field: it comes from another machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from ...shared.harmless import harmless, one_line
+from ...shared.status import RunStatus
+from ..machine import GpuSample, MachineSample
+from .frames import StreamError
+
+MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
+SHOWN_EXTRAS = 3  # fields of a newer operant that are shown as text
+
+_SET_APART = {"run", "ranks", "message"}
+
+Text = Annotated[str, AfterValidator(lambda text: one_line(text, 1000))]
+# Of a log: what it is indented by has a meaning.
+Line = Annotated[str, AfterValidator(lambda text: harmless(text[:1000].expandtabs(4)))]
+Count = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class RankMessage(_Message):
+    """A `RunStatus`; a state that this operant does not know is kept as text, and so is what else a
+    newer one says.
+    """
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    state: Text
+    age_s: Seconds | None = None
+    iteration: Count | None = None
+    env_steps: Count | None = None
+    env_steps_per_s: float | None = None
+    progress_fraction: float | None = None
+    eta_s: float | None = None
+    metrics: dict[Text, float] = Field({}, max_length=MAX_METRICS)
+    message: Text = ""
+    phase: Text | None = None
+    phase_s: Seconds | None = None
+    phase_done: Count | None = None
+    phase_total: Count | None = None
+    phase_unit: Text = ""
+
+    def status(self, run: str, ranks: tuple[RunStatus, ...] = ()) -> RunStatus:
+        known = {field.name for field in dataclasses.fields(RunStatus)} - {
+            "run",
+            "ranks",
+            "message",
+        }
+        fields = {name: value for name, value in self if name in known}
+        said = [self.message, *self._extras()]
+        message = "; ".join(text for text in said if text)
+        return RunStatus(**{**fields, "run": run, "message": message, "ranks": ranks})
+
+    def _extras(self) -> list[str]:
+        extras = (self.model_extra or {}).items()
+        named = [
+            one_line(f"{name}: {value}", 80)
+            for name, value in extras
+            if isinstance(value, (str, float, bool)) and name not in ("run", "ranks")
+        ]
+        return named[:SHOWN_EXTRAS]
+
+
+class StatusMessage(RankMessage):
+    ranks: list[RankMessage] = Field([], max_length=MAX_RANKS)
+
+    def of_run(self, run: str) -> RunStatus:
+        return self.status(run, tuple(rank.status(run) for rank in self.ranks))
+
+
+class PageMessage(_Message):
+    """`identity` is that of `page_identity`; a partial page is followed by more of it."""
+
+    identity: tuple[Count, ...] = Field(max_length=8, strict=False)
+    bytes: Count
+    is_partial: bool = False
+
+
+class HeadMessage(_Message):
+    status: StatusMessage
+    run: Text = ""
+    is_page_expected: bool = True
+    page: PageMessage | None = None
+    log: list[Line] | None = Field(None, max_length=MAX_LINES)
+    alerts: list[Line] | None = Field(None, max_length=MAX_LINES)
+    is_recorded: bool | None = None
+
+
+class _GpuMessage(_Message):
+    name: Text
+    utilization_fraction: float | None = None
+    memory_bytes: Count | None = None
+    total_memory_bytes: Count | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: float | None = None
+
+
+class _MachineMessage(_Message):
+    num_processes: Count
+    num_threads: Count
+    memory_bytes: Count
+    total_memory_bytes: Count
+    num_cores: Count
+    cpu_cores: float | None = None
+    gpus: list[_GpuMessage] = Field([], max_length=64)
+
+
+def read_head(head: Mapping[str, Any]) -> HeadMessage:
+    """Raises StreamError, one line, where a field has the wrong type or does not fit."""
+    try:
+        return HeadMessage.model_validate(dict(head))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        text = f"the stream's {where} does not hold: {first['msg']}"
+        raise StreamError(one_line(text, 200)) from None
+
+
+def read_machine(said: Any) -> MachineSample | None:
+    """None where the process is gone, or another version says it in another way."""
+    try:
+        message = _MachineMessage.model_validate(said)
+    except ValidationError:
+        return None
+    fields = dict(message)
+    gpus = tuple(GpuSample(**dict(gpu)) for gpu in message.gpus)
+    return MachineSample(**{**fields, "gpus": gpus})

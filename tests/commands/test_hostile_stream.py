@@ -1,0 +1,162 @@
+"""What comes from another machine is shown, or is one line: nothing of it ends the watcher."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import operant
+
+from operant.commands.output import headline
+from operant.monitor.conditions import condition_of
+from operant.monitor.remote.frames import MAGIC, Frame, StreamError, write_frame
+from operant.monitor.remote.host import RemoteName, stream_command
+from operant.monitor.remote.page_blocks import PageMirror
+from operant.monitor.remote.remote_run import RemoteRun
+from operant.monitor.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from operant.shared.errors import OperantError
+
+ESCAPE = "\x1b]0;owned\x07\x1b[2J"
+STATUS = {
+    "run": "far", "state": "running", "age_s": 1.0, "iteration": 3, "env_steps": 100,
+    "env_steps_per_s": 50.0, "progress_fraction": 0.5, "eta_s": 2.0, "metrics": {"loss": 0.5},
+    "message": "", "phase": "evaluating", "phase_s": 1.0, "phase_done": 3, "phase_total": 7,
+    "phase_unit": "episodes", "ranks": [],
+}  # fmt: skip
+HEAD: dict[str, Any] = {
+    "protocol": 1,
+    "run": "far",
+    "status": {**STATUS, "ranks": [STATUS, STATUS]},
+    "is_page_expected": True,
+    "log": ["begun"],
+    "page": {"identity": [1, 2, 3], "bytes": 100_000},
+    "machine": {"num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
+                "num_cores": 5, "cpu_cores": 0.5, "gpus": [{"name": "H200"}]},
+}  # fmt: skip
+WRONG: tuple[Any, ...] = (
+    None, True, -1, 2**70, 10**4000, float("inf"), float("nan"), 1.5, "", ESCAPE, "x" * 100_000, [],
+    [1], ["x"], [None], {}, {"a": ESCAPE}, {"a": []}, [[[[]]]], {ESCAPE: 1.0},
+)  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where in `value` a field could be another."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield (*path, key)
+        if isinstance(inner, (dict, list)):
+            yield from places(inner, (*path, key))
+
+
+def with_field(head: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    changed: Any = copy.deepcopy(head)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return dict(changed)
+
+
+def stream_of(*frames: Frame) -> bytes:
+    out = io.BytesIO()
+    for frame in frames:
+        write_frame(out, frame)
+    return out.getvalue()
+
+
+@pytest.fixture
+def far(tmp_path: Path, monkeypatch):
+    """Have `ssh` answer with these bytes, and with these errors."""
+    script = tmp_path / "ssh"
+
+    def answer(stdout: bytes, stderr: bytes = b"", code: int = 0) -> None:
+        (tmp_path / "out").write_bytes(stdout)
+        (tmp_path / "err").write_bytes(stderr)
+        script.write_text(f"#!/bin/sh\ncat {tmp_path}/out\ncat {tmp_path}/err >&2\nexit {code}\n")
+        script.chmod(0o700)
+        monkeypatch.setenv("OPERANT_SSH", str(script))
+
+    return answer
+
+
+@pytest.mark.parametrize("path", list(places(HEAD)), ids=lambda path: ".".join(map(str, path)))
+def test_a_wrong_field_is_shown_or_one_line(far, path):
+    for value in WRONG:
+        source = RemoteRun(RemoteName("box", "far"))
+        refused = ""
+        try:
+            source._take(Frame(with_field(HEAD, path, value)))
+        except OperantError as error:
+            refused = str(error)
+        assert "\x1b" not in refused
+        assert len(refused) < 500
+        view = source.poll()
+        condition_of(view.status)
+        assert len(headline(view.status)) < 10_000
+        for draw in (draw_title, draw_numbers, draw_progress, draw_notice):
+            draw(view, 80)
+        json.dumps(view.status.as_json(), allow_nan=False)
+        source.machine()
+        source.close()
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        b"", b"Last login: never\n", b"x" * 100_000, MAGIC, MAGIC + b"\xff" * 8,
+        MAGIC + struct.pack("<II", 2, 0) + b"[]",
+        MAGIC + struct.pack("<II", 3, 0) + b"\xff\xfe\xfd",
+        MAGIC + struct.pack("<II", 200_000, 0) + b"[" * 200_000,
+        stream_of(Frame({"protocol": 99})), stream_of(Frame({"protocol": [ESCAPE]})),
+        stream_of(Frame({"protocol": 1})), stream_of(Frame({"protocol": 1, "status": 5})),
+        stream_of(Frame(with_field(HEAD, ("status", "metrics"), {"a": "x"}))),
+    ],
+    ids=range(13),
+)  # fmt: skip
+def test_a_stream_that_is_none_is_one_line(far, stdout):
+    far(stdout, b"first\n" + ESCAPE.encode() + b" no such run\n", 1)
+    done = operant("status", "box:far")
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_states_and_fields_of_a_newer_operant_are_shown_as_text(far):
+    status = {**STATUS, "state": "hibernating", "mood": "good", "parts": [1, 2]}
+    far(stream_of(Frame({"protocol": 1, "status": status})))
+    shown = operant("status", "box:far").stdout
+    assert "hibernating (mood: good), " in shown
+
+
+def test_another_protocol_says_which_and_what_to_do(far):
+    far(stream_of(Frame({"protocol": 2})))
+    done = operant("status", "box:far")
+    assert "streams protocol 2, this operant reads 1; install the same version" in done.stderr
+
+
+def test_errors_without_end_take_no_room(far, tmp_path):
+    far(b"", b"y" * (8 << 20) + b"\nthe last line\n", 1)
+    assert operant("status", "box:far").stderr == "operant: box: the last line\n"
+
+
+def test_ssh_gives_up_on_a_host_that_does_not_answer():
+    command = stream_command(RemoteName("box", "far"), may_ask=True)
+    assert "ConnectTimeout=15" in command
+    assert command.index("ConnectTimeout=15") < command.index("box")
+
+
+def test_a_page_of_blocks_that_repeat_is_refused():
+    data = zlib.compress(bytes(4096))
+    block = struct.pack("<II", 0, len(data)) + data
+    mirror = PageMirror(100_000)
+    mirror.apply(block)
+    with pytest.raises(StreamError):
+        mirror.apply(block * 2)
+    mirror.close()
