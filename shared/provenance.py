@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from .masking import masked_arguments
+
 
 def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
     """When, by which command line, of which commit and versions; of `versions_of`, names of
@@ -18,7 +20,7 @@ def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
     """
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "command_line": shlex.join(sys.argv),
+        "command_line": shlex.join(masked_arguments(sys.argv)),
         "git_commit": _git_commit(),
         "versions": {
             "python": platform.python_version(),

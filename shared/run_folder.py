@@ -18,6 +18,7 @@ import tomli_w
 from .errors import RunFolderError, RunNotFoundError
 from .harmless import one_line
 from .lock import LAUNCHER, RunLock
+from .masking import masked
 from .small_file import create_anew, read_toml
 
 MAX_MANIFEST_BYTES = 1 << 20
@@ -143,7 +144,8 @@ class Run:
         return ""
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        write_whole(self.manifest_path, tomli_w.dumps(_without_none(manifest)).encode())
+        """Write run.toml, with what is secret masked, see `masking`."""
+        write_whole(self.manifest_path, tomli_w.dumps(_without_none(masked(manifest))).encode())
 
 
 def create_run(name: str, manifest: Mapping[str, Any], *, rank: int) -> tuple[Run, RunLock]:

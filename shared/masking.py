@@ -1,0 +1,92 @@
+"""Secrets left out of what a run keeps: values whose name says that they are one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MASK = "***"
+KEEP = "OPERANT_KEEP"  # names, apart by commas, that are kept as they are; * keeps everything
+
+# A name is secret by its last words: `api_key`, `apiKey`, `WANDB-API-KEY`, `token`; not by a part
+# of one (`tokenizer`, `monkey`) or an earlier one (`key_dim`, `token_count`).
+SECRET_WORDS = frozenset({
+    "key", "keys", "apikey", "token", "secret", "secrets", "password", "passwd", "passphrase",
+    "pwd", "credential", "credentials", "auth", "authorization", "bearer", "cookie", "pat",
+})  # fmt: skip
+# After these words a key opens no door: it sorts, looks up, seeds or plays.
+_HARMLESS_BEFORE_KEY = frozenset({
+    "sort", "sorting", "cache", "obs", "observation", "reward", "action", "state", "primary",
+    "foreign", "random", "rng", "prng", "metric", "group", "index", "public", "dict", "hot", "map",
+    "env", "eval", "monitor", "image", "text", "input", "output", "key",
+})  # fmt: skip
+_HARMLESS_BEFORE_TOKEN = frozenset({
+    "pad", "eos", "bos", "unk", "sep", "cls", "mask", "special", "end", "start", "stop", "per",
+})  # fmt: skip
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@'\"]*:[^\s/@'\"]*@")
+_ASSIGNED = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?P<is>\s*[=:]\s*)(?P<value>[^\s,;&]+)")
+_LOOKS_SECRET = re.compile(
+    r"\b(sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|AKIA[A-Z0-9]{12,}"
+    r"|xox[abprs]-[A-Za-z0-9-]{10,})"
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a value of this name is masked."""
+    kept = {word.strip() for word in os.environ.get(KEEP, "").split(",")}
+    if "*" in kept or name in kept or name.lstrip("-") in kept:
+        return False
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while words and words[-1].isdigit():
+        words.pop()
+    if not words or words[-1] not in SECRET_WORDS:
+        return False
+    before = words[-2] if len(words) > 1 else ""
+    if words[-1] in ("key", "keys"):
+        return before not in _HARMLESS_BEFORE_KEY
+    return not (words[-1] == "token" and before in _HARMLESS_BEFORE_TOKEN)
+
+
+def masked(value: Any, name: str = "") -> Any:
+    """`value`, a table or list included, with what is secret as `MASK`. What is no text or number
+    under a secret name (a flag, nothing at all) tells nothing, and stays.
+    """
+    if isinstance(value, Mapping):
+        return {key: masked(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [masked(inner, name) for inner in value]
+    is_told = value is not None and value != "" and not isinstance(value, bool)
+    if name and is_told and is_secret(name):
+        return MASK
+    return masked_text(value) if isinstance(value, str) else value
+
+
+def masked_text(text: str) -> str:
+    """`text` without passwords in addresses, values of secret names, and well-known tokens."""
+    if "*" in os.environ.get(KEEP, "").split(","):
+        return text
+    text = _USER_IN_URL.sub(rf"\g<scheme>{MASK}@", text)
+    text = _ASSIGNED.sub(_masked_assignment, text)
+    return _LOOKS_SECRET.sub(MASK, text)
+
+
+def masked_arguments(arguments: Iterable[str]) -> list[str]:
+    """A command line with the values of secret options as `MASK`: `--token X`, `--api-key=X`,
+    `WANDB_API_KEY=X`, `--set auth.token=X`.
+    """
+    kept: list[str] = []
+    is_value_secret = False
+    for argument in arguments:
+        is_option = argument.startswith("-") and len(argument) > 1
+        kept.append(MASK if is_value_secret and not is_option else masked_text(argument))
+        is_value_secret = is_option and "=" not in argument and is_secret(argument)
+    return kept
+
+
+def _masked_assignment(match: re.Match[str]) -> str:
+    if not is_secret(match["name"]) or match["value"].startswith("//"):
+        return match[0]
+    return f"{match['name']}{match['is']}{MASK}"
