@@ -17,7 +17,8 @@ from operant.shared.run_folder import latest_run
     "key", "token", "secret", "password", "passwd", "credential", "credentials", "auth", "api_key",
     "API_KEY", "apiKey", "apikey", "WANDB_API_KEY", "--api-key", "hf-token",
     "aws_secret_access_key", "db.password", "secretKey", "OPENAI_API_KEY", "auth_token",
-    "accessToken", "token2", "DBPassword", "client_secret", "private_key", "passphrase", "authorization",
+    "accessToken", "token2", "DBPassword", "client_secret", "private_key", "passphrase",
+    "authorization",
 ])  # fmt: skip
 def test_names_of_secrets_are_known(name):
     assert is_secret(name)
