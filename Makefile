@@ -45,9 +45,9 @@ bench: $(VENV)/installed-bench
 soak: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),120)
 
-# All presets with three seeds; writes their curves to docs/curves.
+# All presets with ten seeds that none was tuned on; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench
-	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/learning.py --jobs 2
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
