@@ -1,7 +1,8 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
 For a training loop of one's own: `init`, `log` and `finish` as wandb has them, `SummaryWriter` as
-TensorBoard has it, `OperantCallback` for Stable-Baselines3 and `OperantLogger` for Lightning.
+TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for Lightning and
+`OperantTrainerCallback` for Hugging Face's Trainer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .shared.integrations.artifacts import Artifact
+    from .shared.integrations.huggingface import OperantTrainerCallback
     from .shared.integrations.lightning import OperantLogger
     from .shared.integrations.logged_run import AlertLevel, Settings
     from .shared.integrations.media import (
@@ -59,6 +61,7 @@ __all__ = [
     "Object3D",
     "OperantCallback",
     "OperantLogger",
+    "OperantTrainerCallback",
     "Plotly",
     "Settings",
     "SummaryWriter",
@@ -84,6 +87,7 @@ _HOMES = {
     "MetricsWriter": "shared.writer",
     "OperantCallback": "shared.integrations.sb3",
     "OperantLogger": "shared.integrations.lightning",
+    "OperantTrainerCallback": "shared.integrations.huggingface",
     "SummaryWriter": "shared.integrations.summary_writer",
 }
 _IN_WANDB_SHAPE = frozenset(

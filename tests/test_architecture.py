@@ -26,6 +26,7 @@ MAY_IMPORT = {
 LIBRARIES_OF_SHARED = {"numpy", "platformdirs", "tomli_w"}
 # The only files of shared that import a framework, each its own, and nobody imports them.
 FRAMEWORKS = {
+    "shared/integrations/huggingface.py": {"transformers"},
     "shared/integrations/lightning.py": {"lightning", "pytorch_lightning"},
     "shared/integrations/sb3.py": {"stable_baselines3"},
 }

@@ -22,7 +22,7 @@ from ..run_folder import Run, list_runs
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
 from .media_folder import clean, clean_ending
-from .values import plain
+from .values import as_mapping, plain
 from .wandb_names import ARTIFACT
 
 MAX_FILES = 10_000  # of one artifact
@@ -65,7 +65,10 @@ class Artifact:
             keywords.pop(known, None)
         unknown_keywords("Artifact", keywords)
         self.name, self.type = str(name), str(type)
-        self.description, self.metadata = description, dict(metadata or {})
+        self.description = description
+        self.metadata: dict[str, Any] = {}
+        with contextlib.suppress(Exception):  # whatever a foreign object raises
+            self.metadata = as_mapping(metadata)
         self.aliases: list[str] = []
         self.tags: list[str] = []
         self.version = "v0"

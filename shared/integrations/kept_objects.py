@@ -25,17 +25,24 @@ class KeptObjects:
         """Keep `value`, logged as `name` at `step`. Returns the metrics that it gives, by their
         full names; what cannot be kept is warned of once a name.
         """
+        try:
+            parts = list(_as_media(name, value))
+            return self._kept(parts, step) if parts else self._distribution(name, value)
+        except Exception as error:  # whatever a foreign object raises
+            self._warn(f"keep {name}", f"'{name}' is not kept: {type(error).__name__}: {error}")
+            return {}
+
+    def _kept(self, parts: list[tuple[str, Media]], step: int) -> dict[str, float]:
+        """Write the files of all `parts`; return their numbers."""
         numbers: dict[str, float] = {}
-        for part, media in _as_media(name, value):
+        for name, media in parts:
             try:
-                media.write(part, lambda *file, kind=media.kind: self._write(kind, step, *file))
-                numbers |= {f"{part}/{key}": number for key, number in media.numbers().items()}
+                media.write(name, lambda *file, kind=media.kind: self._write(kind, step, *file))
+                numbers |= {f"{name}/{key}": number for key, number in media.numbers().items()}
             except NoRoomForMediaError as error:
                 self._warn("media room", f"'{name}' and more are not kept: {error}")
             except Exception as error:  # whatever a foreign object or a disk raises
                 self._warn(f"keep {name}", f"'{name}' is not kept: {error}")
-        if not numbers and not _is_known(value):
-            numbers = self._distribution(name, value)
         return numbers
 
     def _write(self, kind: str, step: int, name: str, ending: str, content: bytes) -> Path:
@@ -52,10 +59,6 @@ class KeptObjects:
             pass
         self._warn(name, f"'{name}' is a {type(value).__name__}, no number: it is not kept")
         return {}
-
-
-def _is_known(value: Any) -> bool:
-    return any(True for _ in _as_media("", value))
 
 
 def _as_media(name: str, value: Any) -> Iterator[tuple[str, Media]]:

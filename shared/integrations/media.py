@@ -65,7 +65,8 @@ class Image(Media):
     kind, ending = "images", ".png"
 
     def encoded(self) -> tuple[str, bytes]:
-        return ".png", picture_bytes(self.data.data if isinstance(self.data, Image) else self.data)
+        picture = self.data.data if isinstance(self.data, Image) else self.data
+        return ".png", picture_bytes(picture, self.keywords.get("channels_first"))
 
 
 class Video(Media):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .media import WriteFile
+from .pictures import array_of
 from .tables import Table
 
 if TYPE_CHECKING:
@@ -13,25 +14,27 @@ if TYPE_CHECKING:
 
 
 class CustomChart(Table):
-    """The table behind a chart; how it would be drawn is dropped."""
+    """The table behind a chart, made when it is written; how it would be drawn is dropped."""
 
     kind = "plots"
 
-    def __init__(self, table: Any = None, *_: Any, **keywords: Any) -> None:
+    def __init__(self, make: Callable[[], Any], *_: Any, **__: Any) -> None:
         super().__init__()
-        self.table = table if isinstance(table, Table) else Table()
-        self.columns, self.data = self.table.columns, self.table.data
+        self._make = make
 
     def write(self, name: str, write_file: WriteFile) -> None:
-        self.columns, self.data = self.table.columns, self.table.data
+        table = self._make()
+        if not isinstance(table, Table):
+            raise ValueError(f"a chart is made from a Table, not from a {type(table).__name__}")
+        self.columns, self.data = table.columns, table.data
         super().write(name, write_file)
 
 
-Visualize = viz = CustomChart
+Visualize = CustomChart
 
 
 def line(table: Any = None, *_: Any, **__: Any) -> CustomChart:
-    return CustomChart(table)
+    return CustomChart(lambda: table)
 
 
 bar = histogram = scatter = line
@@ -40,25 +43,30 @@ bar = histogram = scatter = line
 def plot_table(
     vega_spec_name: Any = None, data_table: Any = None, *_: Any, **__: Any
 ) -> CustomChart:
-    return CustomChart(data_table)
+    return CustomChart(lambda: data_table)
 
 
 custom_chart = visualize = plot_table
 
 
 def line_series(
-    xs: Iterable[Any] = (), ys: Iterable[Any] = (), keys: Any = None, *_: Any, **keywords: Any
-) -> CustomChart:
+    xs: Iterable[Any] = (), ys: Iterable[Any] = (), keys: Any = None, *_: Any,
+    xname: str = "x", **__: Any,
+) -> CustomChart:  # fmt: skip
     """Rows of x, y and the key of each line; one list of xs serves all lines."""
-    xs, ys = list(xs), [list(y) for y in ys]
-    several = bool(xs) and all(hasattr(x, "__len__") and not isinstance(x, str) for x in xs)
-    names = list(keys) if keys is not None else [f"key_{number}" for number in range(len(ys))]
-    rows = [
-        [x, y, names[number] if number < len(names) else number]
-        for number, line_ys in enumerate(ys)
-        for x, y in zip(xs[number % len(xs)] if several else xs, line_ys, strict=False)
-    ]
-    return CustomChart(Table([keywords.get("xname", "x"), "y", "key"], rows))
+
+    def make() -> Table:
+        all_xs, all_ys = list(xs), [list(y) for y in ys]
+        several = all(hasattr(x, "__len__") and not isinstance(x, str) for x in all_xs)
+        names = [f"key_{number}" for number in range(len(all_ys))] if keys is None else list(keys)
+        rows = [
+            [x, y, name]
+            for number, (name, line_ys) in enumerate(zip(names, all_ys, strict=False))
+            for x, y in zip(all_xs[number] if several else all_xs, line_ys, strict=False)
+        ]
+        return Table([xname, "y", "key"], rows)
+
+    return CustomChart(make)
 
 
 def confusion_matrix(
@@ -66,60 +74,60 @@ def confusion_matrix(
     **__: Any,
 ) -> CustomChart:  # fmt: skip
     """How often each actual class was taken for each other, by class number or name."""
-    import numpy as np
 
-    predicted = np.asarray(preds) if preds is not None else np.argmax(np.asarray(probs), axis=1)
-    actual = np.asarray(y_true if y_true is not None else [])
-    classes = sorted({*actual.tolist(), *predicted.tolist()}, key=str)
-    rows = [
-        [
-            _class(class_names, a),
-            _class(class_names, p),
-            int(np.sum((actual == a) & (predicted == p))),
-        ]
-        for a in classes
-        for p in classes
-    ]
-    return CustomChart(Table(["Actual", "Predicted", "nPredictions"], rows))
+    def make() -> Table:
+        predicted = array_of(preds) if preds is not None else array_of(probs).argmax(axis=1)
+        actual = array_of(y_true)
+        classes = sorted({*actual.tolist(), *predicted.tolist()})
+        pairs = [(a, p) for a in classes for p in classes]
+        counts = {(a, p): int(((actual == a) & (predicted == p)).sum()) for a, p in pairs}
+        rows = [[_class(class_names, a), _class(class_names, p), n] for (a, p), n in counts.items()]
+        return Table(["Actual", "Predicted", "nPredictions"], rows)
+
+    return CustomChart(make)
 
 
 def roc_curve(
     y_true: Any = None, y_probas: Any = None, labels: Any = None, *_: Any, **__: Any
 ) -> CustomChart:
     """False against true positive rate of each class against all others."""
-    rows = []
-    for name, positive, negative in _by_threshold(y_true, y_probas, labels):
-        for true, false in zip(positive, negative, strict=True):
-            rows.append([name, false / max(negative[-1], 1), true / max(positive[-1], 1)])
-    return CustomChart(Table(["class", "fpr", "tpr"], rows))
+
+    def make() -> Table:
+        table = Table(["class", "fpr", "tpr"])
+        for name, positive, negative in _by_threshold(y_true, y_probas, labels):
+            for true, false in zip(positive, negative, strict=True):
+                table.add_data(name, false / max(negative[-1], 1), true / max(positive[-1], 1))
+        return table
+
+    return CustomChart(make)
 
 
 def pr_curve(
     y_true: Any = None, y_probas: Any = None, labels: Any = None, *_: Any, **__: Any
 ) -> CustomChart:
     """Recall against precision of each class against all others."""
-    rows = []
-    for name, positive, negative in _by_threshold(y_true, y_probas, labels):
-        for true, false in zip(positive, negative, strict=True):
-            rows.append([name, true / max(positive[-1], 1), true / max(true + false, 1)])
-    return CustomChart(Table(["class", "recall", "precision"], rows))
+
+    def make() -> Table:
+        table = Table(["class", "recall", "precision"])
+        for name, positive, negative in _by_threshold(y_true, y_probas, labels):
+            for true, false in zip(positive, negative, strict=True):
+                table.add_data(name, true / max(positive[-1], 1), true / max(true + false, 1))
+        return table
+
+    return CustomChart(make)
 
 
 def _by_threshold(
     y_true: Any, y_probas: Any, labels: Any
 ) -> Iterator[tuple[Any, NDArray[Any], NDArray[Any]]]:
     """(class, true positives, false positives) of each class, while its threshold sinks."""
-    import numpy as np
-
-    actual, scores = np.asarray(y_true), np.asarray(y_probas, dtype=np.float64)
+    actual, scores = array_of(y_true), array_of(y_probas)
     columns = scores.reshape(len(scores), -1)
-    classes = np.unique(actual)
     for number, column in enumerate(columns.T):
         # One column of scores is that of the last class.
-        which = classes[-1] if columns.shape[1] == 1 else number
-        order = np.argsort(-column, kind="stable")
-        hits = actual[order] == which
-        yield _class(labels, which), np.cumsum(hits), np.cumsum(~hits)
+        which = actual.max() if columns.shape[1] == 1 else number
+        hits = actual[(-column).argsort(kind="stable")] == which
+        yield _class(labels, which), hits.cumsum(), (~hits).cumsum()
 
 
 def _class(names: Any, which: Any) -> Any:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..errors import nearest
+from .accepted import Accepted, unknown_keywords
 from .begin import Wanted, begin_run, script_name
+from .file_writer import FileWriter
+from .media import Audio, Histogram, Image, Object3D, Text, Video
+from .plots import pr_curve
 from .process_end import ending_of
 from .tracked_run import TrackedRun
 from .wandb_shape import open_run
@@ -24,28 +30,18 @@ def _not_kept(name: str) -> Callable[..., None]:
 
 
 class SummaryWriter:
-    """Publishes scalars, and texts as events. It logs into the run that `operant.init` began, else
-    into one of its own, called after the last part of `log_dir`, which `close` ends.
+    """Publishes scalars, histograms as quantiles, texts as events, and keeps pictures and the like
+    as files. It logs into the run that `operant.init` began, else into one of its own, called after
+    the last part of `log_dir`, which `close` ends. No call of it ends the loop.
     """
 
-    add_audio = _not_kept("add_audio")
     add_custom_scalars = _not_kept("add_custom_scalars")
     add_custom_scalars_marginchart = _not_kept("add_custom_scalars_marginchart")
     add_custom_scalars_multilinechart = _not_kept("add_custom_scalars_multilinechart")
-    add_embedding = _not_kept("add_embedding")
-    add_figure = _not_kept("add_figure")
     add_graph = _not_kept("add_graph")
-    add_histogram = _not_kept("add_histogram")
-    add_histogram_raw = _not_kept("add_histogram_raw")
-    add_image = _not_kept("add_image")
-    add_image_with_boxes = _not_kept("add_image_with_boxes")
-    add_images = _not_kept("add_images")
-    add_mesh = _not_kept("add_mesh")
     add_onnx_graph = _not_kept("add_onnx_graph")
-    add_pr_curve = _not_kept("add_pr_curve")
     add_pr_curve_raw = _not_kept("add_pr_curve_raw")
-    add_tensor = _not_kept("add_tensor")
-    add_video = _not_kept("add_video")
+    export_scalars_to_json = _not_kept("export_scalars_to_json")
 
     def __init__(
         self,
@@ -55,17 +51,31 @@ class SummaryWriter:
         max_queue: int = 10,
         flush_secs: float = 120,
         filename_suffix: str = "",
+        **keywords: Any,
     ) -> None:
         """`log_dir` is made, as some scripts put files there; nothing of operant's lies in it. The
         last four are about TensorBoard's files and have no meaning here.
         """
+        log_dir = log_dir or keywords.pop("logdir", None)  # as older tensorboardX calls it
+        keywords.pop("write_to_disk", None)
+        unknown_keywords("SummaryWriter", keywords)
         current = open_run()
         self._owns_run = current is None
         name = Path(log_dir).name if log_dir else f"{script_name()}{comment}"
         self.run: TrackedRun = current or begin_run(TrackedRun, Wanted(name or script_name()))
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
+        self.purge_step, self.comment = purge_step, comment
+        self.file_writer = FileWriter(self.run, self.log_dir)
+        self.all_writers = {self.log_dir: self.file_writer}
         with contextlib.suppress(OSError):
             os.makedirs(self.log_dir, exist_ok=True)
+
+    def _get_file_writer(self) -> FileWriter:
+        return self.file_writer
+
+    @property
+    def logdir(self) -> str:
+        return self.log_dir
 
     def get_logdir(self) -> str:
         return self.log_dir
@@ -99,8 +109,97 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """An event, when it differs from the text that `tag` had before."""
-        self.run.log({tag: str(text_string)}, global_step, commit=False)
+        """An event when it differs from the text that `tag` had before; several lines: a file."""
+        self._keep(tag, Text(text_string), global_step)
+
+    def add_histogram(
+        self, tag: str, values: Any, global_step: int | None = None, *_: Any, **__: Any
+    ) -> None:
+        """Five quantiles, as `tag/p05` to `tag/p95`."""
+        self._keep(tag, Histogram(values), global_step)
+
+    def add_histogram_raw(
+        self, tag: str, min: float, max: float, num: Any, sum: Any, sum_squares: Any,
+        bucket_limits: Any, bucket_counts: Any, global_step: int | None = None, *_: Any, **__: Any,
+    ) -> None:  # fmt: skip
+        """The same of counts; each bucket begins where the one before ends."""
+        edges = [min, *bucket_limits]
+        self._keep(tag, Histogram(np_histogram=(bucket_counts, edges)), global_step)
+
+    def add_image(
+        self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
+        dataformats: str = "CHW", **_: Any,
+    ) -> None:  # fmt: skip
+        self._keep(tag, Image(img_tensor, channels_first="HWC" not in dataformats), global_step)
+
+    def add_images(
+        self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
+        dataformats: str = "NCHW", **_: Any,
+    ) -> None:  # fmt: skip
+        """A batch, as a grid."""
+        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
+
+    def add_image_with_boxes(
+        self, tag: str, img_tensor: Any, box_tensor: Any = None, global_step: int | None = None,
+        walltime: Any = None, rescale: Any = 1, dataformats: str = "CHW", **_: Any,
+    ) -> None:  # fmt: skip
+        """The picture, without its boxes."""
+        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, *_: Any,
+        **__: Any,
+    ) -> None:  # fmt: skip
+        """One figure of matplotlib, or several, which are closed as there."""
+        figures = list(figure) if isinstance(figure, list | tuple) else [figure]
+        for each in figures:
+            self._keep(tag, Image(each), global_step)
+            pyplot = sys.modules.get("matplotlib.pyplot")
+            if close and pyplot is not None:
+                with contextlib.suppress(Exception):
+                    pyplot.close(each)
+
+    def add_video(
+        self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, *_: Any,
+        **__: Any,
+    ) -> None:  # fmt: skip
+        self._keep(tag, Video(vid_tensor, fps=fps), global_step)
+
+    def add_audio(
+        self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
+        *_: Any, **__: Any,
+    ) -> None:  # fmt: skip
+        self._keep(tag, Audio(snd_tensor, sample_rate=sample_rate), global_step)
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: int | None = None, *_: Any, **__: Any
+    ) -> None:
+        """A number, or the quantiles of several."""
+        self._keep(tag, tensor, global_step)
+
+    def add_pr_curve(
+        self, tag: str, labels: Any = None, predictions: Any = None,
+        global_step: int | None = None, *_: Any, **__: Any,
+    ) -> None:  # fmt: skip
+        """A table of recall and precision."""
+        self._keep(tag, pr_curve(labels, predictions), global_step)
+
+    def add_embedding(
+        self, mat: Any, metadata: Any = None, label_img: Any = None,
+        global_step: int | None = None, tag: str = "default", *_: Any, **__: Any,
+    ) -> None:  # fmt: skip
+        """The vectors as CSV; labels and pictures are dropped."""
+        self._keep(f"embedding_{tag}", Object3D(mat), global_step)
+
+    def add_mesh(
+        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
+        config_dict: Any = None, global_step: int | None = None, *_: Any, **__: Any,
+    ) -> None:  # fmt: skip
+        mesh = {"vertices": vertices, "colors": colors, "faces": faces, "config": config_dict}
+        self._keep(tag, Object3D(mesh), global_step)
+
+    def _keep(self, tag: str, value: Any, step: int | None) -> None:
+        self.run.log({tag: value}, step, commit=False)
 
     def add_hparams(
         self,
@@ -112,7 +211,7 @@ class SummaryWriter:
     ) -> None:
         """`hparam_dict` goes into the run's configuration, `metric_dict` is published."""
         self.run.config.update(hparam_dict)
-        self.run.log(metric_dict, global_step)
+        self.run.log(metric_dict or {}, global_step)
 
     def flush(self) -> None:
         self.run.flush()
@@ -122,6 +221,12 @@ class SummaryWriter:
         self.run.flush()
         if self._owns_run:
             self.run.finish()
+
+    def __getattr__(self, name: str) -> Any:
+        """Other `add_` methods of one version or another are accepted."""
+        if name.startswith("add_"):
+            return Accepted(f"SummaryWriter.{name}")
+        raise AttributeError(f"a SummaryWriter has no '{name}'{nearest(name, dir(type(self)))}")
 
     def __enter__(self) -> SummaryWriter:
         return self

@@ -40,9 +40,7 @@ def follow() -> None:
     for name in _WRITERS:
         if name in sys.modules:
             _wrap(sys.modules[name])
-        elif not any(
-            isinstance(finder, _Finder) and finder.name == name for finder in sys.meta_path
-        ):
+        elif not any(getattr(finder, "follows", "") == name for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder(name))
 
 
@@ -85,10 +83,11 @@ class EventRecorder:
         if not log_dir.startswith(root + os.sep):
             return f"{os.path.basename(log_dir)}/{tag}"
         within = log_dir[len(root) + 1 :]
-        # add_scalars writes each of its values for a folder of its own.
-        part = f"{tag.replace('/', '_')}_"
-        if within.startswith(part):
-            return f"{tag}/{within.removeprefix(part)}"
+        # add_scalars writes each of its values for a folder of its own: torch's in
+        # `tag_key`, tensorboardX's in `tag/key`.
+        for part in (f"{tag.replace('/', '_')}_", f"{tag}/"):
+            if within.startswith(part):
+                return f"{tag}/{within.removeprefix(part)}"
         return f"{within.replace(os.sep, '/')}/{tag}"
 
 
@@ -170,6 +169,8 @@ def _record(writer: Any, event: Any) -> None:
 
 class _Finder(MetaPathFinder):
     """Wraps a library's writer once the loop imports it."""
+
+    follows: str
 
     def __init__(self, name: str) -> None:
         self.follows = name

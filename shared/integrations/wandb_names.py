@@ -52,7 +52,6 @@ MODULE = frozenset(
         "bounding_boxes_2d",
         "box3d",
         "catboost",
-        "cli",
         "config",
         "config_util",
         "controller",

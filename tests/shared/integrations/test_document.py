@@ -23,6 +23,7 @@ EXPECTED = {
     "A plain loop": ("loss/train", 99, "falling"),
     "As wandb": ("accuracy", None, "my-project"),
     "As TensorBoard": ("accuracy/test", 99, "my-experiment"),
+    "TensorBoard's own writer": ("loss/train", 99, "synced"),
     "Stable-Baselines3": ("episode/return", 256, "sb3-cart-pole"),
     "Lightning": ("loss/train", 23, "line"),
     "Several processes": ("loss/train", 200, "two-ranks"),

@@ -1,0 +1,65 @@
+"""A callback that publishes what Hugging Face's Trainer logs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import TrainerCallback
+
+from ..status import PROGRESS_FRACTION
+from .begin import Wanted, begin_run, script_name
+from .tracked_run import TrackedRun
+from .wandb_shape import open_run
+
+
+class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
+    """Publishes whenever the Trainer logs, with its global step as env steps, on the first process.
+    It uses the run that `operant.init` began, else one of its own, which ends with the process or
+    `callback.run.finish()`. Names become `train/loss`, `eval/loss`, `test/loss`.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        """`name` is that of a run of its own; without one, the script's."""
+        self.run: TrackedRun | None = None
+        self._name = name
+
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
+    ) -> None:
+        """Begin the run, and note the settings of the Trainer and of the model."""
+        if state.is_world_process_zero:
+            run = self._open()
+            run.config.update(_as_dict(getattr(model, "config", None)))
+            run.config.update(_as_dict(args))
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        if not state.is_world_process_zero or not logs:
+            return
+        values = {_renamed(name): value for name, value in logs.items()}
+        if state.max_steps:
+            values[PROGRESS_FRACTION] = min(1.0, state.global_step / state.max_steps)
+        self._open().log(values, state.global_step)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """More may be evaluated or trained; the run goes on."""
+        if self.run:
+            self.run.flush()
+
+    def _open(self) -> TrackedRun:
+        if self.run is None or not self.run.is_open:
+            self.run = open_run() or begin_run(TrackedRun, Wanted(self._name or script_name()))
+        return self.run
+
+
+def _renamed(name: str) -> str:
+    for group in ("eval", "test"):
+        if name.startswith(f"{group}_"):
+            return f"{group}/{name.removeprefix(f'{group}_')}"
+    return f"train/{name}"
+
+
+def _as_dict(settings: Any) -> dict[str, Any]:
+    for method in ("to_sanitized_dict", "to_dict"):
+        if hasattr(settings, method):
+            return dict(getattr(settings, method)())
+    return {}

@@ -1,0 +1,54 @@
+"""Scripts written for wandb or TensorBoard go on as they are: the published table, run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import conformance
+import conformance_document
+import pytest
+
+SCRIPT = Path(conformance.__file__)
+
+
+def outcomes(table: str, side: str) -> dict[str, str]:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), table, side], capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("table", conformance.TABLES)
+def test_every_piece_is_kept_or_dropped_as_the_table_says(table):
+    expected = {
+        f"{group}: {piece.title}": "kept" if piece.keeps else "dropped"
+        for group, pieces in conformance.TABLES[table].items()
+        for piece in pieces
+    }
+    assert outcomes(table, "operant") == expected
+
+
+@pytest.mark.parametrize("table", conformance.TABLES)
+def test_every_piece_works_with_the_original(table):
+    if table == "wandb":
+        pytest.importorskip("wandb")
+    found = outcomes(table, "real")
+    assert len(found) > 45
+    assert {title: outcome for title, outcome in found.items() if outcome != "works"} == {}
+
+
+def test_the_document_holds_the_table():
+    text = conformance_document.DOCUMENT.read_text()
+    assert conformance_document.table() in text
+
+
+def test_the_table_is_large_and_names_nothing_twice():
+    for groups in conformance.TABLES.values():
+        titles = [f"{group}: {piece.title}" for group, pieces in groups.items() for piece in pieces]
+        assert len(titles) == len(set(titles))
+    pieces = [p for table in conformance.TABLES.values() for group in table.values() for p in group]
+    assert len(pieces) >= 150
