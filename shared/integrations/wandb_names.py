@@ -90,7 +90,6 @@ MODULE = frozenset(
         "logging",
         "mark_preempting",
         "model",
-        "monitor",
         "new_report",
         "offline",
         "old",
