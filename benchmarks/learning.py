@@ -1,7 +1,7 @@
 """Do the presets learn? Every preset with ten seeds, from the command line to the return.
 
 Runs `operant train PRESET --seed S` on one thread and `operant eval` with 1000 greedy episodes (100
-of LunarLander, which are slow): the mean of 100 of Pendulum has a standard error of 8, whatever the
+of LunarLander, which are slow): the mean of 100 of Pendulum has a standard error of 7, whatever the
 policy. Keeps the curve of each run as CSV: env steps, seconds since the start, mean return of the
 training episodes, and the return of the greedy evaluations. Prints median, worst and the share of
 seeds over the preset's bar; exits with 1 when one misses it. The default seeds, 1001 to 1010, are
