@@ -18,7 +18,7 @@ NUM_ITERATIONS = 32  # the mean of some: evaluations and checkpoints come only n
 _MAX_NAME_WIDTH, _PERCENT_WIDTH, _SECONDS_WIDTH = 14, 6, 8
 _GAP = "  "
 # Phases that trainers measure inside another one.
-_PART_OF = {"environment": "collect", "inference": "collect", "copy": "collect"}
+_PART_OF = dict.fromkeys(("environment", "inference", "controller", "copy"), "collect")
 
 
 @dataclass(frozen=True)

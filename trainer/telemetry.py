@@ -63,6 +63,11 @@ TINYPHYSICS_METRICS = (
            description="of tracking, routes held out"),
     Metric("cost/held_out_jerk", "cost", level=1, better="down",
            description="of comfort, routes held out"),
+    Metric("time/inference_s", "s", "timer", level=1,
+           description="of collecting: the model of the car"),
+    Metric("time/controller_s", "s", "timer", level=1,
+           description="of collecting: observations and the policy"),
+    Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
     Metric("loss/cloning", "nats", level=1, better="down",
            description="negative log-likelihood after behaviour cloning"),
 )  # fmt: skip

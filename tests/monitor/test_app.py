@@ -6,20 +6,18 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from apps import choosing, watching
 from views import (
     StillRun,
     StillRuns,
     all_states,
-    make_history,
     make_view,
     silent_view,
-    training_curves,
 )
 
 from operant.monitor import app as app_module
+from operant.monitor.alerts import Alert
 from operant.monitor.app import MonitorApp
 from operant.monitor.palette import THEMES
 from operant.monitor.run_poller import RunPoller
@@ -499,9 +497,8 @@ async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("b")
-        curves = training_curves(200) | {"loss/policy": np.full(200, np.nan)}
-        history = make_history(curves, 2048 * np.arange(1, 201))
-        source.view = replace(source.view, history=history, publish=201)
+        alert = Alert("error", "NaN or infinite: loss/policy", 200, 2048 * 200, 1)
+        source.view = replace(source.view, alerts=(alert,))
         await until(pilot, shows(pilot, "NaN or infinite"))
         assert rung == [True]
 

@@ -19,6 +19,7 @@ from views import (
     training_curves,
 )
 
+from operant.monitor.alerts import Alert
 from operant.monitor.app import MonitorApp
 from operant.monitor.comparison import Comparison
 from operant.monitor.run_view import RunView
@@ -32,6 +33,14 @@ TRACEBACK = """Traceback (most recent call last):
   File "operant/trainer/ppo.py", line 118, in update
     raise FloatingPointError("the policy's loss is NaN at iteration 200")
 FloatingPointError: the policy's loss is NaN at iteration 200"""
+
+ALERTS = (
+    Alert("error", "NaN or infinite: loss/value", 61, 2048 * 61, NOON_NS + 61, "loss/value"),
+    Alert(
+        "warning", "KL spike of 0.3000, the median is 0.008222", 121, 2048 * 121, NOON_NS + 121,
+        "policy/approx_kl",
+    ),
+)  # fmt: skip
 
 sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
 
@@ -59,7 +68,7 @@ def rich_view(state="running", message="", shift=0.0) -> RunView:
     metrics = view.status.metrics | {name: float(column[-1]) for name, column in more.items()}
     status = replace(view.status, metrics=metrics)
     log = tuple(f"iteration {i}: 12.3k env steps, return {i / 2:.1f}" for i in range(150, 201))
-    return RunView(status, history, schema, EVENTS, publish=200, log=log)
+    return RunView(status, history, schema, EVENTS, publish=200, log=log, alerts=ALERTS)
 
 
 def run_app(view=None, **settings) -> MonitorApp:

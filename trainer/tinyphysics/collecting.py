@@ -25,6 +25,7 @@ from ..envs.tinyphysics.simulator import Simulation
 from ..policy import ActorCritic
 from ..rollout import Rollout, judge
 from .steering import beta_mean, steering
+from .timing import CONTROLLER, CollectionTimer
 
 EPISODE_STEPS = COST_END - CONTROL_START
 
@@ -41,7 +42,8 @@ class EpisodeCollector:
         rollouts_per_route: int,
         seed: int,
     ) -> None:
-        self._engine, self._routes, self._policy = engine, routes, policy
+        self._timer = CollectionTimer(engine)
+        self._engine, self._routes, self._policy = self._timer.engine, routes, policy
         self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
         self._generator = torch.Generator(engine.device).manual_seed(seed)
         self.tick: Callable[[], None] = lambda: None
@@ -64,14 +66,16 @@ class EpisodeCollector:
     @torch.inference_mode()
     def collect(self) -> Rollout:
         """One episode in every environment; returns the rollout, whose memory is reused."""
+        self._timer.begin()
         simulation = self._new_simulation()
         observer = Observer(simulation, torch.float32)
         for step in range(CONTEXT_STEPS, CONTROL_START):
             # As in the challenge: the policy steers along, but nobody listens yet.
             obs = self.rollout.obs[0]
-            observer.observe(step, obs)
-            mean = beta_mean(self._policy.outputs(obs))
-            observer.note(step, steering(mean, observer.actions[:, step - 1]))
+            with self._timer.spans.phase(CONTROLLER):
+                observer.observe(step, obs)
+                mean = beta_mean(self._policy.outputs(obs))
+                observer.note(step, steering(mean, observer.actions[:, step - 1]))
         for t in range(EPISODE_STEPS):
             step = CONTROL_START + t
             self._step(simulation, observer, t, step)
@@ -86,11 +90,18 @@ class EpisodeCollector:
             "cost/total": float(costs.total.mean()),
             "cost/lataccel": float(costs.lataccel.mean()),
             "cost/jerk": float(costs.jerk.mean()),
+            **self._timer.take(self._num_envs),
         }
         self.env_steps_under_way = 0
         return rollout
 
     def _step(self, simulation: Simulation, observer: Observer, t: int, step: int) -> None:
+        with self._timer.spans.phase(CONTROLLER):
+            steers = self._steers(observer, t, step)
+        simulation.act(step, steers)
+        simulation.advance(step)
+
+    def _steers(self, observer: Observer, t: int, step: int) -> Tensor:
         rollout, distribution = self.rollout, self._policy.distribution
         observer.observe(step, rollout.obs[t])
         outputs = self._policy.outputs(rollout.obs[t])
@@ -99,8 +110,7 @@ class EpisodeCollector:
         rollout.actions[t] = actions
         steers = steering(actions.squeeze(-1), observer.actions[:, step - 1])
         observer.note(step, steers)
-        simulation.act(step, steers)
-        simulation.advance(step)
+        return steers
 
     def _new_simulation(self) -> Simulation:
         """Copies of a route stand side by side."""

@@ -233,3 +233,15 @@ def test_routes_too_few_or_too_short_to_learn_from_are_told(small_config, challe
         write_route(challenge / "data" / f"{number:05d}.csv", num_rows=400)
     with pytest.raises(UsageError, match="no route to learn from has 500 rows"):
         TinyPhysicsExperiment(small_config(), Threads(1))
+
+
+def test_a_collection_tells_the_model_the_controller_and_the_whole_apart(small_config):
+    experiment = TinyPhysicsExperiment(small_config(), Threads(1))
+    experiment.collector.collect()
+    times = experiment.collector.costs
+    inference_s, controller_s = times["time/inference_s"], times["time/controller_s"]
+    whole_s = times["speed/route_ms"] / 1000 * experiment.config.num_envs
+    assert inference_s > 0
+    assert controller_s > 0
+    assert inference_s + controller_s < whole_s
+    experiment.close()
