@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import click
@@ -41,9 +43,21 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone: nothing more to say
+        _say_nothing_more()  # whoever read our output has gone
         sys.exit(0)
+    except OSError as error:
+        if error.errno != errno.EIO or any(map(os.isatty, (1, 2))):
+            raise
+        _say_nothing_more()  # the terminal has gone, and ignored is the signal that says so
+        sys.exit(129)
     sys.exit(exit_code or 0)
+
+
+def _say_nothing_more() -> None:
+    """Standard output and error lead nowhere from here on, whatever is still in their buffers."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
 
 
 def _fail(text: str, exit_code: int) -> int:

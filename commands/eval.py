@@ -18,17 +18,19 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     """
     chosen = find_run(run)
 
-    from ..trainer.checkpoints import latest_checkpoint
-    from ..trainer.config_file import make_config
+    from ..trainer.checkpoints import latest_checkpoint, restoring
     from ..trainer.envs import load_any_spec
     from ..trainer.evaluation import cut_off_message, evaluate
     from ..trainer.experiment import make_policy
-    from .output import print_json, print_line
+    from ..trainer.saved_config import saved_config
+    from .output import print_json, print_line, warn
 
     checkpoint = latest_checkpoint(chosen.checkpoint_folder)
-    config = make_config(checkpoint.config)
+    config, _ = saved = saved_config(checkpoint.config)
+    warn(saved.warning)
     policy = make_policy(config)
-    policy.load_state_dict(checkpoint.state["policy"])
+    with restoring("policy"):
+        policy.load_state_dict(checkpoint.state["policy"])
     spec = load_any_spec(config.env, config.gymnasium.vectorization)
     limit = config.evaluation.max_episode_steps
     evaluation = evaluate(policy, spec, episodes, config.seed, limit)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from ..monitor.hang_up import waited_for_hang_up
 from ..monitor.remote.host import RemoteName
 from ..shared.errors import PageError
 from ..shared.ranks import read_status
@@ -52,9 +52,8 @@ def _follow(look: Callable[[], tuple[RunStatus, int]]) -> None:
         if moment != seen:
             seen = moment
             print_json(status.as_json())
-        if not status.is_alive:
+        if not status.is_alive or waited_for_hang_up([1], LOOK_AGAIN_S):
             return
-        time.sleep(LOOK_AGAIN_S)
 
 
 def _publish(run: Run) -> int:

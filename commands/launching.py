@@ -18,9 +18,9 @@ from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..shared.small_file import open_to_append
 from ..trainer.config import TrainConfig
-from ..trainer.config_file import load_config, make_config
+from ..trainer.config_file import load_config
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
-from .output import headline, print_json, print_line
+from .output import headline, print_json, print_line, warn
 
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 20
@@ -61,12 +61,16 @@ def prepared_run(
 def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank: int) -> Prepared:
     """The run as its newest checkpoint has it, with what may change changed."""
     from ..trainer.checkpoints import check_same_config, latest_checkpoint
+    from ..trainer.saved_config import saved_config
 
     if lock_holder(run.lock_path):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     checkpoint = latest_checkpoint(run.checkpoint_folder)
-    config = load_config(source, overrides) if source else make_config(checkpoint.config, overrides)
+    config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
+    if source:
+        config = load_config(source, overrides)
     check_same_config(checkpoint, config)
+    warn(saved.warning)
     _check_device(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(

@@ -35,6 +35,12 @@ def print_line(text: str) -> None:
     click.echo(harmless(text))
 
 
+def warn(text: str) -> None:
+    """One line on standard error; none where there is nothing to say."""
+    if text:
+        click.echo(harmless(f"operant: warning: {text}"), err=True)
+
+
 def headline(status: RunStatus) -> str:
     """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
     parts = [status.state + (f" ({status.message})" if status.message else "")]

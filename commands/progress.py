@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Protocol, TextIO
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, TextIO, cast
 
 from ..monitor.formatting import (
     SHOWN_PHASES,
@@ -32,10 +32,29 @@ class Progress(Protocol):
         """What the run does now, as `MetricsWriter.phase`."""
 
 
+class LastingStream:
+    """A stream that training may write to: what its terminal or disk does not take is dropped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
     """What to tell of every publish and every phase."""
-    stream = sys.stderr if to_stderr else sys.stdout
+    stream = cast(TextIO, LastingStream(sys.stderr if to_stderr else sys.stdout))
     if stream.isatty():
         with _bar(run_id, stream) as report:
             yield report
@@ -50,7 +69,7 @@ class PlainProgress:
     """
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._now = stream, now
+        self._stream, self._now = LastingStream(stream), now
         self._line_at = -LINE_EVERY_S
         self._return = float("nan")
         self._rate = float("nan")
@@ -77,7 +96,8 @@ class PlainProgress:
 
     def _print(self, line: str) -> None:
         self._line_at = self._now()
-        print(line, file=self._stream, flush=True)
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
 
 
 @contextmanager

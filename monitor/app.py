@@ -18,6 +18,7 @@ from ..shared.requests import send_request
 from ..shared.run_folder import Run
 from .ascii import needs_ascii
 from .comparison import Comparison
+from .hang_up import leaving_with_the_terminal
 from .keys import Section, key_name
 from .memory import keep_memory_flat
 from .palette import THEMES, Palette
@@ -275,11 +276,13 @@ def watch(
     def run_source(wanted: Run) -> RunSource:
         return source if source and wanted == source.run else RunPoller(wanted)
 
-    MonitorApp(
+    app = MonitorApp(
         run,
         run_source=run_source,
         settings_path=settings_path(),
         theme=theme,
         is_ascii=is_ascii or needs_ascii(),
         is_readonly=is_readonly,
-    ).run()
+    )
+    with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit)):
+        app.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -25,7 +26,8 @@ _DEFAULT_RECORDER = RecorderSettings()
 
 
 def warn_on_stderr(text: str) -> None:
-    print(f"operant: warning: {one_line(text)}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # the terminal may have gone
+        print(f"operant: warning: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 class RunSession:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from ..shared.errors import CheckpointError
 from ..shared.small_file import create_anew
 from .config import TrainConfig
+from .saved_config import saved_config
 
 FORMAT = 1
 
@@ -64,9 +66,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; nothing in it is executed. Raises CheckpointError."""
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
-        if saved.pop("format") != FORMAT:
-            raise CheckpointError(f"{path} was written by another version of operant")
-        return Checkpoint(**saved)
+        if saved["format"] != FORMAT:
+            raise CheckpointError(
+                f"{path} has format {saved['format']}, and this version of operant reads {FORMAT}"
+            )
+        # What a newer version adds is no reason to refuse it.
+        return Checkpoint(**{field.name: saved[field.name] for field in fields(Checkpoint)})
     except CheckpointError:
         raise
     except Exception as error:  # torch raises whatever the broken bytes lead to
@@ -82,9 +87,29 @@ def latest_checkpoint(folder: Path) -> Checkpoint:
     return load_checkpoint(paths[-1])
 
 
+@contextlib.contextmanager
+def restoring(what: str) -> Iterator[None]:
+    """Turns whatever a state that does not fit leads to into one CheckpointError that names `what`
+    was to be restored.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise CheckpointError(
+            f"the checkpoint does not fit this version of operant: {what}: "
+            + " ".join(reason.split())[:300]
+        ) from error
+
+
 def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:
     """Raises CheckpointError when `config` is not the one that the checkpoint belongs to."""
-    saved, wanted = _flat(checkpoint.config), _flat(config.model_dump(mode="json"))
+    saved, wanted = (
+        _flat(one.model_dump(mode="json"))
+        for one in (saved_config(checkpoint.config).config, config)
+    )
     for key in sorted(saved.keys() | wanted.keys()):
         if key.split(".")[0] not in FREE_KEYS and saved.get(key) != wanted.get(key):
             raise CheckpointError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..shared import MetricsWriter
 from ..shared.status import AVERAGE_ENV_STEPS_PER_S
-from .checkpoints import Checkpoint, save_checkpoint
+from .checkpoints import Checkpoint, restoring, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
 from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
@@ -43,7 +43,8 @@ def train(
     with closing(make_experiment(config)) as experiment:
         if resume_from:
             metrics.phase("restoring")
-            experiment.load_state_dict(resume_from.state, resume_from.iteration)
+            with restoring("the run's state"):
+                experiment.load_state_dict(resume_from.state, resume_from.iteration)
         telemetry = Telemetry(
             metrics,
             config.num_iterations * config.rollout_size,

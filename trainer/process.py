@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
+from ..shared.errors import CheckpointError
 from ..shared.lock import RunLock
 from ..shared.outcome import State
 from ..shared.recorder_process import RecorderSettings
@@ -67,7 +68,8 @@ def run_training(
         )
     except Exception as error:
         message, explanation = _failure(error, config)
-        print(explanation, file=sys.stderr)
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            print(explanation, file=sys.stderr)
         session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
         session.close("failed", 1, message)
         return 1
@@ -90,6 +92,8 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
         message = out_of_memory_message(error, config)
         if message:  # a traceback would say nothing more
             return message, message
+    if isinstance(error, CheckpointError):
+        return str(error), str(error)
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from ..shared.requests import SIGNALS
@@ -37,7 +37,8 @@ def stop_requests() -> Iterator[Received]:
     def request_stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         signal.signal(number, signal.SIG_DFL)
-        print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
+        with suppress(OSError):  # the terminal may have gone
+            print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
 
     former = {number: signal.signal(number, request_stop) for number in STOP_SIGNALS}
     checkpoint = SIGNALS["checkpoint"]

@@ -8,6 +8,7 @@ import sys
 
 import pandas as pd
 import pytest
+import torch
 from command_line import error_line, operant, operant_json
 from old_runs import NAMES, unpack
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -212,3 +213,38 @@ def history_of(run: Run):
     view = poller.poll()
     poller.close()
     return view.history
+
+
+def changed_checkpoint(run: Run, change) -> None:
+    (path,) = run.checkpoint_folder.glob("*.pt")
+    saved = torch.load(path, weights_only=True)
+    change(saved)
+    torch.save(saved, path)
+
+
+def test_a_checkpoint_that_lacks_keys_or_has_others_goes_on_and_says_so():
+    def change(saved):
+        del saved["config"]["rollout"], saved["config"]["recorder"]
+        saved["config"]["ppo"]["momentum"] = 0.5
+
+    run = unpack("stopped")
+    changed_checkpoint(run, change)
+    done = operant("train", "--resume", run.id, "--set", "total_env_steps=14_336")
+    assert done.returncode == 0, done.stderr
+    warning = (
+        "operant: warning: the checkpoint has ppo.momentum = 0.5, which this version of operant "
+        "does not know; it goes on without\n"
+    )
+    assert warning in done.stderr
+    changed_checkpoint(run, lambda saved: saved["config"]["ppo"].update(momentum=0.5))
+    done = operant("eval", run.id, "--episodes", "1")
+    assert (done.returncode, done.stderr) == (0, warning)
+
+
+def test_a_checkpoint_that_cannot_go_on_is_one_line():
+    run = unpack("stopped")
+    changed_checkpoint(run, lambda saved: saved["state"].pop("learner"))
+    done = operant("train", "--resume", run.id)
+    assert done.returncode == 1
+    assert "it lacks 'learner'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -12,6 +12,7 @@ from operant.trainer.checkpoints import (
     latest_checkpoint,
     list_checkpoints,
     load_checkpoint,
+    restoring,
     save_checkpoint,
 )
 
@@ -134,3 +135,30 @@ def test_another_configuration_is_refused_by_key_and_values(make_experiment, sma
 def test_a_folder_without_checkpoints_says_so(tmp_path):
     with pytest.raises(CheckpointError, match="has no checkpoint"):
         latest_checkpoint(tmp_path / "run" / "checkpoints")
+
+
+def test_what_a_newer_version_adds_to_a_checkpoint_does_not_matter(make_experiment, tmp_path):
+    path = save_checkpoint(tmp_path, checkpoint_of(make_experiment()), keep=1)
+    saved = torch.load(path, weights_only=True)
+    torch.save({**saved, "made_by": "a newer version"}, path)
+    assert load_checkpoint(path).config == saved["config"]
+
+
+def test_a_checkpoint_of_another_format_is_refused_by_its_number(make_experiment, tmp_path):
+    path = save_checkpoint(tmp_path, checkpoint_of(make_experiment()), keep=1)
+    torch.save({**torch.load(path, weights_only=True), "format": 7}, path)
+    with pytest.raises(CheckpointError, match="has format 7, and this version of operant reads 1"):
+        load_checkpoint(path)
+
+
+def test_a_state_that_does_not_fit_is_one_line(make_experiment):
+    experiment = make_experiment()
+    state = experiment.state_dict()
+    del state["collector"]
+    with (
+        pytest.raises(
+            CheckpointError, match=r"version of operant: all of it: it lacks 'collector'"
+        ),
+        restoring("all of it"),
+    ):
+        experiment.load_state_dict(state, 0)

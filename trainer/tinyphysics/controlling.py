@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ...shared.errors import UsageError
 from ...shared.run_folder import find_run
-from ..checkpoints import latest_checkpoint
-from ..config_file import make_config
+from ..checkpoints import latest_checkpoint, restoring
 from ..envs import LEARNED_ENV_NAMES
 from ..envs.tinyphysics.constants import COST_END
 from ..envs.tinyphysics.controllers import Pid, Zero
@@ -25,6 +24,7 @@ from ..envs.tinyphysics.python_controller import load_python_controller
 from ..envs.tinyphysics.routes import Routes, chunks
 from ..envs.tinyphysics.simulator import Controller, Trajectories, simulate
 from ..policy import ActorCritic
+from ..saved_config import saved_config
 from .experiment import make_policy
 from .look_ahead import LookAhead
 from .steering import TrainedPolicy
@@ -72,11 +72,12 @@ def load_policy(run_name: str) -> ActorCritic:
             f"controller '{run_name}' is none of pid, zero, FILE.py: {error}"
         ) from None
     checkpoint = latest_checkpoint(run.checkpoint_folder)
-    config = make_config(checkpoint.config)
+    config = saved_config(checkpoint.config).config
     if config.env not in LEARNED_ENV_NAMES:
         raise UsageError(f"{run.id} learned {config.env}; a controller has learned tinyphysics")
     policy = make_policy(config)
-    policy.load_state_dict(checkpoint.state["policy"])
+    with restoring("policy"):
+        policy.load_state_dict(checkpoint.state["policy"])
     return policy
 
 

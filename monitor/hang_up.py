@@ -1,0 +1,72 @@
+"""The end of the terminal: noticed whoever the parent is, and whatever it does with SIGHUP."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+LOOK_AGAIN_S = 0.5
+GRACE_S = 2.0
+EXIT_CODE = 129  # as of a process that SIGHUP ended
+
+
+def waited_for_hang_up(descriptors: list[int], timeout_s: float) -> bool:
+    """Wait until the terminal or the reader behind one of `descriptors` has gone, `timeout_s` at
+    most; returns whether it has.
+
+    `poll` says so of its own accord, and of nothing else when it is asked for no event: a terminal
+    that hung up reads as empty for ever, which `select` takes for input.
+    """
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, 0)
+    return bool(poll.poll(1000 * timeout_s))
+
+
+def standard_descriptors() -> list[int]:
+    """Those of the standard streams that are terminals."""
+    found = []
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, OSError, ValueError):
+            if stream and stream.isatty():
+                found.append(stream.fileno())
+    return found
+
+
+@contextmanager
+def leaving_with_the_terminal(
+    leave: Callable[[], object],
+    descriptors: list[int] | None = None,
+    end_process: Callable[[int], object] = os._exit,
+) -> Iterator[None]:
+    """While inside, call `leave` in a thread of its own once the terminal has gone.
+
+    What has not left after `GRACE_S` ends with its process: Textual may wait for ever to draw on a
+    terminal that nobody has.
+    """
+    watched = standard_descriptors() if descriptors is None else descriptors
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.is_set():
+            if waited_for_hang_up(watched, LOOK_AGAIN_S):
+                threading.Thread(target=_quietly, args=(leave,), daemon=True).start()
+                if not is_over.wait(GRACE_S):
+                    end_process(EXIT_CODE)
+                return
+
+    if watched:
+        threading.Thread(target=watch, name="operant-hang-up", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+
+
+def _quietly(leave: Callable[[], object]) -> None:
+    with suppress(Exception):
+        leave()

@@ -1,0 +1,110 @@
+"""The terminal goes and SIGHUP is ignored, as by make: what shows ends, what trains goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import sys
+
+import pytest
+from command_line import ENDLESS
+from waiting import wait_for
+
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import latest_run, list_runs
+
+pytestmark = pytest.mark.usefixtures("kill_runs")
+
+
+class Terminal:
+    """`operant` in a terminal of its own, deaf to SIGHUP."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process_id, self.keys = pty.fork()
+        if self.process_id == 0:
+            os.environ["TERM"] = "xterm-256color"
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
+        self.exit_code: int | None = None
+
+    def show(self, text: bytes) -> None:
+        """Wait until `text` was drawn."""
+        shown = b""
+        while text not in shown:
+            data = os.read(self.keys, 65536)
+            assert data, shown[-2000:]
+            shown += data
+
+    def hang_up(self) -> None:
+        os.close(self.keys)
+
+    def has_ended(self) -> bool:
+        pid, status = os.waitpid(self.process_id, os.WNOHANG)
+        if pid:
+            self.exit_code = os.waitstatus_to_exitcode(status)
+        return bool(pid)
+
+    def kill(self) -> None:
+        if self.exit_code is None:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.process_id, signal.SIGKILL)
+                os.waitpid(self.process_id, 0)
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def open_one(*arguments: str) -> Terminal:
+        opened.append(Terminal(*arguments))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.kill()
+
+
+def goes_on(run) -> bool:
+    before = read_status(run).env_steps
+    wait_for(lambda: read_status(run).env_steps > before + 10_000)
+    return read_status(run).state == "running"
+
+
+@pytest.mark.parametrize("arguments", [["--latest"], [], ["--latest", "--follow", "--json"]])
+def test_a_monitor_ends_with_its_terminal(terminal, start_training, arguments):
+    _, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    monitor = terminal("monitor", *arguments)
+    monitor.show(run.id.encode())
+    monitor.hang_up()
+    wait_for(monitor.has_ended)
+    assert goes_on(run)
+
+
+def test_the_monitor_that_train_opened_ends_and_the_run_goes_on(terminal):
+    monitor = terminal("train", "cart_pole_ppo_smoke", "--monitor", *ENDLESS)
+    monitor.show(b"episode/return")
+    monitor.hang_up()
+    wait_for(monitor.has_ended)
+    assert goes_on(latest_run())
+
+
+def test_following_a_run_that_publishes_nothing_ends_with_the_terminal(terminal, start_training):
+    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
+    process.send_signal(signal.SIGSTOP)
+    follower = terminal("monitor", run.id, "--follow", "--json")
+    follower.show(b"stalled")
+    follower.hang_up()
+    wait_for(follower.has_ended)
+
+
+def test_a_run_in_the_foreground_goes_on_without_its_bar(terminal):
+    trainer = terminal("train", "cart_pole_ppo_smoke", *ENDLESS)
+    wait_for(lambda: list_runs() and (read_status(latest_run()).iteration or 0) > 0)
+    trainer.hang_up()
+    run = latest_run()
+    assert goes_on(run)
+    os.kill(trainer.process_id, signal.SIGTERM)
+    wait_for(trainer.has_ended)
+    assert read_status(run).state == "stopped"
