@@ -9,7 +9,19 @@ from __future__ import annotations
 
 import importlib
 import os
+import importlib.util
+import sys
 from typing import TYPE_CHECKING, Any
+
+if importlib.util.find_spec("fcntl") is None:  # Windows: neither its locks nor a memory it can map
+    _REASON = (
+        "operant runs on Linux, and untested on macOS; on Windows it runs inside WSL: "
+        "https://learn.microsoft.com/windows/wsl/install"
+    )
+    if "operant" in sys.orig_argv or sys.argv[0].removesuffix(".exe").endswith("operant"):
+        sys.stderr.write(f"operant: {_REASON}\n")
+        sys.exit(2)
+    raise ImportError(_REASON)
 
 if TYPE_CHECKING:
     from .shared.integrations.artifacts import Artifact

@@ -18,22 +18,17 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     """
     chosen = find_run(run)
 
-    from ..trainer.checkpoints import latest_checkpoint, restoring
     from ..trainer.envs import load_any_spec
     from ..trainer.evaluation import cut_off_message, evaluate
-    from ..trainer.experiment import make_policy
-    from ..trainer.saved_config import saved_config
+    from ..trainer.trained_policy import load_trained
     from .output import print_json, print_line, warn
 
-    checkpoint = latest_checkpoint(chosen.checkpoint_folder)
-    config, _ = saved = saved_config(checkpoint.config)
-    warn(saved.warning)
-    policy = make_policy(config)
-    with restoring("policy"):
-        policy.load_state_dict(checkpoint.state["policy"])
+    trained = load_trained(chosen)
+    config = trained.config
+    warn(trained.warning)
     spec = load_any_spec(config.env, config.gymnasium.vectorization)
     limit = config.evaluation.max_episode_steps
-    evaluation = evaluate(policy, spec, episodes, config.seed, limit)
+    evaluation = evaluate(trained.policy, spec, episodes, config.seed, limit)
     returns = evaluation.returns
     if evaluation.num_cut_off:
         click.echo(cut_off_message(evaluation, limit), err=True)
@@ -50,7 +45,7 @@ def command(run: str, episodes: int, as_json: bool) -> None:
         )
         return
     print_line(
-        f"{chosen.id}, iteration {checkpoint.iteration}: return {returns.mean():.1f} "
+        f"{chosen.id}, iteration {trained.iteration}: return {returns.mean():.1f} "
         f"± {returns.std():.1f} ({returns.min():.1f} to {returns.max():.1f}) "
         f"over {episodes} greedy episodes"
     )

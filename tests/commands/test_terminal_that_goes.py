@@ -76,7 +76,7 @@ def goes_on(run) -> bool:
 def test_a_monitor_ends_with_its_terminal(terminal, start_training, arguments):
     _, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     monitor = terminal("monitor", *arguments)
-    monitor.show(run.id.encode())
+    monitor.show(b"cart_pole")
     monitor.hang_up()
     wait_for(monitor.has_ended)
     assert goes_on(run)

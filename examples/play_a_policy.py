@@ -1,0 +1,24 @@
+"""A trained policy plays one greedy episode in Gymnasium's own CartPole.
+
+First `operant train cart_pole_ppo_smoke`; then this plays the latest run, or the one it is told.
+"""
+
+import sys
+
+import gymnasium
+import torch
+
+from operant.shared.run_folder import find_run, latest_run
+from operant.trainer.trained_policy import load_trained
+
+run = find_run(sys.argv[1]) if len(sys.argv) > 1 else latest_run()
+trained = load_trained(run)
+env = gymnasium.make("CartPole-v1")
+obs, _ = env.reset(seed=1)
+return_, is_over = 0.0, False
+while not is_over:
+    action = trained.act(torch.from_numpy(obs).unsqueeze(0))
+    obs, reward, terminated, truncated, _ = env.step(action.item())
+    return_ += reward
+    is_over = terminated or truncated
+print(f"{run.id}: return {return_:.0f}")

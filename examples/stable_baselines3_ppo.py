@@ -1,0 +1,11 @@
+"""Stable-Baselines3 as it is, watched through one callback."""
+
+import sys
+
+from stable_baselines3 import PPO
+
+from operant import OperantCallback
+
+env_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+model = PPO("MlpPolicy", "CartPole-v1", n_steps=256, seed=1, device="cpu")
+model.learn(env_steps, callback=OperantCallback("sb3-cart-pole"))
