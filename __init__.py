@@ -8,8 +8,8 @@ TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
 from __future__ import annotations
 
 import importlib
-import os
 import importlib.util
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
