@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import PageError
+from .events import Event
 from .header import Header
+from .history import LevelRows
 from .reader import MetricsReader
+from .row_ring import records_until
 from .schema import Metric
 
 
@@ -17,13 +19,17 @@ class Beginning:
     """A former page and the publish number up to which it still holds: the one asked for, or the
     newest of a copy that was made before it.
 
-    `monotonic_ns` is the time of that publish and `latest` the last value of each metric then.
+    `levels` are the rows of its history and `rows` the records of its ring, which may not be on
+    disk yet; `monotonic_ns` is the time of that publish and `latest` the last value of each metric
+    then.
     """
 
-    page: bytes
     publish: int
     header: Header
     metrics: list[Metric]
+    levels: list[LevelRows]
+    events: list[Event]
+    rows: list[bytes]
     monotonic_ns: int
     latest: dict[str, float]
 
@@ -37,8 +43,9 @@ class Beginning:
         try:
             metrics = reader.schema()
             history = reader.history()
-            page = os.pread(reader.fd, reader.header.layout.page_bytes, 0)
-        except (PageError, OSError):
+            levels, events = reader.history_rows(), reader.events()
+            rows = records_until(reader.rows().records, publish)
+        except PageError:
             return None
         finally:
             reader.detach()
@@ -53,4 +60,4 @@ class Beginning:
                 latest[metric.name] = float(written[-1])
         monotonic_ns = int(history.elapsed_s[kept][-1] * 1e9)
         held = min(publish, int(history.publish[-1]))
-        return cls(page, held, reader.header, metrics, monotonic_ns, latest)
+        return cls(held, reader.header, metrics, levels, events, rows, monotonic_ns, latest)

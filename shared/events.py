@@ -53,8 +53,7 @@ class Event:
 class EventWriter:
     """Appends events to their ring; the count is written after the record."""
 
-    def __init__(self, page: memoryview, section: Section, covers_number: bool = True) -> None:
-        self._covers_number = covers_number
+    def __init__(self, page: memoryview, section: Section) -> None:
         self._bytes = page
         self._words = page.cast("Q")
         self._section = section
@@ -62,8 +61,11 @@ class EventWriter:
 
     def append(self, level: Level, text: str, env_steps: int) -> None:
         number = self._words[self._count_word] + 1
-        record = Event(number, time.time_ns(), level, text, env_steps)
-        data = record.encode(self._covers_number)
+        self.put(Event(number, time.time_ns(), level, text, env_steps))
+
+    def put(self, event: Event) -> None:
+        """Store `event`, the newest, at the place of its number."""
+        data, number = event.encode(), event.number
         place = (number - 1) % self._section.num_records
         start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
         self._bytes[start : start + len(data)] = data

@@ -13,11 +13,13 @@ from .layout import (
     HEADER,
     HEADER_BYTES,
     HEADER_CRC_OFFSET,
+    HISTORY_FOLD,
     MAGIC,
     MAJOR,
     MAX_EVENTS_BYTES,
     MAX_METRICS,
     MAX_PAGE_BYTES,
+    MAX_ROWS_BYTES,
     MAX_SECTIONS,
     MAX_SPARE_BYTES,
     MINOR,
@@ -25,8 +27,10 @@ from .layout import (
     PHASE,
     READY,
     READY_OFFSET,
+    ROWS_HEAD_BYTES,
     SCHEMA_HEAD_BYTES,
     SCHEMA_RECORD,
+    SCHEMA_RECORD_1,
     SECTION,
     SECTION_TABLE_OFFSET,
     VALUES_OFFSET,
@@ -54,12 +58,17 @@ class Header:
     layout: Layout
     minor: int = MINOR
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Of the layout: major, minor."""
+        return self.layout.major, self.minor
+
     def encode(self) -> bytes:
         """The header's bytes, all but READY."""
         sections = list(self.layout.sections.values())
         data = bytearray(HEADER_BYTES)
         HEADER.pack_into(
-            data, 0, MAGIC, BYTE_ORDER, MAJOR, self.minor, HEADER_BYTES, len(sections),
+            data, 0, MAGIC, BYTE_ORDER, self.layout.major, self.minor, HEADER_BYTES, len(sections),
             self.layout.page_bytes, self.pid, self.process_start, self.boot_id,
             self.created_wall_ns, self.created_monotonic_ns, self.publish_interval_s,
             self.rank, self.world_size, padded(self.run_id, 64), padded(self.host, 64),
@@ -88,6 +97,8 @@ class Header:
             raise PageError("not an operant page")
         if byte_order != BYTE_ORDER:
             raise PageError("written on a machine of another byte order")
+        if major < 1:
+            raise PageError(f"layout {major}.{minor} is none that operant ever wrote")
         if major > MAJOR:
             raise PageError(
                 f"layout {major}.{minor} is newer than this operant reads ({MAJOR}.x); update it"
@@ -101,14 +112,14 @@ class Header:
             raise PageError(f"its header claims {page_bytes} bytes")
         if page_bytes > file_bytes:
             raise PageError(f"cut short: {file_bytes} of {page_bytes} bytes")
-        layout = _decode_layout(data, num_sections, page_bytes)
+        layout = _decode_layout(data, num_sections, page_bytes, major)
         return cls(
             text(run_id), rank, world_size, pid, process_start, boot_id, text(host),
             created_wall_ns, created_monotonic_ns, publish_interval_s, layout, minor,
         )  # fmt: skip
 
 
-def _decode_layout(data: bytes, num_sections: int, page_bytes: int) -> Layout:
+def _decode_layout(data: bytes, num_sections: int, page_bytes: int, major: int) -> Layout:
     """The table of sections; unknown tags stay in it, unread."""
     if num_sections > MAX_SECTIONS:
         raise PageError(f"its header claims {num_sections} sections")
@@ -123,7 +134,7 @@ def _decode_layout(data: bytes, num_sections: int, page_bytes: int) -> Layout:
         ):
             raise PageError(f"its section {section.tag} lies outside the page")
         sections[section.tag] = section
-    layout = Layout(sections, page_bytes)
+    layout = Layout(sections, page_bytes, major)
     _check_sections(layout)
     return layout
 
@@ -134,12 +145,16 @@ def _check_sections(layout: Layout) -> None:
         if tag not in layout.sections:
             raise PageError(f"it has no section {tag}")
     num_metrics = layout.max_metrics
-    needs = {"SCHEMA": SCHEMA_RECORD.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
+    if num_metrics > MAX_METRICS:
+        raise PageError(f"its section SCHEMA claims {num_metrics} metrics")
+    schema_record = SCHEMA_RECORD_1 if layout.major == 1 else SCHEMA_RECORD
+    needs = {"SCHEMA": schema_record.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
     needs["SNAPSHOT"] = VALUES_OFFSET + 8 * num_metrics
     for level in range(layout.num_history_levels):
         if f"HISTORY{level}" not in layout.sections:
             raise PageError(f"it has no section HISTORY{level}")
-        needs[f"HISTORY{level}"] = VALUES_OFFSET + 8 * num_metrics * (3 if level else 1)
+        row_room = layout.first_row_room
+        needs[f"HISTORY{level}"] = VALUES_OFFSET + 8 * row_room * (3 if level else 1)
     if "PHASE" in layout.sections:
         needs["PHASE"] = PHASE.size
     for tag, needed in needs.items():
@@ -149,11 +164,26 @@ def _check_sections(layout: Layout) -> None:
             raise PageError(f"its section {tag} has records of {section.record_bytes} bytes")
     schema = layout["SCHEMA"]
     fits = SCHEMA_HEAD_BYTES + schema.record_bytes * num_metrics <= schema.size_bytes
-    if num_metrics > MAX_METRICS or not fits or layout["SNAPSHOT"].num_records != 2:
+    if not fits or layout["SNAPSHOT"].num_records != 2:
         raise PageError("its sections do not fit together")
     if layout["EVENTS"].size_bytes > MAX_EVENTS_BYTES:
         raise PageError(f"its header claims {layout['EVENTS'].size_bytes} bytes of events")
-    _check_apart([layout[tag] for tag in needs])
+    tags = [*needs]
+    if layout.major > 1:
+        _check_sections_2(layout)
+        tags.append("ROWS")
+    _check_apart([layout[tag] for tag in tags])
+
+
+def _check_sections_2(layout: Layout) -> None:
+    """What layout 2 adds: rows of a history that has room for every metric, and their ring."""
+    if any(level.num_records < HISTORY_FOLD for level in layout.history_levels(layout.max_metrics)):
+        raise PageError("its history has no room for its metrics")
+    rows = layout.sections.get("ROWS")
+    if rows is None:
+        raise PageError("it has no section ROWS")
+    if not ROWS_HEAD_BYTES + 8 <= rows.size_bytes <= MAX_ROWS_BYTES or rows.size_bytes % 8:
+        raise PageError(f"its section ROWS has {rows.size_bytes} bytes")
 
 
 def _check_apart(sections: list[Section]) -> None:

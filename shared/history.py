@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import PageError
 from .layout import (
     HISTORY_FOLD,
     HISTORY_LEVELS,
@@ -19,6 +20,7 @@ from .layout import (
     NEVER,
     NEVER_BITS,
     RECORD_CRC_START,
+    SCHEMA_ROW_ROOM_OFFSET,
     VALUES_OFFSET,
     Layout,
     Section,
@@ -128,6 +130,18 @@ class History:
         return History(self.names, self._heads[row:], values, self.tells_gaps)
 
 
+class LevelRows(NamedTuple):
+    """Rows of one level as they lie in a page: `heads` [R, 8], the sequence first, and `values`
+    [R, 1, M], or [R, 3, M] of a folded level.
+    """
+
+    heads: Integers
+    values: Floats
+
+
+NO_ROWS = LevelRows(np.zeros((0, HEAD_WORDS), np.int64), np.zeros((0, 1, 0)))
+
+
 class HistoryReader:
     """Reads the rings of one page, each time only what is new since the last."""
 
@@ -135,9 +149,15 @@ class HistoryReader:
         self, pread: Callable[[int, int], bytes], layout: Layout, tells_gaps: bool = True
     ) -> None:
         self._tells_gaps = tells_gaps
-        levels = layout.history_levels
+        self._pread, self._layout = pread, layout
+        self._cut(layout.first_row_room)
+
+    def _cut(self, row_room: int) -> None:
+        """See the sections as rows of `row_room` metrics, none of them read yet."""
+        self._row_room = row_room
+        self.sections = levels = self._layout.history_levels(row_room)
         self._rings = [
-            _Ring(pread, section, level, layout.max_metrics, _rows_kept(section, len(levels)))
+            _Ring(self._pread, section, level, row_room, _rows_kept(section, len(levels)))
             for level, section in enumerate(levels)
         ]
 
@@ -147,10 +167,44 @@ class HistoryReader:
         """
         self._rings = []
 
+    def _look_at_row_room(self) -> bool:
+        """Cut the sections anew when the writer has; whether that was so."""
+        if self._layout.major == 1:
+            return False
+        schema = self._layout["SCHEMA"]
+        row_room = int.from_bytes(self._pread(8, schema.offset + SCHEMA_ROW_ROOM_OFFSET), "little")
+        if not self._layout.first_row_room <= row_room <= self._layout.max_metrics:
+            raise PageError(f"its history claims room for {row_room} metrics")
+        is_other = row_room != self._row_room
+        if is_other:
+            self._cut(row_room)
+        return is_other
+
+    def rows(self) -> list[LevelRows]:
+        """All whole rows of each level, level 0 first, also those on both sides of one that is not;
+        never written is the NaN that says so.
+        """
+        self._look_at_row_room()
+        levels = []
+        for level, ring in enumerate(self._rings):
+            rows, columns = ring.read_all(), 3 if level else 1
+            values = ring.values(rows).reshape(len(rows), columns, self._row_room)
+            if not self._tells_gaps:
+                values[np.isnan(values)] = NEVER_WRITTEN
+            levels.append(LevelRows(rows[:, :HEAD_WORDS].view(np.int64), values))
+        return levels
+
     def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
         """The history up to publish number `publish` of a page whose metrics are `names`, and
         whether its rows follow each other without a gap: a writer that laps the reader leaves one.
         """
+        self._look_at_row_room()
+        history, is_whole = self._read(publish, names)
+        if self._look_at_row_room():  # cut anew meanwhile: what was read was something else
+            return history, False
+        return history, is_whole
+
+    def _read(self, publish: int, names: list[str]) -> tuple[History, bool]:
         heads: list[Integers] = []
         values: list[Floats] = []
         is_whole = True
@@ -203,6 +257,17 @@ class _Ring:
         self._buffer: Words = np.zeros((0, section.record_bytes // 8), np.uint64)
         self._rows = self._buffer
         self._end = 0  # of the rows in the buffer
+
+    def read_all(self) -> Words:
+        """Every row of the page that is whole."""
+        section = self._section
+        data = self._pread(section.num_records * section.record_bytes, section.offset)
+        rows = np.frombuffer(data, np.uint64).reshape(section.num_records, -1).copy()
+        counts = (rows[:, 1] >> np.uint64(32)).astype(np.int64)
+        is_whole = [self._holds(row, int(count)) for row, count in zip(rows, counts, strict=True)]
+        rows, counts = rows[is_whole], counts[is_whole]
+        self._blank_beyond(rows, counts)
+        return rows
 
     def update(self, publish: int) -> None:
         """Read the rows that came since the last time; drop those the page has dropped."""
@@ -301,11 +366,15 @@ class _Ring:
         while begin and self._holds(rows[begin - 1], int(counts[begin - 1])):
             begin -= 1
         rows, counts = rows[begin:end], counts[begin:end]
+        self._blank_beyond(rows, counts)
+        return rows, begin > 0
+
+    def _blank_beyond(self, rows: Words, counts: Integers) -> None:
+        """Make the values beyond the metrics in use at each row never written."""
         beyond = np.arange(self._max_metrics) >= counts[:, None]
         self.values(rows)[beyond if self._columns == 1 else beyond[:, None].repeat(3, 1)] = (
             NEVER_WRITTEN
         )
-        return rows, begin > 0
 
     def _holds(self, row: Words, count: int) -> bool:
         """Whether `row`, of `count` metrics, is there and whole. Its CRC covers its publish number,

@@ -13,12 +13,13 @@ from . import layout as at
 from .errors import PageError
 from .events import Event
 from .header import Header
-from .history import History, HistoryReader
+from .history import History, HistoryReader, LevelRows
 from .host import boot_id
 from .outcome import Outcome
 from .owners import Owners, check_file, own
 from .phase import Phase
-from .schema import Metric
+from .row_ring import RingRows, RowRingReader
+from .schema import Metric, decode_metrics
 from .small_file import open_regular
 from .speed import WINDOW_S
 
@@ -54,10 +55,13 @@ class MetricsReader:
         )
         layout = self.header.layout
         self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
-        tells_gaps = self.header.minor >= at.NEVER_SINCE_MINOR
+        tells_gaps = self.header.version >= at.NEVER_SINCE
         self._history = HistoryReader(self._pread, layout, tells_gaps)
+        ring = layout.sections.get("ROWS")
+        self._rows = RowRingReader(self._pread, ring) if ring else None
         self._newest: Snapshot | None = None
         self._metrics: list[Metric] = []
+        self._revision = 0
 
     @classmethod
     def attach(cls, path: Path, owners: Owners | None = None) -> MetricsReader:
@@ -113,7 +117,10 @@ class MetricsReader:
         if crc != zlib.crc32(slot[at.RECORD_CRC_START : end]):
             return None
         values = struct.unpack_from(f"<{count}d", slot, at.VALUES_OFFSET)
-        names = [metric.name for metric in self.schema(count)]
+        try:
+            names = [metric.name for metric in self.schema(count)]
+        except PageError:  # not seen yet by this processor: the next attempt may
+            return None
         metrics = dict(zip(names, values, strict=True))
         return Snapshot(publish, wall_ns, monotonic_ns, iteration, env_steps, metrics)
 
@@ -123,18 +130,31 @@ class MetricsReader:
         if count is None:
             (count,) = struct.unpack("<Q", self._pread(8, section.offset))
             count = min(count, section.num_records)
-        if count > len(self._metrics):
-            data = self._pread(count * section.record_bytes, section.offset + at.SCHEMA_HEAD_BYTES)
-            self._metrics = [
-                Metric.decode(data[i * section.record_bytes :][: section.record_bytes])
-                for i in range(count)
-            ]
+        revision = self._schema_word(at.SCHEMA_REVISION_OFFSET)
+        if count > len(self._metrics) or revision != self._revision:
+            self._metrics, self._revision = self._read_schema(count), revision
         return self._metrics[:count]
+
+    def _read_schema(self, count: int) -> list[Metric]:
+        """A record may be stored after the count that tells of it, as processors with a weak memory
+        order see it, or be described anew at this moment: its CRC-32 tells, and it is read again.
+        """
+        section = self._schema
+        for attempt in range(ATTEMPTS):
+            data = self._pread(count * section.record_bytes, section.offset + at.SCHEMA_HEAD_BYTES)
+            try:
+                return decode_metrics(data, section.record_bytes, self.header.layout.major)
+            except PageError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+        return []
+
+    def _schema_word(self, offset: int) -> int:
+        return int.from_bytes(self._pread(8, self._schema.offset + offset), "little")
 
     def num_rejected_metrics(self) -> int:
         """How many names found no room in the page."""
-        offset = self._schema.offset + at.SCHEMA_REJECTED_OFFSET
-        return int.from_bytes(self._pread(8, offset), "little")
+        return self._schema_word(at.SCHEMA_REJECTED_OFFSET)
 
     def history(self) -> History:
         """The whole run as far as the page holds it, finest rows first kept for the newest part."""
@@ -150,6 +170,16 @@ class MetricsReader:
             if is_whole:
                 break
         return history
+
+    def history_rows(self) -> list[LevelRows]:
+        """All whole rows of the history, level by level."""
+        return self._history.rows()
+
+    def rows(self, position: int = 0) -> RingRows:
+        """The records of single publishes that came since `position` of the ring, as far as it
+        still has them; none on pages of layout 1, which have no such ring.
+        """
+        return self._rows.read(position) if self._rows else RingRows([], 0)
 
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
         """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer,
@@ -177,7 +207,7 @@ class MetricsReader:
 
     def _row(self, publish: int) -> Snapshot | None:
         """One publish of the newest 1024; None when it is no longer whole."""
-        ring = self.header.layout["HISTORY0"]
+        ring = self._history.sections[0]
         place = (publish - 1) % ring.num_records
         row = self._decode(self._pread(ring.record_bytes, ring.offset + place * ring.record_bytes))
         return row if row and row.publish == publish else None
@@ -191,7 +221,7 @@ class MetricsReader:
         data = self._pread(
             section.num_records * section.record_bytes, section.offset + at.EVENT_HEAD_BYTES
         )
-        covers_number = self.header.minor >= at.EVENT_NUMBER_SINCE_MINOR
+        covers_number = self.header.version >= at.EVENT_NUMBER_SINCE
         records = (
             Event.decode(data[i * section.record_bytes :][: section.record_bytes], covers_number)
             for i in range(section.num_records)

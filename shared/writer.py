@@ -27,9 +27,10 @@ from .page_file import (
 )
 from .phase import PhaseWriter
 from .records import Moment, Records
-from .schema import Metric
+from .row_ring import RowRingWriter
+from .schema import Metric, kept_name
 
-DEFAULT_MAX_METRICS = 64
+DEFAULT_MAX_METRICS = at.MAX_METRICS
 
 OnPhase = Callable[[str, int | None, int | None, str], None]
 
@@ -56,16 +57,16 @@ class MetricsWriter:
         self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
         self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
         self._history = HistoryWriter(page.mapping, layout)
+        self._rows = RowRingWriter(self._bytes, layout["ROWS"])
         self._outcome = layout["OUTCOME"]
         self._records = Records(layout.max_metrics)
-        self._num_rejected = 0
+        self._num_rejected = self._revision = 0
         self.on_phase: OnPhase | None = None  # told of every phase beside the page
 
-        # A page of a former version lacks sections at its end; those that it has lie alike.
-        if beginning and beginning.header.layout.sections.items() <= layout.sections.items():
+        self._events = EventWriter(self._bytes, layout["EVENTS"])
+        self._tell_row_room()
+        if beginning:
             self._begin_with(beginning)
-        covers_number = self.header.minor >= at.EVENT_NUMBER_SINCE_MINOR
-        self._events = EventWriter(self._bytes, layout["EVENTS"], covers_number)
         zero_ns = self.header.created_monotonic_ns
         self._phase = PhaseWriter(self._bytes, layout["PHASE"], zero_ns)
         for metric in metrics:
@@ -87,11 +88,13 @@ class MetricsWriter:
         rank: int = 0,
         world_size: int = 1,
         beginning: Beginning | None = None,
+        rows_bytes: int = at.ROWS_BYTES,
     ) -> MetricsWriter:
         """Make a page at `path`, or one without a name when it is None.
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
-        A `beginning` of the same layout is taken over, so that a resumed run keeps its curves.
+        A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
+        room for rows that wait for the recorder.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
         """
         header = Header(
@@ -105,7 +108,7 @@ class MetricsWriter:
             created_wall_ns=time.time_ns(),
             created_monotonic_ns=time.monotonic_ns(),
             publish_interval_s=publish_interval_s,
-            layout=at.make_layout(max_metrics),
+            layout=at.make_layout(max_metrics, rows_bytes=rows_bytes),
         )
         size_bytes = header.layout.page_bytes
         if path is None:
@@ -117,29 +120,57 @@ class MetricsWriter:
 
     def register(self, metric: Metric) -> bool:
         """Announce a metric; False when all room is taken, which readers are told."""
-        records, schema = self._records, self._schema
-        if metric.name in records.places:
-            return metric.name in records.names
+        records = self._records
+        known = records.places.get(metric.name)
+        if known is not None:
+            return known < len(records.names)
         place = len(records.names)
-        if not records.add(metric.name):
+        if not records.add(metric.name, kept_name(metric.name)):
             self._num_rejected += 1
-            self._words[(schema.offset + at.SCHEMA_REJECTED_OFFSET) // 8] = self._num_rejected
+            self._set_schema_word(at.SCHEMA_REJECTED_OFFSET, self._num_rejected)
             return False
-        record = metric.encode()
+        if len(records.names) == place:
+            return True
+        if place >= self._history.row_room:
+            self._history.make_room(place + 1)
+            self._tell_row_room()
+        self._write_metric(place, metric)
+        self._history.forget(place)
+        self._set_schema_word(at.SCHEMA_COUNT_OFFSET, place + 1)
+        return True
+
+    def describe(self, metric: Metric) -> bool:
+        """As `register`; what is said of a metric that is there already is said anew."""
+        if not self.register(metric):
+            return False
+        self._write_metric(self._records.places[metric.name], metric)
+        self._revision += 1
+        self._set_schema_word(at.SCHEMA_REVISION_OFFSET, self._revision)
+        return True
+
+    def _write_metric(self, place: int, metric: Metric) -> None:
+        schema, step_place = self._schema, -1
+        if metric.step_metric and self.register(Metric(metric.step_metric)):
+            step_place = self._records.places[metric.step_metric]
+        record = metric.encode(step_place)
         start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
         self._bytes[start : start + len(record)] = record
-        self._history.forget(place)
-        self._words[(schema.offset + at.SCHEMA_COUNT_OFFSET) // 8] = place + 1
-        return True
+
+    def _tell_row_room(self) -> None:
+        self._set_schema_word(at.SCHEMA_ROW_ROOM_OFFSET, self._history.row_room)
+
+    def _set_schema_word(self, offset: int, word: int) -> None:
+        self._words[(self._schema.offset + offset) // 8] = word
 
     def _begin_with(self, beginning: Beginning) -> None:
         """Take over a former page: its names, events, history and last values, and its clock."""
         for metric in beginning.metrics:
             self.register(metric)
-        events = self.header.layout["EVENTS"]
-        where = slice(events.offset, events.offset + events.size_bytes)
-        self._bytes[where] = beginning.page[where]
-        self._history.begin_with(beginning.page, beginning.publish)
+        for event in beginning.events:
+            self._events.put(event)
+        self._history.begin_with(beginning.levels, beginning.publish)
+        for row in beginning.rows:
+            self._rows.append(row[8:])
         for name, value in beginning.latest.items():
             self._records.set(name, value)
         self.num_publishes = beginning.publish
@@ -147,7 +178,6 @@ class MetricsWriter:
             self.header,
             created_wall_ns=beginning.header.created_wall_ns,
             created_monotonic_ns=time.monotonic_ns() - beginning.monotonic_ns,
-            minor=min(at.MINOR, beginning.header.minor),  # says what NaN means in its rows
         )
 
     def publish(
@@ -167,18 +197,19 @@ class MetricsWriter:
         record = self._records.of_all(values, number, wall_ns, elapsed_ns, iteration, env_steps)
         if record is None:
             moment = Moment(number, wall_ns, elapsed_ns, iteration, env_steps)
-            latest, row = self._records_of_some(values, moment)
+            latest, row, compact = self._records_of_some(values, moment)
         else:
-            latest = row = record
+            latest = row = compact = record
         slot = self._slot_starts[number % 2]
         self._bytes[slot + 8 : slot + 8 + len(latest)] = latest
         self._words[slot // 8] = number
         self._history.append(row, number)
+        self._rows.append(compact)
         self.num_publishes = number
 
     def _records_of_some(
         self, values: Mapping[str, SupportsFloat], moment: Moment
-    ) -> tuple[bytes, bytes]:
+    ) -> tuple[bytes, bytes, bytes]:
         """As `Records.of_some`, new names registered and what is no number left out."""
         try:
             return self._records.of_some(values, moment)

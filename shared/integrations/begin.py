@@ -112,7 +112,9 @@ def _going_on(
     snapshot = None
     with contextlib.suppress(PageError):
         reader = open_page(run, wanted.rank)
-        wanted = wanted._replace(max_metrics=reader.header.layout.max_metrics)
+        wanted = wanted._replace(
+            max_metrics=max(wanted.max_metrics, reader.header.layout.max_metrics)
+        )
         snapshot = reader.read()
         reader.detach()
     if snapshot is None:

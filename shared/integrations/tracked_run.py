@@ -204,7 +204,7 @@ class TrackedRun:
         if not self._session_metrics.register(Metric(name)):
             room = self._session_metrics.header.layout.max_metrics
             self._warn(
-                "room", f"no room for '{name}' and more: init(max_metrics={2 * room}) makes it"
+                "room", f"no room for '{name}' and more: a run keeps {room} metrics, by their names"
             )
 
     def _advance(self, step: Any) -> None:

@@ -18,7 +18,7 @@ from operant.shared.layout import HEADER_CRC_OFFSET
 def good(tmp_path_factory) -> bytes:
     folder = tmp_path_factory.mktemp("good")
     writer = MetricsWriter.create(
-        folder / "p", "run", [Metric("a")], publish_interval_s=1, max_metrics=2
+        folder / "p", "run", [Metric("a")], publish_interval_s=1, max_metrics=2, rows_bytes=4096
     )
     for number in range(1, 101):
         writer.publish({"a": number})
@@ -40,6 +40,7 @@ def read_all(path) -> None:
         reader.schema()
         reader.history().series("a")
         reader.events()
+        reader.rows()
         reader.outcome()
         reader.num_rejected_metrics()
     finally:
@@ -59,7 +60,7 @@ def with_header(good: bytes, offset: int, format: str, value: object) -> bytes:
     [
         (0, "<8s", b"NOTOURS!", "not an operant page"),
         (8, ">I", 0x01020304, "byte order"),
-        (12, "<H", 2, r"2\.2 is newer"),
+        (12, "<H", 3, r"3\.0 is newer"),
         (1016, "<Q", 0, "not ready"),
         (20, "<I", 1000, "1000 sections"),
         (24, "<Q", 2**62, "claims"),

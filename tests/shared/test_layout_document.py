@@ -54,7 +54,8 @@ class Record:
 
 @pytest.fixture
 def page(tmp_path, operant_pages) -> bytes:
-    metrics = [Metric("loss/policy", description="how wrong"), Metric("time/learn_s", "s", "timer")]
+    learn_s = Metric("time/learn_s", "s", "timer", step_metric="loss/policy")
+    metrics = [Metric("loss/policy", description="how wrong"), learn_s]
     writer = MetricsWriter.create(
         operant_pages / "p", "the-run", metrics, publish_interval_s=0.5, rank=3, max_metrics=5
     )
@@ -81,7 +82,7 @@ def test_the_header_is_where_the_document_says(page):
     header = Record(page, 0, tables()["Header"][0])
     assert header["magic"] == "OPERANT"
     assert header["byte_order"] == 0x01020304
-    assert (header["major"], header["minor"]) == (1, 2)
+    assert (header["major"], header["minor"]) == (2, 0)
     assert header["page_bytes"] == len(page)
     assert (header["run_id"], header["rank"]) == ("the-run", 3)
     assert header["publish_interval_s"] == 0.5
@@ -97,13 +98,11 @@ def test_the_schema_is_where_the_document_says(page, sections):
         Record(page, schema.at("metrics") + i * sections["SCHEMA"]["record_bytes"], metric)
         for i in range(2)
     )
-    assert (first["name"], first["group"], first["description"]) == (
-        "loss/policy",
-        "loss",
-        "how wrong",
-    )
+    assert (first["name"], first["description"]) == ("loss/policy", "how wrong")
     assert (second["kind"], second["unit"]) == (2, "s")
-    assert first["crc"] == zlib.crc32(page[first.start + 4 : first.start + 256])
+    assert (first["step_place"], second["step_place"]) == (0, 1)  # loss/policy is at place 0
+    assert schema["row_room"] == 5
+    assert first["crc"] == zlib.crc32(page[first.start + 4 : first.start + 384])
 
 
 def values(record: Record) -> tuple[float, ...]:
@@ -138,6 +137,28 @@ def test_the_history_is_where_the_document_says(page, sections):
     folded = struct.unpack_from(f"<{3 * room}d", page, row.at("values"))
     assert (folded[0], folded[room], folded[2 * room]) == (9.0, 12.5, 16.0)
     assert row["crc"] == zlib.crc32(page[row.start + 12 : row.start + 64 + 24 * room])
+
+
+def test_the_ring_of_rows_is_where_the_document_says(tmp_path, page, sections):
+    (record,), (head,) = tables()["SNAPSHOT"], tables()["ROWS"]
+    ring = Record(page, sections["ROWS"]["offset"], head)
+    assert (ring["begin"], ring["end"]) == (0, 100 * (64 + 2 * 8))
+    last = Record(page, ring.at("ring") + 99 * 80, record)
+    assert (last["sequence"], last["publish"], last["num_places"]) == (80, 100, 0)
+    assert values(last) == (100.0, 0.5)
+    assert last["crc"] == zlib.crc32(page[last.start + 12 : last.start + 80])
+
+
+def test_a_row_of_few_values_is_laid_out_as_the_document_says(tmp_path, operant_pages):
+    metrics = [Metric(f"m{i}") for i in range(9)]
+    writer = MetricsWriter.create(operant_pages / "q", "run", metrics, publish_interval_s=1)
+    writer.publish({"m7": 7.0, "m2": 2.0, "m3": 3.0}, 1, 1)
+    ring, (record,) = writer.header.layout["ROWS"], tables()["SNAPSHOT"]
+    writer.save_copy(tmp_path / "copy")
+    row = Record((tmp_path / "copy").read_bytes(), ring.offset + 64, record)
+    assert (row["sequence"], row["count"], row["num_places"]) == (64 + 8 + 24, 9, 3)
+    assert struct.unpack_from("<3H2x3d", row.page, row.at("values")) == (7, 2, 3, 7.0, 2.0, 3.0)
+    assert row["crc"] == zlib.crc32(row.page[row.start + 12 : row.start + 96])
 
 
 def test_events_and_outcome_are_where_the_document_says(page, sections):

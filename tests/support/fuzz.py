@@ -59,7 +59,12 @@ def good_page(folder: Path, max_metrics: int, num_publishes: int) -> bytes:
     """A page as a run leaves it."""
     metrics = [Metric(f"m/{i}", "s") for i in range(max_metrics)]
     writer = MetricsWriter.create(
-        folder / "p", "run", metrics, publish_interval_s=1, max_metrics=max_metrics
+        folder / "p",
+        "run",
+        metrics,
+        publish_interval_s=1,
+        max_metrics=max_metrics,
+        rows_bytes=1 << 14,
     )
     for number in range(1, num_publishes + 1):
         writer.publish({metric.name: number for metric in metrics}, number, number)
@@ -213,6 +218,7 @@ def read_all(path: Path) -> None:
             reader.events()
             reader.outcome()
             reader.num_rejected_metrics()
+            reader.rows()
             if snapshot:
                 reader.age_s(snapshot)
     finally:
