@@ -181,6 +181,10 @@ class MetricsReader:
         """
         return self._rows.read(position) if self._rows else RingRows([], 0)
 
+    def num_new_row_bytes(self, position: int) -> int:
+        """How much of the ring was written since `position`."""
+        return self._rows.num_new_bytes(position) if self._rows else 0
+
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
         """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer,
         as far as 1000 publishes reach; None where no env steps are counted or too little is known.

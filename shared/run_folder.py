@@ -78,6 +78,10 @@ class Run:
         """The rows that the recorder keeps of a rank."""
         return self.folder / ("metrics.csv" if rank == 0 else f"metrics.{rank}.csv")
 
+    def rows_path(self, rank: int = 0) -> Path:
+        """Every row of a rank, kept by the recorder."""
+        return self.folder / ("rows.sqlite" if rank == 0 else f"rows.{rank}.sqlite")
+
     @property
     def events_path(self) -> Path:
         """The messages of all ranks, kept by the recorder."""

@@ -16,10 +16,12 @@ from .events_file import EventsFile, event_line
 from .metrics_file import MetricsFile
 from .page_copy import complete_copy, remove_page, update_copy
 from .page_watch import Page, PageWatch
+from .row_drain import RowDrain
 from .rows import Row, row_of, rows_between
 
 COPY_EVERY_S = 30.0
 ALERTS_EVERY_S = 2.0
+DRAIN_EVERY_S = 1.0  # at least; sooner when much waits
 NEVER_S = float("-inf")
 SAME_MOMENT_S = 1e-5  # files hold microseconds
 
@@ -52,6 +54,8 @@ class RankRecorder:
         self._is_alive, self._complain, self._now = is_alive, complain, now
         self._watch = PageWatch(run, rank, now)
         self._rows: MetricsFile | None = None
+        self._drain = RowDrain(run.rows_path(rank))
+        self._drained_s = NEVER_S
         self._event_number = 0
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
         self._alerts: AlertWatch | None = None
@@ -69,6 +73,7 @@ class RankRecorder:
             self._take_events(page)
             if self._now() - self._alerts_s >= ALERTS_EVERY_S:
                 self._take_alerts(page)
+            self._drain_if_due()
             if self._now() - self._row_s >= self._every_s:
                 self._take_rows(page)
             if self._now() - self._copied_s >= COPY_EVERY_S:
@@ -81,6 +86,7 @@ class RankRecorder:
         if page:
             self._take_events(page)
             self._take_alerts(page)
+            self._drain_all()
             self._take_rows(page)
             self._copy(page)
 
@@ -89,6 +95,7 @@ class RankRecorder:
         if page:
             self._take_events(page)
             self._take_alerts(page)
+            self._drain_all()
             self._take_rows(page)
         self._tell_a_crash(page)
         with self._complaining():
@@ -98,7 +105,21 @@ class RankRecorder:
             # Not if another process goes on with the run by now: it makes a page of this name.
             if not self._is_alive():
                 remove_page(self._run, self._rank, page.reader if page else None)
+        with self._complaining():
+            self._drain.close()
         self._watch.close()
+
+    def _drain_if_due(self) -> None:
+        with self._complaining():
+            is_time = self._now() - self._drained_s >= DRAIN_EVERY_S
+            if is_time or self._drain.is_due():
+                self._drained_s = self._now()
+                self._drain.take()
+
+    def _drain_all(self) -> None:
+        with self._complaining():
+            while self._drain.take():
+                pass
 
     def _attach(self, is_alive: bool) -> None:
         """Keep the right page open; a new process's rows follow those that its page holds."""
@@ -106,6 +127,9 @@ class RankRecorder:
             if self._watch.look(is_alive):
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
                 self._alerts, self._alerts_s = None, NEVER_S
+                self._drained_s = NEVER_S
+                if self._watch.page:
+                    self._drain.begin(self._watch.page)
                 self._rewind(self._watch.page)
 
     def _rewind(self, page: Page | None) -> None:

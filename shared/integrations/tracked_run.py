@@ -96,8 +96,8 @@ class TrackedRun:
         self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None
     ) -> None:
         """Publish `data`, nested as it may be. Values of one `step` go together in one row: it is
-        published when a higher step comes, with `commit=True`, or after a tenth of a second.
-        Without a step the row is complete, unless `commit=False`.
+        published when another step comes, when one of its names comes again, with `commit=True`, or
+        after a tenth of a second. Without a step the row is complete, unless `commit=False`.
         """
         if not self.is_open:
             self._warn_of_closed()
@@ -107,6 +107,8 @@ class TrackedRun:
             with self._lock:
                 if step is not None:
                     self._advance(step)
+                    if not self._pending.keys().isdisjoint(data):
+                        self._publish()
                 if not self._pending:
                     self._pending_since_s = time.monotonic()
                 self._take(data)
@@ -212,13 +214,7 @@ class TrackedRun:
         number = number_of(step)
         if number is None or not math.isfinite(number):
             self._warn("step", f"step = {step!r} is no whole number: it is passed over")
-        elif number < self._step:
-            self._warn(
-                "lower step",
-                f"step {step} comes after step {self._step}: values of lower steps are kept at "
-                "the newest step",
-            )
-        elif int(number) > self._step:
+        elif int(number) != self._step:
             if self._pending:
                 self._publish()
             self._step = int(number)

@@ -67,14 +67,23 @@ def test_a_row_is_published_though_nothing_comes_after_it(seen):
     assert seen.status.metrics == {"a": 3.0}
 
 
-def test_values_of_a_lower_step_are_kept_at_the_newest(seen, capsys):
+def test_a_lower_step_is_a_row_of_its_own_and_a_huge_one_pins_nothing(seen, capsys):
     run = operant.init()
-    run.log({"a": 1.0}, step=50)
-    for step in (20, 30):
-        run.log({"b": float(step)}, step=step, commit=True)
-    assert list(seen.history.env_steps) == [50, 50]
-    assert seen.series("b") == [20.0, 30.0]
-    assert capsys.readouterr().err.count("step 20 comes after step 50") == 1
+    for step in (3072, 0, 1, 2, 2**62, 4096):
+        run.log({"a": float(step)}, step=step)
+    run.flush()
+    assert list(seen.history.env_steps) == [3072, 0, 1, 2, 2**62, 4096]
+    assert seen.series("a") == [3072.0, 0.0, 1.0, 2.0, 2.0**62, 4096.0]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_name_that_comes_again_at_its_step_is_a_row_of_its_own(seen):
+    run = operant.init()
+    for episode_return in (10.0, 20.0, 30.0):  # three environments that ended at one step
+        run.log({"episode/return": episode_return}, step=7)
+    run.flush()
+    assert list(seen.history.env_steps) == [7, 7, 7]
+    assert seen.series("episode/return") == [10.0, 20.0, 30.0]
 
 
 @pytest.mark.parametrize("step", [math.nan, "five", Hostile()])
@@ -150,7 +159,7 @@ def test_names_without_room_are_told_of_once(seen, capsys):
     run.log({"a": 1, "b": 2, "c": 3, "d": 4})
     run.log({"a": 5, "c": 6})
     assert seen.status.metrics == {"a": 5, "b": 2}
-    assert capsys.readouterr().err.count("init(max_metrics=4) makes it") == 1
+    assert capsys.readouterr().err.count("a run keeps 2 metrics") == 1
 
 
 def test_threads_may_all_log(seen):

@@ -1,0 +1,131 @@
+"""The file of rows holds every row once, in order, whatever happens to its writer."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operant.shared.layout import NEVER
+from operant.shared.row_file import RowFile, RowFileError, RowFileReader, _decoded, _encoded
+from operant.shared.rows import RowBatch, joined
+from operant.shared.schema import Metric
+
+UNWRITTEN = np.frombuffer(NEVER, np.float64)[0]
+A, B = Metric("a"), Metric("b", "s", step_metric="a")
+
+
+def rows(first: int, last: int, *, place: int = 0) -> RowBatch:
+    """Publishes `first` to `last`; each wrote its own number as metric `place`."""
+    publish = np.arange(first, last + 1)
+    heads = np.stack(
+        [publish, publish * 10**9, publish * 10, publish, 7 - publish, publish * 0 + 1]
+    )
+    return RowBatch(heads, np.array([place]), publish[None, :].astype(np.float64))
+
+
+def held(path) -> RowBatch:
+    reader = RowFileReader(path)
+    try:
+        return joined(list(reader.batches()))
+    finally:
+        reader.close()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "rows.sqlite"
+
+
+def test_what_is_appended_is_read_once_and_in_order_by_whoever_goes_on(path):
+    first, expected = RowFile(path), 0
+    for size in (1, 3, 700, 2500, 1, 40):
+        first.append([rows(expected + 1, expected + size)], [A])
+        expected += size
+    again = RowFile(path)  # as after kill -9: the other one was never closed
+    assert (again.num_rows, again.last_publish) == (3245, 3245)
+    again.append([rows(3246, 3300)], [A])
+    batch = held(path)
+    assert batch.publish.tolist() == list(range(1, 3301))
+    assert batch.values[0].tolist() == list(range(1, 3301))
+    assert batch.env_steps.tolist() == [7 - n for n in range(1, 3301)]
+    assert RowFileReader(path).num_rows() == 3300
+
+
+def test_a_reader_takes_what_is_new_from_any_row_on(path):
+    file = RowFile(path)
+    for first in range(1, 3001, 100):
+        file.append([rows(first, first + 99)], [A])
+    for first_row in (1, 2, 1024, 1025, 2048, 2500, 3000):
+        batch = joined(list(RowFileReader(path).batches(first_row)))
+        assert batch.publish.tolist() == list(range(first_row, 3001))
+    assert [len(batch) for batch in RowFileReader(path).batches(3001)] == []
+
+
+@pytest.mark.parametrize("publish", [0, 1, 500, 1024, 1025, 2999, 3000, 9999])
+def test_what_a_resumed_run_does_again_is_dropped(path, publish):
+    file = RowFile(path)
+    file.append([rows(1, 2050)], [A])
+    file.append([rows(2051, 3000)], [A])
+    file.drop_after(publish)
+    file.append([rows(publish + 1, publish + 30)], [A])
+    kept = [*range(1, min(publish, 3000) + 1), *range(publish + 1, publish + 31)]
+    assert held(path).publish.tolist() == kept
+    assert RowFile(path).num_rows == len(kept)
+
+
+def test_metrics_keep_their_place_by_name_and_what_is_said_of_them(path):
+    RowFile(path).append([rows(1, 2)], [A])
+    file = RowFile(path)
+    file.append([rows(3, 4, place=0)], [B])  # of a page that begins with another metric
+    batch = held(path)
+    assert RowFileReader(path).metrics() == [A, B]
+    assert batch.values[0, :2].tolist() == [1, 2]
+    assert batch.values[1, 2:].tolist() == [3, 4]
+    assert (batch.values[0, 2:].view(np.uint64) == UNWRITTEN.view(np.uint64)).all()
+
+
+numbers = st.floats(width=64)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=20))
+def test_a_batch_is_decoded_to_the_bits_that_were_encoded(values):
+    columns = np.array(values).T.copy()
+    columns[0, 0] = UNWRITTEN
+    heads = np.random.default_rng(len(values)).integers(-(2**63), 2**63 - 1, (6, len(values)))
+    batch = RowBatch(heads, np.array([0, 5, 4000]), columns)
+    found = _decoded(_encoded(batch))
+    assert found.values.tobytes() == columns.tobytes()
+    assert np.array_equal(found.heads, heads)
+    assert found.places.tolist() == [0, 5, 4000]
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.binary(max_size=200), flips=st.lists(st.integers(0, 10_000), max_size=5))
+def test_a_damaged_batch_is_an_error_of_its_own(data, flips):
+    blob = bytearray(_encoded(rows(1, 40)))
+    for flip in flips:
+        blob[flip % len(blob)] ^= 1 + flip % 255
+    for damaged in (bytes(blob), data):
+        with contextlib.suppress(RowFileError):
+            _decoded(damaged)
+
+
+def test_what_is_no_file_of_rows_is_one_line(path):
+    path.write_bytes(b"hello" * 100)
+    for opened in (RowFile, RowFileReader):
+        with pytest.raises(RowFileError, match=r"rows\.sqlite"):
+            opened(path)
+    path.unlink()
+    with pytest.raises(RowFileError, match="no such file"):
+        RowFileReader(path)
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 2")
+    database.close()
+    with pytest.raises(RowFileError, match="newer"):
+        RowFileReader(path)
