@@ -12,6 +12,7 @@ import tempfile
 import zlib
 
 from ...shared.errors import PageError
+from ...shared.layout import Layout
 from ...shared.reader import MetricsReader
 from .frames import StreamError
 
