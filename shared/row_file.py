@@ -11,6 +11,7 @@ killed left half written, SQLite leaves out.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import struct
@@ -310,5 +311,16 @@ def _decoded(blob: bytes) -> RowBatch:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        raise RowFileError(f"{path}: {error}") from None
+    except sqlite3.Error as error:
+        raise RowFileError(f"{path}: {_no_space(path) or error}") from None
+    except OSError as error:
+        raise RowFileError(f"{path}: {error.strerror or error}") from None
+
+
+def _no_space(path: Path) -> str:
+    """What SQLite tells in several ways, as the system would."""
+    try:
+        is_full = os.statvfs(path.parent).f_bavail == 0
+    except OSError:
+        is_full = False
+    return os.strerror(errno.ENOSPC) if is_full else ""
