@@ -107,32 +107,36 @@ class RowFile:
     def drop_after(self, publish: int) -> None:
         """Drop the rows above `publish`: a run that goes on from a checkpoint does them again."""
         with _errors(self.path), self._transaction():
-            kept: list[RowBatch] = []
-            num_rows = 0
+            last_row = self._last_row_up_to(publish)
             for table in ("chunks", "tail"):
-                for first_row, count, data in list(_blobs(self._db, table, 1)):
-                    if num_rows + 1 < first_row:  # what was before is dropped
-                        self._db.execute(f"DELETE FROM {table} WHERE first_row = ?", (first_row,))
-                        continue
-                    batch = _decoded(data)
-                    holds = int(np.searchsorted(batch.publish > publish, True))
-                    if holds < count:
-                        self._db.execute(f"DELETE FROM {table} WHERE first_row = ?", (first_row,))
-                        batch = batch.part(slice(holds))
-                        if holds:
-                            self._insert("tail", first_row, batch)
-                    if holds and (table == "tail" or holds < count):
-                        kept.append(batch)
-                    num_rows += holds
+                for first_row, count, data in list(_blobs(self._db, table, last_row + 1)):
+                    self._db.execute(f"DELETE FROM {table} WHERE first_row = ?", (first_row,))
+                    if first_row <= last_row < first_row + count:
+                        part = _decoded(data).part(slice(last_row + 1 - first_row))
+                        self._insert("tail", first_row, part)
             self._note("last_publish", min(publish, self.last_publish))
             self._note("epoch", int(self.info("epoch") or 0) + 1)
-        self._tail, self.num_rows = kept, num_rows
+        self._tail = [_decoded(data) for _, _, data in _blobs(self._db, "tail", 1)]
+        self.num_rows = last_row
         self.last_publish = min(publish, self.last_publish)
+
+    def _last_row_up_to(self, publish: int) -> int:
+        """The last row before one above `publish`, of those counted from 1 last."""
+        counted_from = int(self.info("counted_from") or 1)
+        for table in ("chunks", "tail"):
+            for first_row, _, data in _blobs(self._db, table, counted_from):
+                numbers = _decoded(data).publish
+                begin = max(0, counted_from - first_row)
+                above = np.flatnonzero(numbers[begin:] > publish)
+                if len(above):
+                    return int(first_row + begin + above[0] - 1)
+        return self.num_rows
 
     def count_anew(self) -> None:
         """Take publishes from 1 on again: those of a process that knows nothing of a former one."""
         with _errors(self.path), self._transaction():
             self._note("last_publish", 0)
+            self._note("counted_from", self.num_rows + 1)
         self.last_publish = 0
 
     def close(self) -> None:

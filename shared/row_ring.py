@@ -135,7 +135,7 @@ class RowRingReader:
 def is_whole(record: bytes) -> bool:
     """Whether the CRC-32 of a record holds; it covers all that follows it."""
     _, crc, _, publish = _HEAD.unpack_from(record)
-    return publish > 0 and zlib.crc32(memoryview(record)[RECORD_CRC_START:]) == crc
+    return bool(publish > 0 and zlib.crc32(memoryview(record)[RECORD_CRC_START:]) == crc)
 
 
 def publish_of(record: bytes) -> int:

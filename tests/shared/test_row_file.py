@@ -78,6 +78,16 @@ def test_what_a_resumed_run_does_again_is_dropped(path, publish):
     assert RowFile(path).num_rows == len(kept)
 
 
+def test_rows_from_before_publishes_were_counted_anew_are_not_dropped(path):
+    file = RowFile(path)
+    file.append([rows(1, 100)], [A])
+    file.count_anew()  # the page was lost, and its successor begins at 1
+    file.append([rows(1, 50)], [A])
+    file.drop_after(40)
+    assert held(path).publish.tolist() == [*range(1, 101), *range(1, 41)]
+    assert RowFile(path).last_publish == 40
+
+
 def test_metrics_keep_their_place_by_name_and_what_is_said_of_them(path):
     RowFile(path).append([rows(1, 2)], [A])
     file = RowFile(path)
