@@ -23,7 +23,11 @@ class EventsFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         _cut_half_a_line(path)
-        self._known = set(_last_lines(path))
+        # Newest last, and no more than the end of the file is read of: a script may send ever new
+        # texts, and a line that is so old is in no ring of events any more.
+        self._known: dict[str, None] = {}
+        self._known_bytes = 0
+        self._remember(_last_lines(path))
 
     def append(self, lines: Iterable[str]) -> None:
         new = [line for line in dict.fromkeys(lines) if line not in self._known]
@@ -41,7 +45,17 @@ class EventsFile:
                 raise
         finally:
             os.close(fd)
-        self._known.update(new)
+        self._remember(new)
+
+    def _remember(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            if line not in self._known:
+                self._known[line] = None
+                self._known_bytes += len(line)
+        while self._known_bytes > _TAIL_BYTES:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._known_bytes -= len(oldest)
 
     def lines(self) -> list[str]:
         """The last lines of the file, in no order."""

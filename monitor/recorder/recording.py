@@ -109,14 +109,16 @@ class Recorder:
 
 
 class Complaints:
-    """Says each thing once, and is never itself a reason to stop."""
+    """Says each thing once, at most `MOST` of them, and is never itself a reason to stop."""
+
+    MOST = 1000
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._said: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        if text not in self._said:
+        if text not in self._said and len(self._said) < self.MOST:
             self._said.add(text)
             with suppress(OSError, ValueError):
                 self._say(text)

@@ -42,3 +42,16 @@ def test_half_a_line_at_the_end_is_written_anew(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     EventsFile(path).append([event_line(SAVED), event_line(WARNED)])
     assert path.read_text().splitlines() == [event_line(SAVED), event_line(WARNED)]
+
+
+def test_ever_new_texts_are_all_written_and_only_the_newest_remembered(tmp_path):
+    path = tmp_path / "events.log"
+    file = EventsFile(path)
+    texts = [f"{number} {'x' * 990}" for number in range(3000)]  # three times what is read again
+    for text in texts:
+        file.append([event_line(Event(1, NOON_NS, "info", text))])
+    assert len(path.read_text().splitlines()) == 3000
+    assert sum(map(len, file.lines())) <= 2**20
+    assert file.has_text(texts[-1])
+    file.append([event_line(Event(1, NOON_NS, "info", texts[-1]))])
+    assert len(path.read_text().splitlines()) == 3000
