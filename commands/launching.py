@@ -9,14 +9,18 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+import click
+
+from ..monitor.conditions import phase_words
 from ..monitor.log_tail import LogTail
-from ..shared.errors import CheckpointError, ConfigError, OperantError, UsageError
+from ..shared.errors import CheckpointError, ConfigError, OperantError, PageError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
 from ..shared.provenance import provenance
 from ..shared.python_program import python_program
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..shared.small_file import open_to_append
+from ..shared.status import open_page
 from ..trainer.config import TrainConfig
 from ..trainer.config_file import load_config
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
@@ -24,6 +28,7 @@ from .output import headline, print_json, print_line, warn
 
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 20
+SAY_EVERY_S = 2.0
 VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
 
 
@@ -125,7 +130,9 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
 
 
 def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as_json: bool) -> int:
-    """Train in a process of its own; returns 0 once it has published, 1 when it dies before."""
+    """Train in a process of its own; returns 0 once it has published, and raises OperantError when
+    it dies before. The monitor opens as soon as there is a page, and shows what happens until then.
+    """
     python = python_program()
     if python is None:
         raise UsageError(f"{sys.executable} is no Python that could train in the background")
@@ -142,29 +149,67 @@ def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as
             stderr=log,
             start_new_session=True,
         )
-    wait_for_first_publish(run, process)
-    prepared.lock.release()
+    if then_monitor:
+        from ..monitor.app import watch
+
+        wait_until(lambda: has_page_of(run, process), run, process)
+        prepared.lock.release()
+        watch(run)
+        raise_if_dead(run, process)
+    else:
+        waiting = Waiting(run)
+        wait_until(waiting.is_over, run, process)
+        prepared.lock.release()
 
     if as_json:
         print_json({**read_status(run).as_json(), "run_dir": str(run.folder)})
         return 0
-    if then_monitor:
-        from ..monitor.app import watch
-
-        watch(run)
     print_line(f"{run.id}: {headline(read_status(run))}")
     print_line(f"  operant monitor {run.id}    watches it")
     print_line(f"  operant stop {run.id}       stops it")
     return 0
 
 
-def wait_for_first_publish(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Return once the run has published. Raises OperantError with the end of its log when the
+def has_page_of(run: Run, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the page is that of this process, and not of one that the run goes on from."""
+    try:
+        reader = open_page(run)
+    except PageError:
+        return False
+    try:
+        return reader.header.pid == process.pid
+    finally:
+        reader.detach()
+
+
+class Waiting:
+    """Says on standard error what a run does before its first publish, every few seconds."""
+
+    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
+        self._run, self._now = run, now
+        self._said_at = now()
+
+    def is_over(self) -> bool:
+        """Whether the run has published."""
+        status = read_status(self._run)
+        if self._now() - self._said_at >= SAY_EVERY_S and status.phase:
+            self._said_at = self._now()
+            click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
+        return status.env_steps is not None
+
+
+def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Return once `condition` holds. Raises OperantError with the end of the run's log when the
     process dies before.
     """
-    while read_status(run).env_steps is None:
-        if process.poll() is not None and read_status(run).env_steps is None:
-            for line in LogTail(run.log_path).read()[-LOG_LINES:]:
-                print_line(line)
-            raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")
+    while not condition():
+        raise_if_dead(run, process)
         time.sleep(LOOK_AGAIN_S)
+
+
+def raise_if_dead(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Raises OperantError, with the end of the log printed, where a run ended without numbers."""
+    if process.poll() is not None and read_status(run).env_steps is None:
+        for line in LogTail(run.log_path).read()[-LOG_LINES:]:
+            print_line(line)
+        raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")

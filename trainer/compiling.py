@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -27,6 +28,9 @@ PARALLEL: Any = {
     "setitem": False,
     "stencil": False,
 }
+
+COMPILED = ("cuda", "distributions", "envs", "kernels")  # folders with compiled loops
+HOST_SIDE = "experiment.py"  # that only puts them together
 
 OPTIONS: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
 
@@ -52,10 +56,38 @@ def specialised(
 
 @cache
 def sources_digest() -> str:
-    """Changes with every line of the kernels, the environments and the distributions."""
-    trainer = Path(__file__).parent
+    """Changes with every line of all that compiled code could take a constant or function from."""
     digest = hashlib.sha256()
-    for folder in ("cuda", "distributions", "envs", "kernels"):
-        for path in sorted((trainer / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sources(Path(__file__).parent):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def sources(trainer: Path) -> list[Path]:
+    """The modules with compiled loops, and all whose constants or functions they import, by any
+    way. What imports nothing but classes of a module compiles nothing of it.
+    """
+    found: set[Path] = set()
+    waiting = [p for folder in COMPILED for p in (trainer / folder).rglob("*.py")]
+    waiting = [path for path in waiting if path.name != HOST_SIDE]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += imported_modules(path, trainer)
+    return sorted(found)
+
+
+def imported_modules(path: Path, trainer: Path) -> Iterator[Path]:
+    """The files below `trainer` that a module takes more than classes from."""
+    for dots, module, names in _RELATIVE_IMPORT.findall(path.read_text()):
+        package = path.parents[len(dots) - 1].joinpath(*module.split("."))
+        aliases = [name for name in re.findall(r"\w+", names) if not _CLASS.fullmatch(name)]
+        for place in (*([package] if aliases else []), *(package / name for name in aliases)):
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if file.is_relative_to(trainer) and file.is_file():
+                    yield file
+
+
+_RELATIVE_IMPORT = re.compile(r"^ *from (\.+)([\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_CLASS = re.compile(r"[A-Z]\w*[a-z]\w*")

@@ -28,7 +28,9 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def update(self, samples: Tensor) -> None:
-        """Merge in `samples` [B, size]."""
+        """Merge in `samples` [B, size]; none change nothing."""
+        if not len(samples):
+            return
         samples = samples.double()
         count = samples.shape[0]
         total = self.count + count

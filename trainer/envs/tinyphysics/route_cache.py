@@ -1,6 +1,7 @@
 """A folder of routes, parsed once and from then on mapped into memory.
 
-The cache is one NumPy array of float64 in a file beside the routes:
+The cache is one NumPy array of float64, in a file among the user's caches and there in a folder of
+its own for every folder of routes; nothing is left among people's data:
 
     offsets [R + 1]    where each route's rows begin, and where the last one's end
     rows [sum, 5]      of all routes, in the order of `FIELDS`
@@ -11,9 +12,9 @@ another cache. A broken route has no rows.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from .route_file import FIELDS, RouteError, read_route
 from .routes import Broken, OnBroken, Routes, side_by_side
 
 FORMAT = 1
-PREFIX = ".operant-routes-"
+PREFIX = "routes-"
 Progress = Callable[[Iterable[Path], int], Iterable[Path]]
 
 
@@ -88,20 +89,13 @@ def route_paths(folder: Path) -> list[Path]:
 def _load_or_parse(
     folder: Path, paths: list[Path], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    name = f"{PREFIX}{_digest(paths)}.npy"
-    places = [place / name for place in (folder, _user_cache(folder))]
-    for place in places:
-        try:
-            return _split(np.load(place, mmap_mode="r"), len(paths))
-        except (OSError, ValueError):
-            continue  # not there, or cut short: it is made anew
+    place = _user_cache(folder) / f"{PREFIX}{_digest(paths)}.npy"
+    # A cache that is not there, or cut short, is made anew.
+    with contextlib.suppress(OSError, ValueError):
+        return _split(np.load(place, mmap_mode="r"), len(paths))
     flat = _parse(paths, progress)
-    for place in places:
-        try:
-            _write(place, flat)
-            break
-        except OSError:
-            continue  # read-only or full: then elsewhere, and failing that not at all
+    with contextlib.suppress(OSError):  # read-only or full: then the next start parses again
+        _write(place, flat)
     return _split(flat, len(paths))
 
 
@@ -126,8 +120,6 @@ def _split(
 def _write(path: Path, flat: NDArray[np.float64]) -> None:
     """Write a cache in one step, and remove the ones of former states of the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.parent.stat().st_mode & stat.S_IWUSR:
-        raise PermissionError(f"{path.parent} is read-only")  # which root would ignore
     building = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with building.open("wb") as file:
@@ -150,7 +142,7 @@ def _digest(paths: list[Path]) -> str:
 
 
 def _user_cache(folder: Path) -> Path:
-    """Where the cache of a folder goes that cannot be written: a folder of its own for each."""
+    """Where the cache of a folder of routes goes: a folder of its own for each."""
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
     return platformdirs.user_cache_path("operant") / "tinyphysics" / place
 

@@ -21,6 +21,12 @@ def folder(tmp_path, monkeypatch):
     return write_routes(tmp_path / "data", 3, num_rows=120)
 
 
+@pytest.fixture
+def caches(folder, tmp_path):
+    """Finds the caches that there are."""
+    return lambda: list((tmp_path / "cache").rglob("routes-*.npy"))
+
+
 def never_parsed(paths, count):
     raise AssertionError("the routes are parsed again")
 
@@ -40,17 +46,17 @@ def test_a_route_is_read_in_the_simulators_units_and_signs(tmp_path):
     assert rows[0].tolist() == [1.5, np.sin(0.1) * 9.81, 20.0, 0.5, 0.25]
 
 
-def test_the_second_time_nothing_is_parsed(folder):
+def test_the_second_time_nothing_is_parsed(folder, caches):
     seen = []
     first = RouteFolder(folder, progress=lambda paths, n: seen.append(n) or paths)
     again = RouteFolder(folder, progress=never_parsed)
     assert seen == [3]
     np.testing.assert_array_equal(first.take([2, 0]).rows, again.take([2, 0]).rows)
     assert again.take([2, 0]).names == ("00002.csv", "00000.csv")
-    assert len(list(folder.glob(".operant-routes-*"))) == 1
+    assert len(caches()) == 1
 
 
-def test_a_changed_or_added_file_makes_another_cache(folder):
+def test_a_changed_or_added_file_makes_another_cache(folder, caches):
     RouteFolder(folder)
     before = (folder / "00001.csv").stat()
     os.utime(folder / "00001.csv", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
@@ -59,23 +65,22 @@ def test_a_changed_or_added_file_makes_another_cache(folder):
     RouteFolder(folder)
     write_route(folder / "00009.csv", num_rows=130)
     assert len(RouteFolder(folder)) == 4
-    assert len(list(folder.glob(".operant-routes-*"))) == 1
+    assert len(caches()) == 1
 
 
-def test_a_read_only_folder_has_its_cache_elsewhere(folder, tmp_path):
-    folder.chmod(0o555)
-    try:
-        RouteFolder(folder)
-        RouteFolder(folder, progress=never_parsed)
-        assert not list(folder.glob(".operant-routes-*"))
-        assert list((tmp_path / "cache").rglob(".operant-routes-*.npy"))
-    finally:
-        folder.chmod(0o755)
+def test_nothing_is_left_among_the_routes_and_every_folder_has_a_cache_of_its_own(folder, caches):
+    other = write_routes(folder.parent / "other" / "data", 2, num_rows=120)
+    before = sorted(folder.iterdir())
+    assert (len(RouteFolder(folder)), len(RouteFolder(other))) == (3, 2)
+    assert sorted(folder.iterdir()) == before
+    assert len(caches()) == 2
+    RouteFolder(folder, progress=never_parsed)
+    RouteFolder(other, progress=never_parsed)
 
 
-def test_a_cache_that_was_cut_short_is_made_anew(folder):
+def test_a_cache_that_was_cut_short_is_made_anew(folder, caches):
     RouteFolder(folder)
-    (cache,) = folder.glob(".operant-routes-*")
+    (cache,) = caches()
     cache.write_bytes(cache.read_bytes()[:5000])
     assert len(RouteFolder(folder).take([0, 1, 2])) == 3
     RouteFolder(folder, progress=never_parsed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,7 +79,11 @@ class OnnxRuntimeDeviceEngine:
         """
         check_provider(provider)
         self.name = "tensorrt" if provider == TENSORRT else "onnxruntime-cuda"
+        if not torch.cuda.is_available():
+            raise UsageError(f"engine '{self.name}' needs a GPU, and PyTorch sees none here")
         self.device = torch.device("cuda", torch.cuda.current_device())
+        # ONNX Runtime takes the default stream, whose handle is 0, for none, and makes its own.
+        self._stream = torch.cuda.Stream(self.device)
         cut = pruned(model)
         if provider == TENSORRT:
             providers: list[Any] = [(TENSORRT, self._tensorrt_options(cut)), (CUDA, self._place())]
@@ -89,14 +95,22 @@ class OnnxRuntimeDeviceEngine:
         if provider not in self._session.get_providers():
             raise UsageError(
                 f"engine '{self.name}' could not start: ONNX Runtime fell back to "
-                f"{self._session.get_providers()[0]}; see its messages above"
+                f"{self._session.get_providers()[0]}; it finds no CUDA 13 and cuDNN 9"
             )
 
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
         logits = torch.empty(len(states), VOCABULARY_SIZE, device=self.device)
-        for start in range(0, len(states), DEVICE_BATCH):
-            part = slice(start, start + DEVICE_BATCH)
-            self._run(states[part].contiguous(), tokens[part].contiguous(), logits[part])
+        caller = torch.cuda.current_stream(self.device)
+        # Inputs are written before the model reads them, logits before the caller does.
+        self._stream.wait_stream(caller)
+        with torch.cuda.stream(self._stream):
+            for start in range(0, len(states), DEVICE_BATCH):
+                part = slice(start, start + DEVICE_BATCH)
+                inputs = states[part].contiguous(), tokens[part].contiguous()
+                self._run(*inputs, logits[part])
+        caller.wait_stream(self._stream)
+        for tensor in (states, tokens, logits):  # else their memory could be given away too soon
+            tensor.record_stream(self._stream)
         return logits
 
     def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
@@ -114,8 +128,8 @@ class OnnxRuntimeDeviceEngine:
         self._session.run_with_iobinding(binding)
 
     def _place(self) -> dict[str, Any]:
-        # On torch's stream, so that neither has to wait for the other by the clock.
-        stream = torch.cuda.current_stream(self.device).cuda_stream
+        # One stream of torch's, so that each waits for the other there and never by the clock.
+        stream = self._stream.cuda_stream
         return {"device_id": self.device.index, "user_compute_stream": str(stream)}
 
     def _tensorrt_options(self, model: Any) -> dict[str, Any]:
@@ -166,6 +180,12 @@ def _session(model: Any, providers: list[Any]) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if CUDA in (str(provider[0]) for provider in providers):
+        # Its libraries are PyTorch's; where they are missing, errors say so and not warnings.
+        runtime.set_default_logger_severity(4)
+        if hasattr(runtime, "preload_dlls"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                runtime.preload_dlls()
     return runtime.InferenceSession(model.SerializeToString(), options, providers=providers)
 
 

@@ -1,0 +1,67 @@
+"""Who waits for what while a run in the background begins."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from operant.commands import launching
+from operant.shared.errors import OperantError
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+
+@pytest.fixture
+def begun():
+    """A run whose page is there, before it has published anything."""
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1, recorder=None)
+    yield run, session
+    session.close("finished", 0, "")
+
+
+def process(pid=0, exit_code=None):
+    return SimpleNamespace(pid=pid or os.getpid(), poll=lambda: exit_code)
+
+
+def test_the_monitor_has_a_page_to_open_before_anything_is_published(begun):
+    run, _ = begun
+    assert launching.has_page_of(run, process())
+    assert not launching.has_page_of(run, process(pid=1))  # of a run that this one goes on from
+
+
+def test_before_there_is_a_page_there_is_none_to_open():
+    run, lock = create_run("test", {}, rank=0)
+    assert not launching.has_page_of(run, process())
+    lock.release()
+
+
+def test_waiting_for_the_first_publish_says_what_the_run_does(begun, capsys, monkeypatch):
+    run, _ = begun
+    status = SimpleNamespace(
+        phase="compiling", phase_done=9, phase_total=14, phase_unit="loops", phase_s=12.0,
+        env_steps=None,
+    )  # fmt: skip
+    monkeypatch.setattr(launching, "read_status", lambda _: status)
+    clock = SimpleNamespace(now=0.0)
+    waiting = launching.Waiting(run, lambda: clock.now)
+    assert not waiting.is_over()
+    assert capsys.readouterr() == ("", "")  # not yet
+    clock.now = 2.0
+    assert not waiting.is_over()
+    assert capsys.readouterr() == ("", f"{run.id}: compiling 9 of 14 loops, 12s\n")
+    status.env_steps = 128
+    assert waiting.is_over()
+
+
+def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_log(begun, capsys):
+    run, session = begun
+    run.log_path.write_text("no torch today\n")
+    launching.raise_if_dead(run, process())  # it lives
+    with pytest.raises(OperantError, match="died before its first publish"):
+        launching.raise_if_dead(run, process(exit_code=1))
+    assert capsys.readouterr().out == "no torch today\n"
+    session.metrics.publish({}, 1, 128)
+    launching.raise_if_dead(run, process(exit_code=1))  # it has numbers to show
