@@ -26,8 +26,11 @@ _HARMLESS_BEFORE_TOKEN = frozenset({
     "pad", "eos", "bos", "unk", "sep", "cls", "mask", "special", "end", "start", "stop", "per",
 })  # fmt: skip
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@'\"]*:[^\s/@'\"]*@")
-_ASSIGNED = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?P<is>\s*[=:]\s*)(?P<value>[^\s,;&]+)")
+_USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@'\"]*:[^\s/@'\"]*@")
+# Names have an end: a search from every letter of a long text would take for ever.
+_ASSIGNED = re.compile(
+    r"(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})(?P<is>\s{0,9}[=:]\s{0,9})(?P<value>[^\s,;&]+)"
+)
 _LOOKS_SECRET = re.compile(
     r"\b(sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|AKIA[A-Z0-9]{12,}"
     r"|xox[abprs]-[A-Za-z0-9-]{10,})"

@@ -25,7 +25,8 @@ class Outcome:
     def encode(self) -> bytes:
         text = padded(self.message, OUTCOME_BYTES - OUTCOME.size)
         state = 1 + STATES.index(self.state)
-        record = OUTCOME.pack(0, state, self.exit_code, len(text), self.wall_ns) + text
+        code = max(-(2**31), min(self.exit_code, 2**31 - 1))
+        record = OUTCOME.pack(0, state, code, len(text), self.wall_ns) + text
         record = record.ljust(OUTCOME_BYTES, b"\0")
         return zlib.crc32(record[4:]).to_bytes(4, "little") + record[4:]
 

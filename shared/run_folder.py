@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from .errors import RunFolderError, RunNotFoundError
 from .harmless import one_line
 from .lock import LAUNCHER, RunLock
 from .masking import masked
+from .plain_values import plain
 from .small_file import create_anew, read_toml
 
 MAX_MANIFEST_BYTES = 1 << 20
@@ -148,29 +150,34 @@ class Run:
         return ""
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write run.toml, with what is secret masked, see `masking`."""
-        write_whole(self.manifest_path, tomli_w.dumps(_without_none(masked(manifest))).encode())
+        """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
+        write_whole(self.manifest_path, tomli_w.dumps(masked(plain(manifest))).encode())
 
 
 def create_run(name: str, manifest: Mapping[str, Any], *, rank: int) -> tuple[Run, RunLock]:
     """Make a run folder and take the lock of `rank` in it.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
-    Raises RunFolderError when the folder cannot be written.
+    Raises RunFolderError when the folder cannot be written; nothing is left of it then.
     """
     parent = runs_folder()
     run_id = make_run_id(name)
     building = Run(parent / f".{run_id}.building")
+    lock = None
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         building.folder.mkdir(mode=0o700)
         (building.folder / "ranks").mkdir(mode=0o700)
         building.write_manifest({"id": run_id, "name": name, **manifest})
         lock = RunLock(building.lock_path, rank)
-        run = Run(building.folder.rename(parent / run_id))
-    except OSError as error:
-        raise RunFolderError(f"cannot write runs to {parent}: {error.strerror}") from None
-    return run, lock
+        return Run(building.folder.rename(parent / run_id)), lock
+    except BaseException as error:
+        if lock:
+            lock.release()
+        shutil.rmtree(building.folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RunFolderError(f"cannot write runs to {parent}: {error.strerror}") from None
+        raise
 
 
 def make_run_id(name: str) -> str:
@@ -242,10 +249,3 @@ def _made(folder: Path) -> tuple[str, int]:
     except OSError:
         made_ns = 0
     return folder.name[:15], made_ns
-
-
-def _without_none(value: Any) -> Any:
-    """TOML has no null: leave such keys out."""
-    if isinstance(value, Mapping):
-        return {key: _without_none(v) for key, v in value.items() if v is not None}
-    return value

@@ -18,11 +18,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..plain_values import plain
 from ..run_folder import Run, list_runs
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
 from .media_folder import clean, clean_ending
-from .values import as_mapping, plain
+from .values import as_mapping
 from .wandb_names import ARTIFACT
 
 MAX_FILES = 10_000  # of one artifact

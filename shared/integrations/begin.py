@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
 from ..lock import RunLock, lock_holder
+from ..plain_values import described_error
 from ..provenance import provenance
 from ..run_folder import Run, create_run, list_runs
 from ..session import RunSession, warn_on_stderr
 from ..status import open_page
 from ..writer import DEFAULT_MAX_METRICS
 from .tracked_run import TrackedRun
-from .values import plain
 
 UNKNOWN_INTERVAL_S = 0.0
 
@@ -67,16 +68,24 @@ def begin_run(make: type[AnyRun], wanted: Wanted) -> AnyRun:
             return _continued(make, wanted, known)
         _check_new(wanted, known)
         return _new(make, wanted)
-    except (RunFolderError, PageError, OSError) as error:
+    except Exception as error:
+        if isinstance(error, UsageError) and not isinstance(error, RunFolderError):
+            raise
         with contextlib.suppress(Exception):
-            warn_on_stderr(f"{error}; the loop goes on, and nothing of it is kept")
-        return make(None, _manifest(wanted))
+            text = error if isinstance(error, OperantError) else described_error(error)
+            warn_on_stderr(f"{text}; the loop goes on, and nothing of it is kept")
+        return make(None, {"name": wanted.name, "config": dict(wanted.config)})
 
 
 def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
     manifest = _manifest(wanted)
-    run, lock = create_run(wanted.name, plain(manifest), rank=0)
-    return make(_session(run, lock, wanted), {"id": run.id, **manifest})
+    run, lock = create_run(wanted.name, manifest, rank=0)
+    try:
+        session = _session(run, lock, wanted)
+    except BaseException:
+        shutil.rmtree(run.folder, ignore_errors=True)
+        raise
+    return make(session, {"id": run.id, **manifest})
 
 
 def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
@@ -101,7 +110,7 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     manifest = run.read_manifest()
     manifest["config"] = {**manifest.get("config", {}), **wanted.config}
     manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
-    run.write_manifest(plain(manifest))
+    run.write_manifest(manifest)
     return _going_on(make, wanted, run, lock, manifest)
 
 
@@ -136,7 +145,7 @@ def _session(
             world_size=wanted.world_size,
             continue_from=continue_from,
         )
-    except (OperantError, OSError):
+    except BaseException:
         lock.release()
         raise
 

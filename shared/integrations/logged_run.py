@@ -12,8 +12,10 @@ from typing import Any
 
 from ..errors import nearest
 from ..events import Level
+from ..plain_values import text_of
 from .accepted import Accepted, accepted_method, say_once, unknown_keywords
 from .artifacts import Artifact, artifact_of, find_artifact, keep_artifact
+from .never_raising import never_raises
 from .tracked_run import TrackedRun
 from .wandb_names import RUN
 
@@ -81,6 +83,7 @@ class LoggedRun(TrackedRun):
         super().__init__(*arguments, **keywords)
         self.start_time = time.time()
 
+    @never_raises()
     def log(
         self,
         data: Mapping[str, Any] | None = None,
@@ -93,6 +96,7 @@ class LoggedRun(TrackedRun):
         unknown_keywords("log", unknown)
         super().log({} if data is None else data, step, commit)
 
+    @never_raises()
     def finish(
         self, exit_code: int | None = None, quiet: bool | None = None, **unknown: Any
     ) -> None:
@@ -101,17 +105,20 @@ class LoggedRun(TrackedRun):
 
     join = finish
 
+    @never_raises()
     def alert(
         self, title: str, text: str = "", level: str = "INFO", wait_duration: Any = 0
     ) -> None:
         """Add a message to the run; `level` is INFO, WARN or ERROR."""
-        self.event(_LEVELS.get(str(level), "info"), f"{title}: {text}" if text else title)
+        said = [words for part in (title, text) if (words := text_of(part))]
+        self.event(_LEVELS.get(text_of(level), "info"), ": ".join(said))
 
     @property
     def tags(self) -> tuple[str, ...]:
         return tuple(self._manifest.get("tags", ()))
 
     @tags.setter
+    @never_raises()
     def tags(self, tags: Iterable[str]) -> None:
         self._manifest["tags"] = [tags] if isinstance(tags, str) else [str(tag) for tag in tags]
         self._write_manifest()
@@ -150,12 +157,14 @@ class LoggedRun(TrackedRun):
     def display(self, *_: Any, **__: Any) -> bool:
         return False
 
+    @never_raises()
     def mark_preempting(self, *_: Any, **__: Any) -> None:
         self.event("info", "the loop says that it is about to be preempted")
 
     def status(self) -> Any:
         return Settings(sync_items_pending=0)
 
+    @never_raises()
     def log_artifact(
         self,
         artifact_or_path: Any = None,
@@ -189,6 +198,7 @@ class LoggedRun(TrackedRun):
             say_once(f"use {name}", f"no run here refers to an artifact '{name}': it is empty")
         return found or Artifact(name.rpartition("/")[2].partition(":")[0])
 
+    @never_raises()
     def log_model(self, path: Any, name: str | None = None, aliases: Any = None, **_: Any) -> None:
         self.log_artifact(path, name, "model", aliases)
 
@@ -200,9 +210,11 @@ class LoggedRun(TrackedRun):
     def link_artifact(self, artifact: Any = None, *_: Any, **__: Any) -> Any:
         return artifact
 
+    @never_raises()
     def link_model(self, path: Any, *_: Any, name: str | None = None, **__: Any) -> None:
         self.log_model(path, name)
 
+    @never_raises([])
     def save(self, glob_str: Any = None, *_: Any, **__: Any) -> Any:
         """Keep a reference to each file that fits. Returns their paths; True without a pattern."""
         if glob_str is None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_VALUES = 64 << 20  # of one picture or video, before it is compressed
+MAX_DIMENSIONS = 32
 
 
 def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
@@ -52,12 +53,25 @@ def array_of(values: Any) -> NDArray[Any]:
         values = values.detach().cpu()
         values = values.float() if "bfloat16" in str(values.dtype) else values
         values = values.numpy()
+    _check_extent(values)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{type(values).__name__} is no array of numbers")
     if array.size > MAX_VALUES:
         raise ValueError(f"{array.size} values are more than {MAX_VALUES}")
     return array
+
+
+def _check_extent(values: Any) -> None:
+    """Before numpy unfolds them: a range may have a trillion values, and forty lists that hold the
+    next one twice have as many.
+    """
+    size, levels = 1, 0
+    while isinstance(values, list | tuple | range) and values:
+        size, levels = size * len(values), levels + 1
+        if size > MAX_VALUES or levels > MAX_DIMENSIONS:
+            raise ValueError(f"more than {MAX_VALUES} values")
+        values = values[0]
 
 
 def pixels_of(picture: Any, channels_first: bool | None = None) -> NDArray[Any]:

@@ -14,9 +14,10 @@ import sys
 import threading
 import traceback
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 from ..outcome import State
+from ..plain_values import described_error, text_of
 
 TRACEBACK_CHARACTERS = 900  # the end of it, where the error is
 
@@ -47,14 +48,24 @@ def ending_of(error: BaseException | None) -> Ending:
     if isinstance(error, KeyboardInterrupt):
         return Ending("stopped", 128 + signal.SIGINT, "by SIGINT")
     if isinstance(error, SystemExit):
-        code = error.code
-        if not code:
-            return FINISHED
-        message = f"exit code {code}" if isinstance(code, int) else str(code)
-        return Ending("failed", code if isinstance(code, int) else 1, message)
-    text = "".join(traceback.format_exception(error))
-    message = f"{type(error).__name__}: {error}"
-    return Ending("failed", 1, message, text[-TRACEBACK_CHARACTERS:])
+        return _ending_of_exit(error.code)
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception:  # an error may not even be able to say what it is
+        text = described_error(error)
+    return Ending("failed", 1, described_error(error), text[-TRACEBACK_CHARACTERS:])
+
+
+def _ending_of_exit(code: object) -> Ending:
+    """As Python leaves a process: of a whole number the lowest 8 bits count, and whatever else is
+    not None is printed and means 1.
+    """
+    if code is None:
+        return FINISHED
+    if not issubclass(type(code), int):  # isinstance would ask the object
+        return Ending("failed", 1, text_of(code))
+    exit_code = int.__index__(cast(int, code)) & 0xFF
+    return Ending("failed", exit_code, f"exit code {exit_code}") if exit_code else FINISHED
 
 
 def end_with_process(run: Endable) -> None:

@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
+from .never_raising import never_raises
 from .values import as_mapping
 
 
 class Record(MutableMapping[str, Any]):
     """`record["a"]`, `record.a` and `record.update({"a": 1})`; tells of every change."""
 
-    def __init__(self, entries: dict[str, Any], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        entries: dict[str, Any],
+        changed: Callable[[], None],
+        warn_once: Callable[[str, str], None],
+    ) -> None:
+        """`warn_once` takes a key and a text: of what cannot be kept, it tells the first time."""
         object.__setattr__(self, "_entries", entries)
         object.__setattr__(self, "_changed", changed)
+        object.__setattr__(self, "_warn_once", warn_once)
 
+    @never_raises()
     def update(self, entries: Any = None, allow_val_change: bool = True, **more: Any) -> None:  # type: ignore[override]
         """Take over all of a mapping, a namespace or a dataclass. Values may always change."""
         self._entries.update(as_mapping(entries), **more)
         self._changed()
 
+    @never_raises()
     def setdefaults(self, entries: Any) -> None:
         """Take over what is not there yet."""
         self.update({**as_mapping(entries), **self._entries})
@@ -38,6 +48,7 @@ class Record(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return self._entries[key]
 
+    @never_raises()
     def __setitem__(self, key: str, value: Any) -> None:
         self._entries[key] = value
         self._changed()

@@ -9,6 +9,7 @@ from stable_baselines3.common.logger import KVWriter
 
 from ..status import ETA_S, PROGRESS_FRACTION
 from .begin import Wanted, begin_run, script_name
+from .never_raising import never_raises
 from .tracked_run import TrackedRun
 from .wandb_shape import open_run
 
@@ -31,6 +32,7 @@ class OperantCallback(BaseCallback):
         self._name = name
         self.total_timesteps = 0
 
+    @never_raises()
     def publish(self, key_values: dict[str, Any], step: int) -> None:
         """Log what the algorithm's logger writes at `step` of the training."""
         assert self.run
@@ -50,16 +52,25 @@ class OperantCallback(BaseCallback):
             name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
             self.run = open_run() or begin_run(TrackedRun, Wanted(name))
         self.total_timesteps = int(self.locals.get("total_timesteps", 0))
+        self._note_settings()
+        # `learn` may have made a new logger.
+        formats = self.logger.output_formats
+        if not any(isinstance(f, _PageFormat) and f.callback is self for f in formats):
+            formats.append(_PageFormat(self))
+
+    @never_raises()
+    def _note_settings(self) -> None:
+        assert self.run
         settings = {
             key: value
             for key, value in vars(self.model).items()
             if isinstance(value, bool | int | float | str) and not key.startswith("_")
         }
         self.run.config.update({"algorithm": type(self.model).__name__, **settings})
-        # `learn` may have made a new logger.
-        formats = self.logger.output_formats
-        if not any(isinstance(f, _PageFormat) and f.callback is self for f in formats):
-            formats.append(_PageFormat(self))
+
+    def _warn_once(self, key: str, text: str) -> None:
+        if self.run:
+            self.run.warn_once(key, text)
 
     def _on_step(self) -> bool:
         return True

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import nearest
+from ..plain_values import text_of
 from .accepted import Accepted, unknown_keywords
 from .begin import Wanted, begin_run, script_name
 from .file_writer import FileWriter
 from .media import Audio, Histogram, Image, Object3D, Text, Video
+from .never_raising import never_raises
 from .plots import pr_curve
 from .process_end import ending_of
 from .tracked_run import TrackedRun
@@ -80,6 +82,7 @@ class SummaryWriter:
     def get_logdir(self) -> str:
         return self.log_dir
 
+    @never_raises()
     def add_scalar(
         self,
         tag: str,
@@ -90,8 +93,9 @@ class SummaryWriter:
         double_precision: bool = False,
     ) -> None:
         """One value; all scalars of one `global_step` go together. Times are the page's own."""
-        self.run.log({tag: scalar_value}, global_step)
+        self.run.log({text_of(tag): scalar_value}, global_step)
 
+    @never_raises()
     def add_scalars(
         self,
         main_tag: str,
@@ -100,8 +104,9 @@ class SummaryWriter:
         walltime: float | None = None,
     ) -> None:
         """Several values, each as `main_tag/name`."""
-        self.run.log({main_tag: tag_scalar_dict}, global_step)
+        self.run.log({text_of(main_tag): tag_scalar_dict}, global_step)
 
+    @never_raises()
     def add_text(
         self,
         tag: str,
@@ -112,12 +117,14 @@ class SummaryWriter:
         """An event when it differs from the text that `tag` had before; several lines: a file."""
         self._keep(tag, Text(text_string), global_step)
 
+    @never_raises()
     def add_histogram(
         self, tag: str, values: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
         """Five quantiles, as `tag/p05` to `tag/p95`."""
         self._keep(tag, Histogram(values), global_step)
 
+    @never_raises()
     def add_histogram_raw(
         self, tag: str, min: float, max: float, num: Any, sum: Any, sum_squares: Any,
         bucket_limits: Any, bucket_counts: Any, global_step: int | None = None, *_: Any, **__: Any,
@@ -126,12 +133,14 @@ class SummaryWriter:
         edges = [min, *bucket_limits]
         self._keep(tag, Histogram(np_histogram=(bucket_counts, edges)), global_step)
 
+    @never_raises()
     def add_image(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
         dataformats: str = "CHW", **_: Any,
     ) -> None:  # fmt: skip
         self._keep(tag, Image(img_tensor, channels_first="HWC" not in dataformats), global_step)
 
+    @never_raises()
     def add_images(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
         dataformats: str = "NCHW", **_: Any,
@@ -139,6 +148,7 @@ class SummaryWriter:
         """A batch, as a grid."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
+    @never_raises()
     def add_image_with_boxes(
         self, tag: str, img_tensor: Any, box_tensor: Any = None, global_step: int | None = None,
         walltime: Any = None, rescale: Any = 1, dataformats: str = "CHW", **_: Any,
@@ -146,6 +156,7 @@ class SummaryWriter:
         """The picture, without its boxes."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
+    @never_raises()
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, *_: Any,
         **__: Any,
@@ -159,24 +170,28 @@ class SummaryWriter:
                 with contextlib.suppress(Exception):
                     pyplot.close(each)
 
+    @never_raises()
     def add_video(
         self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, *_: Any,
         **__: Any,
     ) -> None:  # fmt: skip
         self._keep(tag, Video(vid_tensor, fps=fps), global_step)
 
+    @never_raises()
     def add_audio(
         self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
         *_: Any, **__: Any,
     ) -> None:  # fmt: skip
         self._keep(tag, Audio(snd_tensor, sample_rate=sample_rate), global_step)
 
+    @never_raises()
     def add_tensor(
         self, tag: str, tensor: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
         """A number, or the quantiles of several."""
         self._keep(tag, tensor, global_step)
 
+    @never_raises()
     def add_pr_curve(
         self, tag: str, labels: Any = None, predictions: Any = None,
         global_step: int | None = None, *_: Any, **__: Any,
@@ -184,6 +199,7 @@ class SummaryWriter:
         """A table of recall and precision."""
         self._keep(tag, pr_curve(labels, predictions), global_step)
 
+    @never_raises()
     def add_embedding(
         self, mat: Any, metadata: Any = None, label_img: Any = None,
         global_step: int | None = None, tag: str = "default", *_: Any, **__: Any,
@@ -191,6 +207,7 @@ class SummaryWriter:
         """The vectors as CSV; labels and pictures are dropped."""
         self._keep(f"embedding_{tag}", Object3D(mat), global_step)
 
+    @never_raises()
     def add_mesh(
         self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
         config_dict: Any = None, global_step: int | None = None, *_: Any, **__: Any,
@@ -199,8 +216,9 @@ class SummaryWriter:
         self._keep(tag, Object3D(mesh), global_step)
 
     def _keep(self, tag: str, value: Any, step: int | None) -> None:
-        self.run.log({tag: value}, step, commit=False)
+        self.run.log({text_of(tag): value}, step, commit=False)
 
+    @never_raises()
     def add_hparams(
         self,
         hparam_dict: Mapping[str, Any],
@@ -213,9 +231,11 @@ class SummaryWriter:
         self.run.config.update(hparam_dict)
         self.run.log(metric_dict or {}, global_step)
 
+    @never_raises()
     def flush(self) -> None:
         self.run.flush()
 
+    @never_raises()
     def close(self) -> None:
         """Publish the rest, and end the run if it is the writer's own."""
         self.run.flush()
@@ -227,6 +247,9 @@ class SummaryWriter:
         if name.startswith("add_"):
             return Accepted(f"SummaryWriter.{name}")
         raise AttributeError(f"a SummaryWriter has no '{name}'{nearest(name, dir(type(self)))}")
+
+    def _warn_once(self, key: str, text: str) -> None:
+        self.run.warn_once(key, text)
 
     def __enter__(self) -> SummaryWriter:
         return self

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..events import Level
+from ..events import LEVELS, Level
+from ..plain_values import described, described_error, text_of
 from ..schema import Metric
 from ..session import RunSession, warn_on_stderr
 from . import process_end
 from .kept_objects import KeptObjects
 from .media import Text
+from .never_raising import never_raises
 from .process_end import Ending, ending_of
 from .record import Record
-from .values import flattened, number_of, plain
+from .values import flattened, number_of
 
 PENDING_S = 0.1  # the longest that a step waits for more of its values
+MAX_STEP = 2**63 - 1
+MAX_WARNINGS = 100  # of one run: a loop may find ever new ways to be warned of
 
 
 class TrackedRun:
@@ -56,10 +61,13 @@ class TrackedRun:
         self._names: set[str] = set()
         self._texts: dict[str, str] = {}
         self._warned: set[str] = set()
+        self._num_warnings = 0
         self._objects = KeptObjects(Path(self.dir), session.rank if session else 0, self.warn_once)
         self._latest: dict[str, Any] = manifest.setdefault("summary", {})
-        self.config = Record(manifest.setdefault("config", {}), self._write_manifest)
-        self.summary = Record(self._latest, self._write_manifest)
+        self.config = Record(
+            manifest.setdefault("config", {}), self._write_manifest, self._warn_once
+        )
+        self.summary = Record(self._latest, self._write_manifest, self._warn_once)
         if session is not None:
             process_end.end_with_process(self)
 
@@ -80,11 +88,11 @@ class TrackedRun:
 
     @property
     def name(self) -> str:
-        return str(self._manifest.get("name", ""))
+        return text_of(self._manifest.get("name", ""))
 
     @name.setter
     def name(self, name: str) -> None:
-        self._manifest["name"] = name
+        self._manifest["name"] = text_of(name)
         self._write_manifest()
 
     @property
@@ -92,6 +100,7 @@ class TrackedRun:
         """Whether what is logged here, in this process, is still kept."""
         return self._is_open and os.getpid() == self._pid
 
+    @never_raises()
     def log(
         self, data: Mapping[str, Any], step: int | None = None, commit: bool | None = None
     ) -> None:
@@ -103,29 +112,29 @@ class TrackedRun:
             self._warn_of_closed()
             return
         process_end.go_on()
-        try:
-            with self._lock:
-                if step is not None:
-                    self._advance(step)
-                    if not self._pending.keys().isdisjoint(data):
-                        self._publish()
-                if not self._pending:
-                    self._pending_since_s = time.monotonic()
-                self._take(data)
-                if commit or (commit is None and step is None):
+        with self._lock:
+            values = self._flat(data)
+            if step is not None:
+                self._advance(step)
+                if any(name in self._pending for name, _ in values):
                     self._publish()
-                elif self._pending:
-                    self._publish_soon()
-        # The loop is worth more than its numbers, whatever they are made of.
-        except Exception as error:
-            self._warn("log", f"cannot log: {type(error).__name__}: {error}")
+            if not self._pending:
+                self._pending_since_s = time.monotonic()
+            self._take(values)
+            if commit or (commit is None and step is None):
+                self._publish()
+            elif self._pending:
+                self._publish_soon()
 
+    @never_raises()
     def event(self, level: Level, text: str) -> None:
-        """Add a message to the run."""
+        """Add a message to the run; a level that is none of debug, info, warning, error is info."""
         if self.is_open:
             with self._lock:
-                self._session_metrics.event(level, text, self._step)
+                level = level if level in LEVELS else "info"
+                self._session_metrics.event(level, text_of(text), self._step)
 
+    @never_raises()
     def flush(self) -> None:
         """Publish what still waits for more values of its step."""
         if self.is_open:
@@ -133,10 +142,16 @@ class TrackedRun:
                 if self._pending:
                     self._publish()
 
+    @never_raises()
     def finish(self, exit_code: int | None = None) -> None:
         """The run is over; with an exit code other than 0 it has failed."""
-        self.end(ending_of(SystemExit(exit_code)))
+        number = number_of(exit_code)  # also one of numpy
+        if number is None or not math.isfinite(number):
+            self.end(ending_of(SystemExit(exit_code)))
+        else:
+            self.end(ending_of(SystemExit(int(number))))
 
+    @never_raises()
     def end(self, ending: Ending) -> None:
         if not self.is_open:
             return
@@ -152,7 +167,7 @@ class TrackedRun:
             try:
                 self._session.close(ending.state, ending.exit_code, ending.message)
             except Exception as error:  # as when the loop has closed all descriptors
-                self._warn("close", f"cannot end {self.id} well: {error}")
+                self._warn_once("close", f"cannot end {self.id} well: {described_error(error)}")
 
     def __enter__(self) -> TrackedRun:
         return self
@@ -168,16 +183,20 @@ class TrackedRun:
     def warn_once(self, key: str, text: str) -> None:
         """Say `text` on standard error and among the run's events, the first time for `key`."""
         if self.is_open:
-            self._warn(key, text)
+            self._warn_once(key, text)
 
     @property
     def _session_metrics(self) -> Any:
         assert self._session
         return self._session.metrics
 
-    def _take(self, data: Mapping[str, Any]) -> None:
-        """Put the numbers of `data` with those that wait; what is none is told of."""
-        for name, value in flattened(data):
+    def _flat(self, data: Any) -> list[tuple[str, Any]]:
+        """Names and values of `data`; what cannot be read of it is told of."""
+        return list(flattened(data, lambda text: self._warn_once(text, text)))
+
+    def _take(self, values: Iterable[tuple[str, Any]]) -> None:
+        """Put the numbers among `values` with those that wait; what is none is told of."""
+        for name, value in values:
             number = number_of(value)
             if number is None:
                 self._take_other(name, value)
@@ -192,32 +211,36 @@ class TrackedRun:
 
     def _take_other(self, name: str, value: Any) -> None:
         """Texts become events when they change; other things files or metrics, if they can."""
-        if isinstance(value, Text) and "\n" not in value.data.strip():
+        if type(value) is Text and "\n" not in value.data.strip():
             value = value.data
-        if isinstance(value, str):
+        if type(value) is str:
             if self._texts.get(name) != value:
                 self._texts[name] = value
                 self.event("info", f"{name}: {value}")
         elif value is not None:
-            self._take(self._objects.take(name, value, self.step))
+            try:
+                self._take(self._objects.take(name, value, self.step).items())
+            except Exception as error:  # the others that are logged with it are kept
+                self._warn_once(name, f"'{name}' is not kept: {described_error(error)}")
 
     def _announce(self, name: str) -> None:
         self._names.add(name)
         if not self._session_metrics.register(Metric(name)):
             room = self._session_metrics.header.layout.max_metrics
-            self._warn(
+            self._warn_once(
                 "room", f"no room for '{name}' and more: a run keeps {room} metrics, by their names"
             )
 
     def _advance(self, step: Any) -> None:
         """Go to `step`, and publish what belongs to the one before."""
-        number = number_of(step)
-        if number is None or not math.isfinite(number):
-            self._warn("step", f"step = {step!r} is no whole number: it is passed over")
-        elif int(number) != self._step:
+        number = _whole_number(step)
+        if number is None:
+            allowed = "no whole number from 0 to 2^63 - 1"
+            self._warn_once("step", f"step = {described(step)} is {allowed}: it is passed over")
+        elif number != self._step:
             if self._pending:
                 self._publish()
-            self._step = int(number)
+            self._step = number
 
     def _publish(self) -> None:
         self._iteration += 1
@@ -233,6 +256,7 @@ class TrackedRun:
             self._publisher.start()
         self._has_pending.set()
 
+    @never_raises()
     def _publish_late_rows(self) -> None:
         while self._is_open:
             self._has_pending.wait()
@@ -250,18 +274,35 @@ class TrackedRun:
         if session is None or session.rank or not self.is_open:
             return
         try:
-            session.run.write_manifest(plain(self._manifest))
-        except Exception as error:
-            self._warn("manifest", f"cannot write {session.run.manifest_path}: {error}")
+            session.run.write_manifest(self._manifest)
+        except OSError as error:
+            path, reason = session.run.manifest_path, error.strerror
+            self._warn_once("manifest", f"cannot write {path}: {reason}")
 
-    def _warn(self, key: str, text: str) -> None:
+    def _warn_once(self, key: str, text: str) -> None:
+        """Say `text`, the first time for `key`; whatever is wrong with what says it."""
         if key in self._warned:
             return
         self._warned.add(key)
+        self._num_warnings += 1
+        if self._num_warnings > MAX_WARNINGS:
+            return
+        if self._num_warnings == MAX_WARNINGS:
+            text = f"{text}; further warnings are not shown"
         with contextlib.suppress(Exception):  # standard error may be closed
             warn_on_stderr(text)
         self.event("warning", text)
 
     def _warn_of_closed(self) -> None:
         if self._session and os.getpid() == self._pid:
-            self._warn("closed", f"{self.id} is over: what is logged to it is not kept")
+            self._warn_once("closed", f"{self.id} is over: what is logged to it is not kept")
+
+
+def _whole_number(step: Any) -> int | None:
+    """`step` as a page can hold it; None for what is none, and for steps below 0."""
+    try:
+        # A float would round what lies above 2^53.
+        number = operator.index(step) if hasattr(step, "__index__") else number_of(step)
+        return int(number) if number is not None and 0 <= number <= MAX_STEP else None
+    except Exception:
+        return None

@@ -1,4 +1,4 @@
-"""What people log and configure, as numbers for a page and as plain values for a file."""
+"""What people log and configure: as names and numbers for a page, as a mapping for a file."""
 
 from __future__ import annotations
 
@@ -8,54 +8,63 @@ import importlib
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..plain_values import described, described_error, text_of
+
+MAX_DEPTH = 16
 
 
-def flattened(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Names and values of a nested mapping, its levels joined by `/`, as metrics are named."""
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from flattened(value, f"{name}/")
-        else:
+def flattened(values: Any, warn: Callable[[str], None]) -> Iterator[tuple[str, Any]]:
+    """Names and values of a nested mapping, its levels joined by `/`, as metrics are named.
+
+    What cannot be read of it, as of a mapping that holds itself or raises, `warn` is told of, and
+    the rest comes all the same. Raises TypeError for what is no mapping.
+    """
+    if not _is_mapping(values):
+        raise TypeError(f"{described(values)} is no dict")
+    yield from _flattened(values, "", warn, MAX_DEPTH)
+
+
+def _flattened(
+    values: Mapping[Any, Any], prefix: str, warn: Callable[[str], None], depth: int
+) -> Iterator[tuple[str, Any]]:
+    try:
+        items = list(values.items())
+    except Exception as error:
+        warn(f"{prefix or 'what is logged'} cannot be read: {described_error(error)}")
+        return
+    for key, value in items:
+        name = f"{prefix}{text_of(key)}"
+        if not _is_mapping(value):
             yield name, value
+        elif depth == 1:
+            warn(f"'{described(name)}' is more than {MAX_DEPTH} levels deep: it is not kept")
+        else:
+            yield from _flattened(value, f"{name}/", warn, depth - 1)
+
+
+def _is_mapping(value: Any) -> bool:
+    try:
+        return isinstance(value, Mapping)
+    except Exception:  # asks the object for its class, and it may answer with an error
+        return False
 
 
 def number_of(value: Any) -> float | None:
     """`value` as a number: of Python, numpy or a tensor of one element. None for anything else."""
-    if isinstance(value, float):
+    if type(value) is float:
         return value
-    if isinstance(value, str | bytes):
-        return None
     # Whatever a foreign object raises here, it is no number.
     try:
+        if isinstance(value, str | bytes | bytearray):
+            return None
         return float(value.item() if hasattr(value, "item") else value)
     except Exception:
         return None
-
-
-def plain(value: Any) -> Any:
-    """`value` in what TOML can hold: numbers, text, lists and tables, anything else as its text."""
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, Mapping):
-        return {_text(key): plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(v) for v in value if v is not None]
-    if isinstance(value, str):
-        return _text(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(as_mapping(value))
-    # A number of numpy, or a tensor of one element.
-    try:
-        item = value.item()
-    except Exception:
-        item = None
-    return item if isinstance(item, bool | int | float) else _text(value)
 
 
 def as_mapping(config: Any) -> dict[str, Any]:
@@ -67,11 +76,11 @@ def as_mapping(config: Any) -> dict[str, Any]:
     if config is None:
         return {}
     if isinstance(config, Mapping):
-        return {str(key): value for key, value in config.items()}
+        return {text_of(key): value for key, value in config.items()}
     if isinstance(config, str | os.PathLike):
         return config_in_file(config)
     if isinstance(config, type):
-        raise UsageError(f"config = {config!r} is a class, not an object")
+        raise UsageError(f"config = {described(config)} is a class, not an object")
     for method in ("flag_values_dict", "model_dump", "to_dict", "as_dict"):
         with contextlib.suppress(Exception):
             return as_mapping(dict(getattr(config, method)()))
@@ -81,7 +90,9 @@ def as_mapping(config: Any) -> dict[str, Any]:
         return {key: value for key, value in vars(config).items() if not key.startswith("_")}
     with contextlib.suppress(Exception):
         return as_mapping(dict(config))
-    raise UsageError(f"config = {config!r} is neither a dict nor a namespace nor a dataclass")
+    raise UsageError(
+        f"config = {described(config)} is neither a dict nor a namespace nor a dataclass"
+    )
 
 
 def config_in_file(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -107,11 +118,3 @@ def config_in_file(path: str | os.PathLike[str]) -> dict[str, Any]:
         for key, about in found.items()
         if key not in ("wandb_version", "_wandb")
     }
-
-
-def _text(value: Any) -> str:
-    """Text that can be written as UTF-8; command lines may hold other bytes."""
-    try:
-        return str(value).encode("utf-8", "replace").decode()
-    except Exception:
-        return f"<{type(value).__name__}>"

@@ -86,7 +86,7 @@ def test_a_name_that_comes_again_at_its_step_is_a_row_of_its_own(seen):
     assert seen.series("episode/return") == [10.0, 20.0, 30.0]
 
 
-@pytest.mark.parametrize("step", [math.nan, "five", Hostile()])
+@pytest.mark.parametrize("step", [math.nan, math.inf, -1, 2**63, "five", Hostile()])
 def test_a_step_that_is_no_number_is_passed_over(step, seen, capsys):
     operant.init().log({"a": 1.0}, step=step, commit=True)
     assert seen.status.metrics == {"a": 1.0}
@@ -133,7 +133,7 @@ def test_none_is_passed_over(seen, capsys):
 def test_what_is_no_mapping_is_told_of_and_left_out(seen, capsys):
     operant.init().log([("a", 1.0)])
     assert seen.status.iteration is None
-    assert "cannot log" in capsys.readouterr().err
+    assert "log() failed: TypeError: [('a', 1.0)] is no dict" in capsys.readouterr().err
 
 
 def test_a_text_is_an_event_when_it_changes(seen):

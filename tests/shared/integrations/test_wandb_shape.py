@@ -59,7 +59,7 @@ def test_a_config_is_read_by_attribute_and_by_item(config, seen):
 def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
     operant.init(config={"path": tmp_path, "kind": Settings, "odd": "\udcff", "many": [1, None]})
     kept = seen.run.manifest()["config"]
-    assert kept == {"path": str(tmp_path), "kind": str(Settings), "odd": "?", "many": [1]}
+    assert kept == {"path": str(tmp_path), "kind": str(Settings), "odd": "?", "many": [1, "None"]}
 
 
 @pytest.mark.parametrize("text", ['{"lr": {"value": 0.1}}', '{"lr": 0.1}'])

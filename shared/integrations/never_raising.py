@@ -1,0 +1,41 @@
+"""What a training loop calls never raises into it: whatever goes wrong is warned of, once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast
+
+from ..plain_values import described_error
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Warns(Protocol):
+    """Whoever has guarded methods."""
+
+    def _warn_once(self, key: str, text: str) -> None: ...
+
+
+def never_raises(otherwise: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes a method warn where it would raise, and return `otherwise`.
+
+    Its class has `_warn_once(key, text)`, which says a text the first time for a key and does not
+    raise. Wrong numbers of arguments are warned of as well. KeyboardInterrupt and SystemExit pass.
+    """
+
+    def guard(method: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(method)
+        def guarded(*arguments: P.args, **keywords: P.kwargs) -> R:
+            try:
+                return method(*arguments, **keywords)
+            except Exception as error:
+                owner = cast(Warns, arguments[0])
+                name = method.__name__
+                owner._warn_once(f"{name}()", f"{name}() failed: {described_error(error)}")
+                return cast(R, otherwise)
+
+        return guarded
+
+    return guard
