@@ -1,4 +1,4 @@
-"""`operant export`: a run's whole history for other tools."""
+"""`operant export`: every row of a run for other tools."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard"}
 @click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The kind of file.")
 @click.option("--output", type=Path, metavar="PATH", help="By default RUN.csv and so on, here.")
 @click.option("--rank", default=0, type=click.IntRange(0), help="Of a run of several processes.")
-@click.option("--spread", is_flag=True, help="Also lowest and highest values; csv and parquet.")
+@click.option("--spread", is_flag=True, help="Also lowest and highest values of such means.")
 def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> None:
-    """Write the whole history of RUN, running, finished or crashed, to a file.
+    """Write every row of RUN, running, finished or crashed, to a file.
 
-    RUN is a run's id or any part of it that no other run has. The newest part has a row for each
-    publish, older parts one for 8, 64, ... of them, with their mean.
+    RUN is a run's id or any part of it that no other run has. What was overwritten before a
+    recorder could keep it has a row for 8, 64, ... publishes, with their mean.
     """
     if spread and to == "tensorboard":
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
@@ -30,7 +30,9 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
     output = output or Path(chosen.id + ENDINGS[to])
 
     from ..monitor.export import export
-    from .output import print_line
+    from .output import print_line, warn
 
-    num_rows = export(chosen, to, output, rank=rank, spread=spread)
-    print_line(f"{output}: {num_rows} rows")
+    done = export(chosen, to, output, rank=rank, spread=spread)
+    print_line(f"{output}: {done.num_rows} rows")
+    if done.num_lost:
+        warn(f"{done.num_lost} rows were overwritten before a recorder could keep them")

@@ -124,6 +124,8 @@ class MetricsWriter:
         known = records.places.get(metric.name)
         if known is not None:
             return known < len(records.names)
+        if metric.step_metric not in ("", metric.name):
+            self.register(Metric(metric.step_metric))
         place = len(records.names)
         if not records.add(metric.name, kept_name(metric.name)):
             self._num_rejected += 1

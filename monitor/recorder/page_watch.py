@@ -33,6 +33,11 @@ class Page:
         return header.pid, header.process_start, header.created_monotonic_ns
 
 
+def identity_of(reader: MetricsReader) -> str:
+    """The same as the file of rows keeps it."""
+    return "-".join(map(str, Page(reader, None, 0.0).identity))
+
+
 class PageWatch:
     """Keeps the newest page of one rank open, also once its file is deleted."""
 

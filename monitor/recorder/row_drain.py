@@ -8,7 +8,7 @@ from pathlib import Path
 from ...shared.row_file import CHUNK_ROWS, RowFile
 from ...shared.row_ring import publish_of
 from ...shared.rows import batch_of
-from .page_watch import Page
+from .page_watch import Page, identity_of
 
 
 class RowDrain:
@@ -30,7 +30,7 @@ class RowDrain:
         """What the process of a new page does again of a former one's rows is dropped, and where it
         counts from 1 anew, its rows follow all there are.
         """
-        file, identity = self._opened(), _identity(page)
+        file, identity = self._opened(), identity_of(page.reader)
         known = file.info("page")
         if known is not None and known != identity and page.after_publish is not None:
             if page.after_publish:
@@ -79,10 +79,6 @@ class RowDrain:
         if self._file is None:
             self._file = RowFile(self._path)
         return self._file
-
-
-def _identity(page: Page) -> str:
-    return "-".join(map(str, page.identity))
 
 
 def _pieces(records: Sequence[bytes]) -> list[Sequence[bytes]]:

@@ -1,17 +1,22 @@
-"""`operant export`: what pandas and TensorBoard read back is the whole history."""
+"""`operant export`: what pandas and TensorBoard read back is every row."""
 
 from __future__ import annotations
 
+import csv
 import math
 
 import pandas as pd
+import pyarrow.parquet
 import pytest
 from command_line import ENDLESS, error_line, operant
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from operant.monitor.export import export
+from operant.monitor.recorder.page_watch import PageWatch
+from operant.monitor.recorder.row_drain import RowDrain
 from operant.shared.errors import UsageError
 from operant.shared.run_folder import create_run
+from operant.shared.schema import Metric
 from operant.shared.session import RunSession
 
 NUM_PUBLISHES = 3000
@@ -31,22 +36,128 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
-def test_a_table_holds_the_whole_run_with_means_of_its_older_part(run, to, tmp_path):
+def test_a_table_holds_every_row(run, to, tmp_path):
     done = operant("export", run.id, "--to", to, "--spread")
+    assert done.stdout == f"{run.id}.{to}: {NUM_PUBLISHES} rows\n", done.stderr
     path = tmp_path / f"{run.id}.{to}"
     table = pd.read_csv(path, parse_dates=["time"]) if to == "csv" else pd.read_parquet(path)
-    assert done.stdout == f"{run.id}.{to}: {len(table)} rows\n"
-    assert table["publishes"].sum() == NUM_PUBLISHES  # none is missing, none is there twice
-    assert table["publish"].iloc[-1] == NUM_PUBLISHES
+    assert table["publish"].tolist() == list(range(1, NUM_PUBLISHES + 1))
+    assert (table["publishes"] == 1).all()
     assert str(table["time"].dt.tz) == "UTC"
     assert table["time"].is_monotonic_increasing
-    single, folded = table[table["publishes"] == 1], table[table["publishes"] == 8]
-    assert (single["a"] == single["publish"]).all()
-    assert (folded["a"] == folded["publish"] - 3.5).all()
-    assert (folded["a.min"] == folded["publish"] - 7).all()
-    assert (folded["a.max"] == folded["publish"]).all()
-    assert (single["b"].isna() == (single["publish"] % 2 == 1)).all()
+    for column in ("a", "a.min", "a.max"):
+        assert (table[column] == table["publish"]).all()
+    assert (table["b"].isna() == (table["publish"] % 2 == 1)).all()
     assert (table["env_steps"] == 10 * table["publish"]).all()
+
+
+def logged(*rows, names=(), recorded=True):
+    """A run of (step, values), taken to its file by a recorder's drain."""
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1, recorder=None)
+    for metric in names:
+        session.metrics.describe(metric)
+    for number, (step, values) in enumerate(rows, 1):
+        session.metrics.publish(values, number, step)
+    if recorded:
+        take(run)
+    session.close("finished", 0)
+    return run
+
+
+def take(run):
+    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch.look(is_alive=False)
+    drain.begin(watch.page)
+    drain.take()
+    drain.close()
+    watch.close()
+
+
+def cells(path):
+    """By row: everything but its times."""
+    with path.open(newline="") as file:
+        return [
+            {name: cell for name, cell in row.items() if name not in ("time", "elapsed_s")}
+            for row in csv.DictReader(file)
+        ]
+
+
+def test_each_row_has_its_own_step_and_nan_is_told_from_never(tmp_path):
+    rows = [(7, {"a": math.nan, "publish": 0.5}), (-1, {"b": math.inf}), (3, {"a": 1e-300})]
+    run = logged(*rows)
+    export(run, "csv", tmp_path / "a.csv")
+    head = [("1", "1", "1", "7"), ("2", "1", "2", ""), ("3", "1", "3", "3")]
+    metrics = [("nan", "0.5", ""), ("", "", "inf"), ("1e-300", "", "")]
+    names = ("publish", "publishes", "iteration", "env_steps", "a", "metrics/publish", "b")
+    expected = [
+        dict(zip(names, (*left, *right), strict=True))
+        for left, right in zip(head, metrics, strict=True)
+    ]
+    assert cells(tmp_path / "a.csv") == expected
+    export(run, "parquet", tmp_path / "a.parquet")
+    columns = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pydict()
+    assert str(columns["a"]) == "[nan, None, 1e-300]"
+    assert columns["env_steps"] == [7, None, 3]
+
+
+def test_columns_of_any_names_stay_apart(tmp_path):
+    values = {"publish": 1.0, "metrics/publish": 2.0, "time": 3.0, "publishes": 4.0}
+    export(logged((0, values)), "csv", tmp_path / "a.csv")
+    (row,) = csv.DictReader((tmp_path / "a.csv").open())
+    assert (row["metrics/publish"], row["metrics/metrics/publish"]) == ("1.0", "2.0")
+    assert (row["metrics/time"], row["metrics/publishes"]) == ("3.0", "4.0")
+    assert row["publish"] == "1"
+
+
+def test_what_no_recorder_has_taken_yet_comes_from_the_page_once(tmp_path):
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1, recorder=None)
+    for number in range(1, 2001):
+        session.metrics.publish({"a": number})
+    take(run)
+    for number in range(2001, 2011):
+        session.metrics.publish({"a": number, "late": 1.0})
+    assert export(run, "csv", tmp_path / "a.csv") == (2010, 0)
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert table["a"].tolist() == list(range(1, 2011))
+    assert table["late"].sum() == 10
+    session.close("finished", 0)
+
+
+def test_rows_that_were_overwritten_are_there_as_means_or_counted(tmp_path):
+    values = {f"m{i}": 1.0 for i in range(200)}  # 1,664 bytes a row: 11 MiB hold 6,931
+    run = logged(*((number, {**values, "m0": number}) for number in range(1, 8001)), recorded=False)
+    done = export(run, "csv", tmp_path / "a.csv", spread=True)
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert (done.num_rows, done.num_lost) == (len(table), 8000 - table["publishes"].sum())
+    single, means = table[table["publishes"] == 1], table[table["publishes"] > 1]
+    assert 6900 < len(single) < 7000
+    assert 0 <= done.num_lost < 512  # less than one row of means
+    assert len(means) > 0
+    lowest = means["publish"] - means["publishes"] + 1
+    assert (means["m0"] == (lowest + means["publish"]) / 2).all()
+    assert (means["m0.min"] == lowest).all()
+    assert (means["m0.max"] == means["publish"]).all()
+
+
+def scalars_of(path, name):
+    events = EventAccumulator(str(path), size_guidance={"scalars": 0}).Reload()
+    return [(event.step, event.value) for event in events.Scalars(name)]
+
+
+def test_tensorboard_keeps_rows_of_lower_steps(tmp_path):
+    run = logged((5, {"a": 1.0}), (0, {"a": 2.0}), (-1, {"a": 3.0}))
+    export(run, "tensorboard", tmp_path / "out")
+    assert scalars_of(tmp_path / "out", "a") == [(5, 1.0), (0, 2.0), (3, 3.0)]
+
+
+def test_tensorboard_draws_a_metric_over_its_step_metric(tmp_path):
+    names = [Metric("val/loss", step_metric="epoch")]
+    rows = [(10, {"val/loss": 3.0}), (20, {"epoch": 1, "val/loss": 2.0}), (30, {"val/loss": 1.0})]
+    export(logged(*rows, names=names), "tensorboard", tmp_path / "out")
+    assert scalars_of(tmp_path / "out", "val/loss") == [(10, 3.0), (1, 2.0), (1, 1.0)]
+    assert scalars_of(tmp_path / "out", "epoch") == [(20, 1.0)]
 
 
 def test_tensorboard_gets_the_whole_run_once(run, tmp_path):
@@ -66,9 +177,10 @@ def test_what_does_not_apply_is_empty(tmp_path):
     session.metrics.publish({"publish": math.inf, "x\ny": 1.0})
     export(run, "csv", tmp_path / "a.csv")  # while it runs
     (row,) = pd.read_csv(tmp_path / "a.csv").to_dict("records")
+    (line,) = (name for name in row if name.startswith("x y~"))  # and a mark of the whole name
     assert math.isnan(row["iteration"])
     assert math.isnan(row["env_steps"])
-    assert (row["publish"], row["metrics/publish"], row["x y"]) == (1, math.inf, 1.0)
+    assert (row["publish"], row["metrics/publish"], row[line]) == (1, math.inf, 1.0)
     session.close("finished", 0)
 
 
