@@ -16,7 +16,7 @@ import os
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -243,6 +243,19 @@ class RowFileReader:
                         yield batch.part(slice(max(0, first_row - first), None))
             finally:
                 self._db.execute("ROLLBACK")
+
+
+def num_lost_rows(paths: Iterable[Path]) -> int:
+    """Rows that were lost, in all of these files that there are and that can be read."""
+    num_lost = 0
+    for path in paths:
+        with suppress(RowFileError, ValueError):
+            reader = RowFileReader(path)
+            try:
+                num_lost += reader.num_lost()
+            finally:
+                reader.close()
+    return num_lost
 
 
 def _blobs(db: sqlite3.Connection, table: str, first_row: int) -> Iterator[tuple[int, int, bytes]]:

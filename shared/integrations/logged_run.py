@@ -71,7 +71,6 @@ class LoggedRun(TrackedRun):
     notes = _detail("notes", None)
     project = _detail("project", "")
 
-    define_metric = accepted_method("define_metric")
     log_code = accepted_method("log_code")
     pin_config_keys = accepted_method("pin_config_keys")
     restore = accepted_method("restore")
@@ -95,6 +94,16 @@ class LoggedRun(TrackedRun):
         """As `TrackedRun.log`; without data, `commit=True` publishes what waits."""
         unknown_keywords("log", unknown)
         super().log({} if data is None else data, step, commit)
+
+    @never_raises(Settings())
+    def define_metric(self, name: Any, step_metric: Any = None, *_: Any, **__: Any) -> Settings:
+        """Draw metric `name`, or all that fit `prefix/*`, over `step_metric`, whose newest value
+        goes into every row of theirs. What wandb takes besides has no effect.
+        """
+        step = "" if step_metric is None else str(getattr(step_metric, "name", step_metric))
+        if step:
+            self._draw_over(str(name), step)
+        return Settings(name=str(name), step_metric=step or None)
 
     @never_raises()
     def finish(

@@ -24,6 +24,7 @@ from .media import Text
 from .never_raising import never_raises
 from .process_end import Ending, ending_of
 from .record import Record
+from .step_metrics import StepMetrics
 from .values import flattened, number_of
 
 PENDING_S = 0.1  # the longest that a step waits for more of its values
@@ -59,6 +60,7 @@ class TrackedRun:
         self._has_pending = threading.Event()
         self._publisher: threading.Thread | None = None
         self._names: set[str] = set()
+        self._step_metrics = StepMetrics()
         self._texts: dict[str, str] = {}
         self._warned: set[str] = set()
         self._num_warnings = 0
@@ -225,11 +227,21 @@ class TrackedRun:
 
     def _announce(self, name: str) -> None:
         self._names.add(name)
-        if not self._session_metrics.register(Metric(name)):
+        step_metric = self._step_metrics.of(name)
+        if not self._session_metrics.register(Metric(name, step_metric=step_metric)):
             room = self._session_metrics.header.layout.max_metrics
             self._warn_once(
                 "room", f"no room for '{name}' and more: a run keeps {room} metrics, by their names"
             )
+
+    def _draw_over(self, name: str, step_metric: str) -> None:
+        """Draw metric `name`, or all that fit `prefix/*`, over another one."""
+        if not self.is_open:
+            return
+        with self._lock:
+            for known in self._step_metrics.define(name, step_metric):
+                over = self._step_metrics.of(known)
+                self._session_metrics.describe(Metric(known, step_metric=over))
 
     def _advance(self, step: Any) -> None:
         """Go to `step`, and publish what belongs to the one before."""
@@ -244,6 +256,7 @@ class TrackedRun:
 
     def _publish(self) -> None:
         self._iteration += 1
+        self._step_metrics.complete(self._pending, self._latest)
         self._session_metrics.publish(self._pending, self._iteration, self._step)
         self._pending.clear()
 

@@ -8,13 +8,14 @@ import math
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from command_line import ENDLESS, error_line, operant
+from command_line import ENDLESS, error_line, operant, operant_json
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from operant.monitor.export import export
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.monitor.recorder.row_drain import RowDrain
 from operant.shared.errors import UsageError
+from operant.shared.row_file import RowFile
 from operant.shared.run_folder import create_run
 from operant.shared.schema import Metric
 from operant.shared.session import RunSession
@@ -139,6 +140,22 @@ def test_rows_that_were_overwritten_are_there_as_means_or_counted(tmp_path):
     assert (means["m0"] == (lowest + means["publish"]) / 2).all()
     assert (means["m0.min"] == lowest).all()
     assert (means["m0.max"] == means["publish"]).all()
+
+
+def test_lost_rows_are_told_of_by_status_and_export(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = logged((1, {"a": 1.0}))
+    assert "lost_rows" not in operant_json("status", run.id)
+    assert "overwritten" not in operant("status", run.id).stdout
+    file = RowFile(run.rows_path())
+    file.note("num_lost", 5)
+    file.close()
+    assert operant_json("status", run.id)["lost_rows"] == 5
+    told = "5 rows were overwritten before a recorder could keep them"
+    assert f"  {told}\n" in operant("status", run.id).stdout
+    done = operant("export", run.id, "--to", "csv")
+    assert done.stderr == f"operant: warning: {told}\n"
+    assert done.stdout == f"{run.id}.csv: 1 rows\n"
 
 
 def scalars_of(path, name):
