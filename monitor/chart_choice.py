@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from ..shared import Metric
 from .chart import Chart, Trace
 from .chart_options import ChartOptions
+from .charted_metrics import is_charted
 from .curves import Curve, difference, value_at
 from .formatting import format_difference, format_value
 from .palette import series_of_group
-from .phases import is_phase
 from .shown_run import ShownRun
 
 # What people look at first; the rest follows in the order of the page.
@@ -29,7 +29,6 @@ _FIRST = (
     "value/explained_variance",
     "episode/length",
 )
-_NOT_CHARTED = ("progress",)  # groups that the header shows
 
 
 def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
@@ -45,10 +44,6 @@ def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> l
         if is_charted(metric) and all(word.lower() in metric.name.lower() for word in words)
     ]
     return sorted(wanted, key=lambda metric: (metric.level, _rank(metric.name)))
-
-
-def is_charted(metric: Metric) -> bool:
-    return metric.kind != "text" and metric.group not in _NOT_CHARTED and not is_phase(metric)
 
 
 def chart_of(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..shared import History, Metric
+from .charted_metrics import is_phase
 from .formatting import format_percent, format_short_time
 from .lines import Line, fit, line_width
 from .palette import series_of_phase
@@ -35,10 +36,6 @@ class PhaseColumns(NamedTuple):
 
     names: tuple[str, ...]
     fractions: Floats
-
-
-def is_phase(metric: Metric) -> bool:
-    return metric.group == "time"
 
 
 def recent_phases(schema: Sequence[Metric], history: History) -> list[Phase]:

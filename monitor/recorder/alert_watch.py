@@ -9,7 +9,7 @@ import numpy as np
 from ...shared import History, Metric
 from ...shared.status import ENV_STEPS_PER_S
 from ..alerts import Alert, Level
-from ..chart_choice import is_charted
+from ..charted_metrics import is_charted
 from .alert_kinds import (
     CollapsedEntropy,
     Finding,
