@@ -31,15 +31,17 @@ class RowBatch:
     values: Floats
 
     def __len__(self) -> int:
-        return self.heads.shape[1]
+        return len(self.heads[PUBLISH])
 
     @property
     def publish(self) -> Integers:
-        return self.heads[PUBLISH]
+        publish: Integers = self.heads[PUBLISH]
+        return publish
 
     @property
     def env_steps(self) -> Integers:
-        return self.heads[ENV_STEPS]
+        env_steps: Integers = self.heads[ENV_STEPS]
+        return env_steps
 
     def part(self, rows: slice | NDArray[np.bool_]) -> RowBatch:
         """Some of the rows."""
