@@ -22,7 +22,7 @@ main()
 
 def without_fcntl(then: str) -> subprocess.CompletedProcess[str]:
     code = WITHOUT_FCNTL.format(then=then)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
 
 
 def test_on_windows_the_import_fails_with_a_line_that_names_wsl():

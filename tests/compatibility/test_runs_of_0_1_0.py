@@ -166,7 +166,7 @@ operant.finish()
 
 def test_a_loop_of_ones_own_goes_on():
     run = unpack("own_loop_killed")
-    subprocess.run([sys.executable, "-c", GOES_ON], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", GOES_ON], check=True, timeout=600)
     status = read_status(run)
     assert (status.state, status.env_steps) == ("finished", 3200)
     losses = history_of(run).series("loss/policy").mean.tolist()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-PATIENCE_S = 180  # a first run compiles
+PATIENCE_S = 600  # a first run compiles, on a busy machine for minutes
 
 SHORT = ("--set", "total_env_steps=4096", "--set", "evaluation.num_episodes=5",
          "--set", "num_threads=1")  # fmt: skip

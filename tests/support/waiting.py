@@ -8,7 +8,7 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
-PATIENCE_S = 180
+PATIENCE_S = 600
 LOOK_AGAIN_S = 0.01
 
 

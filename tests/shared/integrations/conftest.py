@@ -67,7 +67,7 @@ def run_script() -> Callable[[str], subprocess.CompletedProcess[str]]:
 
     def run_script(code: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=280
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=900
         )
 
     return run_script

@@ -39,7 +39,7 @@ def test_a_snippet_runs_as_it_stands(section, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SNIPPETS[section])
     done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     assert "operant: warning" not in done.stderr
