@@ -291,6 +291,12 @@ class NoPage:
     def event(self, *_: Any) -> None:
         pass
 
+    def phase(self, *_: Any) -> None:
+        pass
+
+    def beat(self) -> None:
+        pass
+
 
 def find_operant(folder: str) -> None:
     """Make `import operant` find this checkout, and the checks of its tests."""

@@ -87,8 +87,8 @@ def loop():
 
 
 def goes_on(run) -> bool:
-    before = read_status(run).env_steps
-    wait_for(lambda: read_status(run).env_steps > before)
+    before = read_status(run).env_steps or 0
+    wait_for(lambda: (read_status(run).env_steps or 0) > before)
     return read_status(run).is_alive
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from operant.shared.run_folder import Run
 def csv_rows(path: Path) -> list[dict[str, float]]:
     """The rows of a metrics.csv, NaN for empty cells; every row has all columns."""
     with path.open(newline="") as file:
-        header, *rows = csv.reader(file)
+        text = file.read()
+    # A line that is being written is no row yet.
+    header, *rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))
     assert all(len(row) == len(header) for row in rows)
     return [
         {name: float(cell) if cell else math.nan for name, cell in zip(header, row, strict=True)}
