@@ -24,13 +24,7 @@ def open_regular(path: Path) -> int:
     never end.
     """
     _check_regular(os.stat(path), path)  # a device may do something when it is opened
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        _check_regular(os.fstat(fd), path)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
+    return _opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def open_to_append(path: Path) -> int:
@@ -38,14 +32,7 @@ def open_to_append(path: Path) -> int:
 
     A link is not followed: it may lead to any of the user's files. Raises OSError.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    fd = os.open(path, flags, 0o600)
-    try:
-        _check_regular(os.fstat(fd), path)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
+    return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def create_anew(path: Path) -> int:
@@ -88,6 +75,17 @@ def read_json(path: Path, limit_bytes: int) -> Any:
     """As `read_toml`, for JSON."""
     data = read_small(path, limit_bytes)
     return _shallow(lambda: json.loads(data))
+
+
+def _opened(path: Path, flags: int) -> int:
+    """A descriptor of what is at `path`, once it is known to be a regular file."""
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        _check_regular(os.fstat(fd), path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _shallow(parse: Callable[[], Parsed]) -> Parsed:
