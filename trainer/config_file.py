@@ -64,7 +64,7 @@ def hardware_overrides(name: str, env: str) -> list[str]:
     tables = _read(HARDWARE_FOLDER / f"{name}.toml")
     if tables and env not in tables:
         known = ", ".join(tables)
-        raise ConfigError(f"hardware {name} was tried with {known} alone, and env = {env}")
+        raise ConfigError(f"hardware {name} has sizes for {known} alone, and env = {env}")
     return list(_overrides(tables.get(env, {}), ""))
 
 

@@ -56,7 +56,7 @@ def test_the_presets_are_written_for_a_few_cores_as_they_are():
 
 @pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1"])
 def test_sizes_that_nobody_has_tried_are_refused(env):
-    with pytest.raises(ConfigError, match=f"hardware gpu_large was tried with .*env = {env}"):
+    with pytest.raises(ConfigError, match=f"hardware gpu_large has sizes for .*env = {env}"):
         hardware_overrides("gpu_large", env)
 
 
