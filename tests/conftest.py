@@ -20,6 +20,10 @@ settings.load_profile("fixed")
 # A shell starts what it puts in the background with SIGINT ignored, and all that the tests start
 # would inherit that: ctrl-c would end none of it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Under nohup the same holds for SIGHUP. A handler that does nothing keeps the tests alive as nohup
+# would, and programs that they start have the default again.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 @pytest.fixture(autouse=True)
