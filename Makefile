@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage torture deaths check bench learn soak clean
+.PHONY: train test coverage torture deaths rows check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -30,6 +30,10 @@ torture: $(VENV)/installed-dev
 # 200 processes killed with -9 at random moments; prints the seed, and SEED=N repeats it.
 deaths: $(VENV)/installed-dev
 	$(BIN)/python tests/support/deaths.py --kills 200 $(SEED:%=--seed %)
+
+# 100 trainers of 64 metrics at full speed, killed likewise: each row of theirs is on disk.
+rows: $(VENV)/installed-dev
+	$(BIN)/python tests/support/row_deaths.py --kills 100 $(SEED:%=--seed %)
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
