@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .config import TrainConfig
@@ -17,7 +18,9 @@ from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
 from .rollout import Collector, Rollout
-from .threads import Threads, available_cores, fastest_num_threads
+from .stopwatch import Stopwatch
+from .thread_choice import ThreadChoice
+from .threads import Threads, available_cores, fastest_num_threads, numbers_to_try
 
 PARTS = ("policy", "learner", "collector")
 
@@ -52,6 +55,9 @@ class Experiment(Iterations):
             else None
         )
         self.iteration = 0
+        chooses = not (config.num_threads or self.why_pytorch)
+        self._thread_choice = ThreadChoice(threads, numbers_to_try()) if chooses else None
+        self._notices: list[str] = []
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
         self.threads = threads
 
@@ -59,6 +65,11 @@ class Experiment(Iterations):
     def env_steps(self) -> int:
         """Env steps of all finished iterations."""
         return self.iteration * self.config.rollout_size - self.dead_env_steps
+
+    @property
+    def unplanned_env_steps(self) -> int:
+        """Env steps beyond those of all rollouts; dead ones lack."""
+        return -self.dead_env_steps
 
     @property
     def env_steps_so_far(self) -> int:
@@ -69,6 +80,18 @@ class Experiment(Iterations):
     def mark(self) -> object:
         """Something that changes whenever work is done."""
         return self.env_steps_so_far, self.learner.num_steps
+
+    def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
+        start_s = time.perf_counter()
+        values = super().iterate(stopwatch, wait)
+        if self._thread_choice:
+            notice = self._thread_choice.iteration(time.perf_counter() - start_s)
+            self._notices += [notice] if notice else []
+        return values
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
@@ -115,6 +138,8 @@ class Experiment(Iterations):
         self.learner.load_state_dict(state["learner"])
         if self.reward_normalizer:
             self.reward_normalizer.load_state_dict(state["reward_normalizer"])
+            if not self.envs.resumes_exactly:  # the episodes of those sums are no more
+                self.reward_normalizer.returns.zero_()
         self.dead_env_steps = state.get("dead_env_steps", 0)
         self.iteration = iteration
 

@@ -41,6 +41,10 @@ class Iterations(ABC):
             values = self.learn(rollout)
         return iter((values,))
 
+    def take_notices(self) -> list[str]:
+        """What people should be told of how it runs, once each."""
+        return []
+
     def finish(self) -> Iterator[dict[str, float]]:
         """Metrics of iterations that are not over: none here."""
         return iter(())

@@ -71,6 +71,8 @@ def train(
                     values |= evaluation_values(evaluation)
                     report_evaluation(evaluation, config, telemetry)
                 telemetry.iteration(values)
+                for notice in experiment.take_notices():
+                    telemetry.event("info", notice)
                 is_asked = asked and experiment.iteration == number
                 if is_asked or checkpoint_due(config, experiment.iteration):
                     with phase("checkpoint"), telemetry.errors_as_events(OSError):

@@ -14,7 +14,7 @@ from .adam import Adam
 from .advantages import gae
 from .config import PPOConfig
 from .policy import ActorCritic
-from .rollout import Rollout
+from .rollout import Rollout, set_generator
 from .schedules import scheduled
 
 EPSILON = 1e-8
@@ -124,7 +124,8 @@ class PPO:
         self._policy, self._config, self._tick = policy, config, tick
         self._parameters = policy.parameters_to_learn()
         self.optimizer = Adam(policy.flat_parameters)
-        self._generator = torch.Generator().manual_seed(seed)
+        self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
+        self._num_orders = 0  # of samples, drawn at most
 
     @property
     def num_steps(self) -> int:
@@ -160,6 +161,7 @@ class PPO:
     def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
         """Returns mean losses [steps, 5] and gradient norms [steps, 2] of all optimizer steps."""
         config = self._config
+        self._num_orders += config.num_epochs
         losses, norms = [], []
         for minibatches in minibatch_orders(len(batch.obs), config, self._generator):
             for index in minibatches:
@@ -198,12 +200,17 @@ class PPO:
         return torch.stack(sums).detach(), torch.stack(norms)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"optimizer": self.optimizer.state_dict(), "generator": self._generator.get_state()}
+        """Everything the next update depends on, here or on a GPU."""
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self._generator.get_state(),
+            "num_orders": self._num_orders,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        if "generator" in state:  # a run that began on a GPU has none
-            self._generator.set_state(state["generator"])
+        self._num_orders = state.get("num_orders", 0)
+        set_generator(self._generator, state, self._seed, self._num_orders)
 
 
 def minibatch_orders(

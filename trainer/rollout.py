@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -89,7 +90,8 @@ class Collector:
     ) -> None:
         """`tick` is called after every step."""
         self._envs, self._policy, self._tick = envs, policy, tick
-        self._generator = torch.Generator().manual_seed(seed)
+        self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
+        self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(envs.spec, steps, envs.num_envs, policy.distribution)
         if envs.valid is not None:
@@ -115,14 +117,16 @@ class Collector:
             self.env_steps_under_way += self._envs.num_envs
             self._tick()
         judge(rollout, policy)
+        self._steps_before += len(rollout.rewards)
         self.env_steps_under_way = 0
         return rollout
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next collection depends on."""
+        """Everything the next collection depends on, here or on a GPU."""
         return {
             "envs": self._envs.state_dict(),
             "obs": self.rollout.obs[-1].clone(),
+            "steps_before": self._steps_before,
             "generator": self._generator.get_state(),
         }
 
@@ -132,7 +136,23 @@ class Collector:
             self.rollout.obs[-1] = state["obs"]
         else:
             self._envs.reset(self.rollout.obs[-1].numpy())
-        self._generator.set_state(state["generator"])
+        self._steps_before = state.get("steps_before", 0)
+        set_generator(self._generator, state, self._seed, self._steps_before)
+
+
+def set_generator(
+    generator: torch.Generator, state: Mapping[str, Any], seed: int, count: int
+) -> None:
+    """Go on with the random numbers of `state`. One of another kind of device has none that could
+    be gone on with: then with those of `seed` and of how far the run is, `count`, which were not
+    drawn before.
+    """
+    kept = state.get("generator")
+    if kept is not None and len(kept) == len(generator.get_state()):
+        generator.set_state(kept)
+    else:
+        drawn = np.random.SeedSequence((seed, count)).generate_state(2)
+        generator.manual_seed(int(drawn[0]) << 32 | int(drawn[1]))
 
 
 def judge(rollout: Rollout, policy: ActorCritic) -> None:

@@ -92,6 +92,10 @@ class Work(Protocol):
         """With those of the iteration under way."""
 
     @property
+    def unplanned_env_steps(self) -> int:
+        """Those that there were beyond all rollouts; negative where rollouts had fewer."""
+
+    @property
     def mark(self) -> object:
         """Something that changes whenever work is done."""
 
@@ -179,9 +183,14 @@ class Telemetry:
         except kinds as error:
             self.event("error", f"{type(error).__name__}: {error}")
 
+    @property
+    def _planned_env_steps(self) -> int:
+        """What the run will have at its end."""
+        return max(1, self._total + self._work.unplanned_env_steps)
+
     def _publish(self, row: dict[str, float]) -> None:
         iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
-        row[PROGRESS_FRACTION] = min(1.0, env_steps / self._total)
+        row[PROGRESS_FRACTION] = min(1.0, env_steps / self._planned_env_steps)
         eta_s = self._time_left_s()
         if eta_s is not None:
             row[ETA_S] = eta_s
@@ -192,7 +201,7 @@ class Telemetry:
 
     def _time_left_s(self) -> float | None:
         watch = self.stopwatch
-        left = max(0, self._total - self._work.env_steps)
+        left = max(0, self._planned_env_steps - self._work.env_steps)
         pauses = [
             (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
             for kind, planned in self._num_pauses.items()

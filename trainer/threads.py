@@ -70,15 +70,19 @@ def available_cores() -> int:
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
+def numbers_to_try() -> list[int]:
+    """1, 2, 4, ... and all cores."""
+    most = available_cores()
+    return sorted({min(2**i, most) for i in range(most.bit_length() + 1)})
+
+
 def fastest_num_threads(work: Callable[[Threads], None]) -> int:
     """The thread count with which `work` runs fastest here and now: 1, 2, 4, ... are tried.
 
     Measured rather than assumed: on a busy machine two threads can be slower than one.
     """
-    most = available_cores()
-    candidates = sorted({min(2**i, most) for i in range(most.bit_length() + 1)})
     seconds: dict[int, float] = {}
-    for num_threads in candidates:
+    for num_threads in numbers_to_try():
         threads = Threads(num_threads)
         seconds[num_threads] = min(_seconds(work, threads) for _ in range(_TRIALS))
         threads.close()

@@ -32,7 +32,7 @@ def test_every_preset_is_valid():
     assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
 
 
-def test_hardware_changes_sizes_and_what_must_follow_for_every_environment_it_was_tried_with():
+def test_hardware_changes_sizes_and_what_must_follow_for_every_classic_environment():
     assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
     free = {
         "num_envs", "rollout_steps", "total_env_steps", "ppo.num_minibatches", "ppo.num_epochs",

@@ -60,3 +60,12 @@ def test_rewards_are_divided_by_the_deviation_of_the_return_and_keep_their_mean(
     # The sum goes on into the next rollout.
     normalizer.normalized(torch.tensor([[1.0]]), torch.tensor([[False]]))
     assert normalizer.returns.item() == 0.5 * 4.0 + 1.0
+
+
+def test_no_samples_change_nothing():
+    moments = RunningMoments(2)
+    moments.update(torch.zeros(0, 2))
+    assert (moments.count, moments.mean.tolist(), moments.variance.tolist()) == (0, [0, 0], [1, 1])
+    moments.update(torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
+    moments.update(torch.zeros(0, 2))
+    assert (moments.mean.tolist(), moments.variance.tolist()) == ([2.0, 2.0], [1.0, 0.0])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from operant.trainer.envs.vector import VectorEnv
-from operant.trainer.rollout import Collector
+from operant.trainer.rollout import Collector, set_generator
 
 
 @pytest.fixture(params=["compiled", "pytorch"])
@@ -129,3 +129,20 @@ def test_actions_come_as_often_as_the_policy_says(make_collecting):
     assert abs(rollout.actions.float().mean() - expected) < 0.0125
     shifted = rollout.actions[1:] == rollout.actions[:-1]
     assert 0.5 < shifted.float().mean() < 0.7  # p^2 + (1 - p)^2 = 0.61 for p = 0.73
+
+
+def test_random_numbers_of_another_device_are_gone_on_with_by_others_than_were_drawn():
+    generator = torch.Generator().manual_seed(7)
+    first = torch.rand(4, generator=generator)
+    kept = {"generator": generator.get_state()}
+    straight = torch.rand(4, generator=generator)
+    set_generator(generator, kept, seed=7, count=32)
+    assert torch.equal(torch.rand(4, generator=generator), straight)
+    drawn = []
+    of_a_gpu = {"generator": torch.zeros(16, dtype=torch.uint8)}
+    for state, count in (({}, 32), (of_a_gpu, 32), ({}, 64)):
+        set_generator(generator, state, seed=7, count=count)
+        drawn.append(torch.rand(4, generator=generator))
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], first)
+    assert not torch.equal(drawn[0], drawn[2])

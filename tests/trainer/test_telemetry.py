@@ -21,6 +21,7 @@ class Work:
     iteration = 0
     env_steps = 0
     env_steps_so_far = 0
+    unplanned_env_steps = 0
     mark: object = 0
 
 
@@ -191,3 +192,19 @@ def test_a_phase_that_was_timed_elsewhere_wins_over_the_stopwatch(parts):
         clock.now += 5
     telemetry.iteration({"time/collect_s": 0.25})
     assert page.rows[0][0]["time/collect_s"] == 0.25
+
+
+@pytest.mark.parametrize("unplanned", [-100, 100])
+def test_progress_ends_at_one_with_dead_env_steps_and_with_those_before_the_first_rollout(
+    parts, unplanned
+):
+    page, work, clock, telemetry = parts
+    clock.now = 2.0
+    work.unplanned_env_steps = unplanned
+    work.iteration = 10
+    work.env_steps = work.env_steps_so_far = 1000 + unplanned
+    telemetry.iteration({})
+    assert page.rows[0][0]["progress/fraction"] == 1.0
+    work.env_steps = work.env_steps_so_far = (1000 + unplanned) // 2
+    telemetry.iteration({})
+    assert page.rows[1][0]["progress/fraction"] == 0.5

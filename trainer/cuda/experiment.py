@@ -90,6 +90,15 @@ class CudaExperiment:
         """Something that changes whenever work is done."""
         return self.iteration
 
+    @property
+    def unplanned_env_steps(self) -> int:
+        """Env steps beyond those of all rollouts: none."""
+        return 0
+
+    def take_notices(self) -> list[str]:
+        """Nothing to tell: a GPU has no threads to choose from."""
+        return []
+
     def on_tick(self, tick: Callable[[], None]) -> None:
         """Call `tick` every so often while there is nothing to do but wait."""
         self._tick = tick

@@ -123,7 +123,7 @@ class CudaCollector:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._envs.load_state_dict(state["envs"])
         self.rollout.obs[-1].copy_(state["obs"])
-        self._steps_before.fill_(state["steps_before"])
+        self._steps_before.fill_(state.get("steps_before", 0))
 
 
 def judge(rollout: CudaRollout, policy: ActorCritic) -> None:

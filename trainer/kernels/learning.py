@@ -23,7 +23,7 @@ from ..compiling import specialised
 from ..config import PPOConfig
 from ..policy import ActorCritic
 from ..ppo import Coefficients, minibatch_orders, update_metrics
-from ..rollout import Rollout
+from ..rollout import Rollout, set_generator
 from ..threads import Threads, shards
 from .advantages import center_and_scale, gae_loop, normalize_all
 from .gradients import (
@@ -63,7 +63,8 @@ class CompiledPPO:
     def __init__(self, policy: ActorCritic, config: PPOConfig, threads: Threads, seed: int) -> None:
         self._policy, self._config, self._threads = policy, config, threads
         self.optimizer = Adam(policy.flat_parameters)
-        self._generator = torch.Generator().manual_seed(seed)
+        self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
+        self._num_orders = 0  # of samples, drawn so far
         self._learn = compile_learn(head_of(policy.distribution))
         most_steps = config.num_epochs * config.num_minibatches
         self._results = Results(
@@ -94,6 +95,7 @@ class CompiledPPO:
         samples = Samples(*(rollout.valid_of(x).numpy() for x in tensors))
         if config.normalize_advantages == "rollout":
             normalize_all(samples.advantages)
+        self._num_orders += config.num_epochs
         orders = torch.stack(list(minibatch_orders(len(samples.obs), config, self._generator)))
         self._threads.run(
             self._learn,
@@ -130,12 +132,17 @@ class CompiledPPO:
         return Terms(*map(float32, terms))
 
     def state_dict(self) -> dict[str, Any]:
-        return {"optimizer": self.optimizer.state_dict(), "generator": self._generator.get_state()}
+        """Everything the next update depends on, here or on a GPU."""
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self._generator.get_state(),
+            "num_orders": self._num_orders,
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        if "generator" in state:  # a run that began on a GPU has none
-            self._generator.set_state(state["generator"])
+        self._num_orders = state.get("num_orders", 0)
+        set_generator(self._generator, state, self._seed, self._num_orders)
 
 
 actor_gradients: Any = None  # bound for each distribution by `compile_learn`

@@ -23,7 +23,7 @@ from ..envs.tinyphysics.observations import Observer
 from ..envs.tinyphysics.routes import Routes
 from ..envs.tinyphysics.simulator import Simulation
 from ..policy import ActorCritic
-from ..rollout import Rollout, judge
+from ..rollout import Rollout, judge, set_generator
 from .steering import beta_mean, steering
 from .timing import CONTROLLER, CollectionTimer
 
@@ -45,7 +45,8 @@ class EpisodeCollector:
         self._timer = CollectionTimer(engine)
         self._engine, self._routes, self._policy = self._timer.engine, routes, policy
         self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
-        self._generator = torch.Generator(engine.device).manual_seed(seed)
+        self._seed, self._generator = seed, torch.Generator(engine.device).manual_seed(seed)
+        self._num_collected = 0
         self.tick: Callable[[], None] = lambda: None
         self.env_steps_under_way = 0
         self.costs: dict[str, float] = {}
@@ -92,6 +93,7 @@ class EpisodeCollector:
             "cost/jerk": float(costs.jerk.mean()),
             **self._timer.take(self._num_envs),
         }
+        self._num_collected += 1
         self.env_steps_under_way = 0
         return rollout
 
@@ -123,11 +125,12 @@ class EpisodeCollector:
         return Simulation(self._engine, first_rows(routes), draws)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next collection depends on."""
-        return {"generator": self._generator.get_state()}
+        """Everything the next collection depends on, on this device or another."""
+        return {"generator": self._generator.get_state(), "num_collected": self._num_collected}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._generator.set_state(state["generator"])
+        self._num_collected = state.get("num_collected", 0)
+        set_generator(self._generator, state, self._seed, self._num_collected)
 
 
 def first_rows(routes: Routes) -> Routes:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...shared.errors import UsageError
 from ..config import TinyPhysicsConfig, TrainConfig
 from ..envs.tinyphysics import SPEC
-from ..envs.tinyphysics.constants import COST_END
+from ..envs.tinyphysics.constants import CONTROL_START, COST_END
 from ..envs.tinyphysics.cost import Costs
 from ..envs.tinyphysics.draws import reference_draws
 from ..envs.tinyphysics.engines.choosing import make_engine
@@ -29,6 +30,7 @@ from ..iterations import Iterations
 from ..normalizers import RewardNormalizer
 from ..policy import ActorCritic
 from ..rollout import Rollout, judge
+from ..telemetry import Stopwatch
 from ..threads import Threads
 from .cloning import clone, demonstrations
 from .collecting import EpisodeCollector
@@ -49,7 +51,7 @@ class Split:
 class TinyPhysicsExperiment(Iterations):
     """Engine, routes, policy and learner of one configuration, from their first state on.
 
-    An iteration is one episode in every environment. The first one begins with behaviour cloning.
+    An iteration is one episode in every environment. Behaviour cloning comes before the first.
     """
 
     why_pytorch = ""  # nothing to explain: it is PyTorch by design
@@ -77,12 +79,19 @@ class TinyPhysicsExperiment(Iterations):
         self.reward_normalizer = normalizer.to(self._engine.device)
         self.collector.tick = lambda: self.threads.tick()
         self._num_cloning_steps = 0
+        self._cloning_env_steps = 0  # that a controller took to be imitated
+        self._cloning_loss = math.nan
         self.iteration = 0
 
     @property
     def env_steps(self) -> int:
-        """Env steps of all finished iterations."""
-        return self.iteration * self.config.rollout_size
+        """Env steps of all finished iterations, and of the cloning before them."""
+        return self.iteration * self.config.rollout_size + self._cloning_env_steps
+
+    @property
+    def unplanned_env_steps(self) -> int:
+        """Env steps beyond those of all rollouts: of cloning."""
+        return self._cloning_env_steps
 
     @property
     def env_steps_so_far(self) -> int:
@@ -94,17 +103,24 @@ class TinyPhysicsExperiment(Iterations):
         """Something that changes whenever work is done."""
         return self.env_steps_so_far, self.learner.num_steps, self._num_cloning_steps
 
+    def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
+        if self.iteration == 0 and self.config.cloning.num_epochs:
+            with stopwatch.phase("learn"):
+                self._cloning_loss = self._clone()
+        return super().iterate(stopwatch, wait)
+
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
         metrics = dict(self.collector.costs)
-        if self.iteration == 0:
-            metrics |= self._first_lessons(rollout)
         normalizer = self.reward_normalizer
         rewards = (
             normalizer.normalized(rollout.rewards, rollout.dones)
             if self.config.normalization.reward
             else rollout.rewards
         )
+        if self.iteration == 0:
+            metrics["loss/cloning"] = self._cloning_loss
+            self._fit_critic(rollout, rewards)
         progress_fraction = self.iteration / self.config.num_iterations
         metrics |= self.learner.update(rollout, rewards, progress_fraction)
         self.iteration += 1
@@ -142,6 +158,7 @@ class TinyPhysicsExperiment(Iterations):
             "collector": self.collector.state_dict(),
             "learner": self.learner.state_dict(),
             "cloning": self._cloning.get_state(),
+            "cloning_env_steps": self._cloning_env_steps,
             "reward_normalizer": self.reward_normalizer.state_dict(),
         }
 
@@ -150,30 +167,25 @@ class TinyPhysicsExperiment(Iterations):
         self.collector.load_state_dict(state["collector"])
         self.learner.load_state_dict(state["learner"])
         self._cloning.set_state(state["cloning"])
+        self._cloning_env_steps = state.get("cloning_env_steps", 0)
         self.reward_normalizer.load_state_dict(state["reward_normalizer"])
         self.iteration = iteration
 
-    def _first_lessons(self, rollout: Rollout) -> dict[str, float]:
-        """Cloning before the first update: its rollout is collected anew with the cloned actor."""
-        config, cloning_loss = self.config, math.nan
-        if config.cloning.num_epochs:
-            cloning_loss = self._clone()
-            self.collector.collect()
-        rewards = rollout.rewards
-        if config.normalization.reward:
-            rewards = self.reward_normalizer.normalized(rewards, rollout.dones)
-        epochs = config.tinyphysics.critic_epochs
+    def _fit_critic(self, rollout: Rollout, rewards: Tensor) -> None:
+        """Before the first update: `rewards` [T, N] are normalised or not, as the update's are."""
+        epochs = self.config.tinyphysics.critic_epochs
         if epochs:
-            self.learner.fit_critic(rollout, rewards, epochs, config.ppo.learning_rate)
+            self.learner.fit_critic(rollout, rewards, epochs, self.config.ppo.learning_rate)
             with torch.inference_mode():
                 judge(rollout, self.policy)
-        return {**self.collector.costs, "loss/cloning": cloning_loss}
 
     def _clone(self) -> float:
         def tick() -> None:
             self._num_cloning_steps += 1
             self.threads.tick()
 
+        if self.config.cloning.source == "pid":
+            self._cloning_env_steps = len(self._split.training) * (COST_END - CONTROL_START)
         with torch.inference_mode():
             shown = demonstrations(
                 self._engine, self._split.training, self.config.cloning, self._cloning

@@ -76,11 +76,13 @@ def test_a_stopped_run_goes_on_to_the_same_end(
     assert all((straight[name] == parts[name]).all() for name in straight)
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("first", ["processor", "device"])
 def test_a_checkpoint_of_one_device_is_good_on_the_other(
-    make_experiment, make_cuda_experiment, first
+    make_experiment, make_cuda_experiment, first, precision
 ):
-    one, other = make_experiment(), make_cuda_experiment()
+    override = f"policy.precision={precision}"
+    one, other = make_experiment(override), make_cuda_experiment(override)
     if first == "device":
         one, other = other, one
     for _ in one.iterate(Stopwatch(), wait=True):
@@ -91,6 +93,9 @@ def test_a_checkpoint_of_one_device_is_good_on_the_other(
         assert experiment.iteration == 2
     saved, found = one.state_dict()["collector"], other.state_dict()["collector"]
     assert saved["steps_before"] == found["steps_before"] == 32
+    # 4 epochs of each of 2 iterations: no order of samples comes again
+    assert one.state_dict()["learner"]["num_orders"] == 8
+    assert other.state_dict()["learner"]["num_orders"] == 8
 
 
 class LateEvent(HostEvent):

@@ -258,3 +258,14 @@ def test_an_episode_without_end_is_cut_off_and_said(
         "evaluation: 5 of 5 episodes had no end and were cut off at "
         "evaluation.max_episode_steps = 10"
     ) in [event.text for event in reader.events() if event.level == "warning"]
+
+
+def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experiment):
+    overrides = ["env=gymnasium:CartPole-v1", "normalization.reward=true"]
+    first = make_experiment(*overrides)
+    first.learn(first.collector.collect())
+    assert first.reward_normalizer.returns.abs().sum() > 0
+    second = make_experiment(*overrides)
+    second.load_state_dict(first.state_dict(), 1)
+    assert second.reward_normalizer.returns.tolist() == [0.0] * 8
+    assert second.reward_normalizer.moments.count == first.reward_normalizer.moments.count

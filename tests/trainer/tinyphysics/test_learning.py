@@ -23,6 +23,7 @@ from operant.trainer.envs.tinyphysics.observations import Observer
 from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
 from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
 from operant.trainer.loop import train
+from operant.trainer.telemetry import Stopwatch
 from operant.trainer.threads import Threads
 from operant.trainer.tinyphysics.cloning import clone, demonstrations
 from operant.trainer.tinyphysics.collecting import rewards
@@ -245,3 +246,18 @@ def test_a_collection_tells_the_model_the_controller_and_the_whole_apart(small_c
     assert controller_s > 0
     assert inference_s + controller_s < whole_s
     experiment.close()
+
+
+def test_the_first_iteration_counts_each_reward_once_and_each_env_step(small_config):
+    experiment = TinyPhysicsExperiment(small_config(), Threads(1))
+    values = list(experiment.iterate(Stopwatch(), wait=True))
+    assert values[0]["loss/cloning"] == values[0]["loss/cloning"]
+    # 4 environments x 400 steps, of which the discounted sums are the samples
+    assert experiment.reward_normalizer.moments.count == 1600
+    # and 2 routes that the PID drove along, of which the logs would have had none
+    assert experiment.env_steps == 1600 + 2 * 400
+    again = TinyPhysicsExperiment(small_config(), Threads(1))
+    again.load_state_dict(experiment.state_dict(), experiment.iteration)
+    assert again.env_steps == experiment.env_steps
+    list(again.iterate(Stopwatch(), wait=True))
+    assert again.env_steps == 2 * 1600 + 2 * 400  # nothing is cloned again

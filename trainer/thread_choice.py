@@ -1,0 +1,70 @@
+"""The number of threads, chosen again while training when the speed says that others would do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from statistics import median
+
+from .threads import Threads
+
+WINDOW = 16  # iterations whose median is the speed: a single slow one is no reason
+CHANGE = 1.5  # iterations this many times longer are a speed that fell by a third
+TRIALS = 3  # iterations with each number of threads, of which the fastest counts
+PAUSE_S = 5.0  # of iterations between two choices, twice as many after each that changed nothing
+MOST_PAUSE_S = 320.0
+
+
+class ThreadChoice:
+    """Tries all numbers of threads again once iterations take half as long again as before, or once
+    they take that much less. Real iterations are what is tried with: their results do not depend on
+    the number.
+    """
+
+    def __init__(self, threads: Threads, candidates: Sequence[int]) -> None:
+        self._threads, self._candidates = threads, tuple(candidates)
+        self._recent: deque[float] = deque(maxlen=WINDOW)
+        self._reference_s: float | None = None
+        self._since_choice_s, self._pause_s = 0.0, PAUSE_S
+        self._trials: dict[int, list[float]] = {}  # seconds by number, while there are trials
+        self._before = threads.num_threads
+
+    def iteration(self, seconds: float) -> str:
+        """Told how long an iteration took; sets the number of threads of the next one.
+
+        Returns what to tell people, where there is something.
+        """
+        if self._trials:
+            return self._tried(seconds)
+        self._recent.append(seconds)
+        self._since_choice_s += seconds
+        if len(self._recent) == WINDOW:
+            typical_s = median(self._recent)
+            if self._reference_s is None:
+                self._reference_s = typical_s
+            elif self._since_choice_s >= self._pause_s and self._has_changed(typical_s):
+                self._trials = {count: [] for count in self._candidates}
+                self._before = self._threads.num_threads
+                self._threads.num_threads = self._candidates[0]
+        return ""
+
+    def _has_changed(self, typical_s: float) -> bool:
+        assert self._reference_s is not None
+        return not 1 / CHANGE < typical_s / self._reference_s < CHANGE
+
+    def _tried(self, seconds: float) -> str:
+        self._trials[self._threads.num_threads].append(seconds)
+        for count, times in self._trials.items():
+            if len(times) < TRIALS:
+                self._threads.num_threads = count
+                return ""
+        fastest_s = {count: min(times) for count, times in self._trials.items()}
+        chosen = min(fastest_s, key=lambda count: fastest_s[count])
+        self._threads.num_threads = chosen
+        changed = chosen != self._before
+        self._pause_s = PAUSE_S if changed else min(2 * self._pause_s, MOST_PAUSE_S)
+        self._recent.clear()
+        self._reference_s, self._since_choice_s, self._trials = None, 0.0, {}
+        measured = ", ".join(f"{1000 * s:.1f} ms with {count}" for count, s in fastest_s.items())
+        verb = f"from now on, {self._before} before" if changed else "as before"
+        return f"threads: {chosen} {verb}; an iteration takes {measured}"
