@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+import torch
 from command_line import error_line, operant, operant_json
 from tinyphysics_files import write_model, write_routes
 from tinyphysics_reference import Pid, episode, make_session
@@ -73,9 +74,13 @@ def test_wrong_words_are_one_line(challenge, tmp_path):
     assert "no engine is called 'cpu'" in error_line("tinyphysics", "eval", *pid, "--engine", "cpu")
 
 
-def test_a_provider_that_is_not_installed_is_one_line(challenge):
-    line = error_line("tinyphysics", "eval", "--controller", "pid", "--engine", "tensorrt")
-    assert "onnxruntime-gpu with tensorrt" in line
+@pytest.mark.parametrize("engine", ["onnxruntime-cuda", "tensorrt"])
+def test_an_engine_that_this_machine_cannot_run_is_one_line(challenge, engine):
+    # Without a GPU, or without libraries of CUDA; and nothing of ONNX Runtime's own warnings.
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    line = error_line("tinyphysics", "eval", "--controller", "pid", "--engine", engine)
+    assert "needs a GPU" in line or "the package onnxruntime-gpu" in line
 
 
 def test_a_model_of_another_vocabulary_is_one_line(challenge, tmp_path):
