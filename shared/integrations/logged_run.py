@@ -100,10 +100,11 @@ class LoggedRun(TrackedRun):
         """Draw metric `name`, or all that fit `prefix/*`, over `step_metric`, whose newest value
         goes into every row of theirs. What wandb takes besides has no effect.
         """
-        step = "" if step_metric is None else str(getattr(step_metric, "name", step_metric))
+        name = text_of(name)
+        step = "" if step_metric is None else text_of(getattr(step_metric, "name", step_metric))
         if step:
-            self._draw_over(str(name), step)
-        return Settings(name=str(name), step_metric=step or None)
+            self._draw_over(name, step)
+        return Settings(name=name, step_metric=step or None)
 
     @never_raises()
     def finish(
@@ -129,7 +130,7 @@ class LoggedRun(TrackedRun):
     @tags.setter
     @never_raises()
     def tags(self, tags: Iterable[str]) -> None:
-        self._manifest["tags"] = [tags] if isinstance(tags, str) else [str(tag) for tag in tags]
+        self._manifest["tags"] = [tags] if isinstance(tags, str) else [text_of(tag) for tag in tags]
         self._write_manifest()
 
     @property
@@ -192,7 +193,7 @@ class LoggedRun(TrackedRun):
             )
         except Exception as error:  # whatever a foreign object or a disk raises
             say_once(f"artifact {name}", f"an artifact is not kept: {error}")
-            return Artifact(str(name or "artifact"))
+            return Artifact(text_of(name or "artifact"))
         return artifact
 
     upsert_artifact = finish_artifact = log_artifact
@@ -201,7 +202,7 @@ class LoggedRun(TrackedRun):
         """The newest artifact of that name that this user's runs refer to."""
         if isinstance(artifact_or_name, Artifact):
             return artifact_or_name
-        name = str(artifact_or_name)
+        name = text_of(artifact_or_name)
         found = find_artifact(name)
         if found is None:
             say_once(f"use {name}", f"no run here refers to an artifact '{name}': it is empty")
