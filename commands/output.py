@@ -79,7 +79,7 @@ def print_report(run: Run) -> None:
     from ..monitor.publish_cost import publish_cost
     from ..monitor.run_poller import RunPoller
 
-    poller = RunPoller(run)
+    poller = RunPoller(run, reads_rows=False)
     view = poller.poll()
     poller.close()
     print_status(view.status)

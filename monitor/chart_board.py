@@ -41,7 +41,10 @@ class ChartBoard:
 
     def choose(self, options: ChartOptions) -> None:
         """Draw as `options` say from now on."""
-        is_same = (options.x_count, options.words) == (self.options.x_count, self.options.words)
+        is_same = all(
+            getattr(options, name) == getattr(self.options, name) for name in ("x_count", "words")
+        )
+        is_same &= options.window.width == self.options.window.width
         self.options = options
         if not is_same:
             self._prepare()
@@ -67,18 +70,18 @@ class ChartBoard:
 
     def with_cursor_moved(self, place: int, width: int, cells: int) -> ChartOptions:
         """The cursor so many cells further in the chart at `place`; at its end at first."""
-        chart, cursor = self.chart(place), self.options.cursor
+        chart = self.chart(place)
         column = float(width)
-        if cursor is not None:
-            column = column_of(chart, cursor, width) + cells
-        return replace(self.options, cursor=x_at(chart, column, width))
+        if chart.cursor is not None:
+            column = column_of(chart, chart.cursor, width) + cells
+        return replace(self.options, cursor=self._x_at(chart, column, width))
 
     def with_cursor_under(self, place: int, width: int, column: int) -> ChartOptions:
-        return replace(self.options, cursor=x_at(self.chart(place), column, width))
+        return replace(self.options, cursor=self._x_at(self.chart(place), column, width))
 
     def share_under(self, place: int, width: int, column: int) -> float:
         """How far along the shown part of the axis a cell of the chart lies, from 0 to 1."""
-        x = x_at(self.chart(place), column, width)
+        x = self._x_at(self.chart(place), column, width)
         return min(max(share_of(x, self.options.window.shown(self.whole)), 0.0), 1.0)
 
     def dragged(self, place: int, width: int, start: int, end: int) -> ChartOptions:
@@ -86,8 +89,16 @@ class ChartBoard:
         if abs(end - start) < _DRAG_CELLS:
             return self.with_cursor_under(place, width, end)
         chart = self.chart(place)
-        low, high = (x_at(chart, column, width) for column in sorted((start, end)))
+        low, high = (self._x_at(chart, column, width) for column in sorted((start, end)))
         return replace(self.options, window=window_between(low, high, self.whole), cursor=None)
+
+    def _x_at(self, chart: Chart, column: float, width: int) -> float:
+        """On the axis of all charts, also under a chart that has its own."""
+        low, high = self.options.window.shown(self.whole)
+        x = x_at(chart, column, width)
+        if chart.x_range == (low, high):
+            return x
+        return low + share_of(x, chart.x_range) * (high - low)
 
     def _prepare(self) -> None:
         if not self.watched:
@@ -101,6 +112,7 @@ class ChartBoard:
             for one in self.watched
         ]
         is_alive = any(view.status.is_alive for view in views)
-        self.whole = whole_range([run.axis for run in self.runs], is_alive)
+        axes = [run.axis for run in self.runs]
+        self.whole = whole_range(axes, is_alive, self.options.window.width)
         places = (self.runs[0].place_of(alert.publish) for alert in self._alerts[-MAX_MARKS:])
         self._marks = tuple(place for place in places if place is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..shared import Metric
 from .chart import Chart, Trace
@@ -13,6 +14,7 @@ from .curves import Curve, difference, value_at
 from .formatting import format_difference, format_value
 from .palette import series_of_group
 from .shown_run import ShownRun
+from .x_axis import range_of, share_of
 
 # What people look at first; the rest follows in the order of the page.
 _FIRST = (
@@ -53,9 +55,24 @@ def chart_of(
     whole: tuple[float, float],
     marks: tuple[float, ...] = (),
 ) -> Chart:
-    """The chart of `metric` for `runs`, the one in front first; `whole` is all of the axis."""
+    """The chart of `metric` for `runs`, the one in front first; `whole` is all of the axis.
+
+    Where a metric has a step metric, that is its axis in place of env steps: the part of it that
+    is shown, and the cursor, are at the same shares of it as on the axis of the others.
+    """
+    step_metric, own = _own_axis(metric, runs, options)
+    low, high = options.window.shown(whole)
+    if step_metric:
+        low, high = (_at_same_share(x, whole, own) for x in (low, high))
+        if options.cursor is not None:
+            options = replace(options, cursor=_at_same_share(options.cursor, whole, own))
+        whole, marks = own, ()
     span = whole[1] - whole[0]
-    curves = [run.curve(metric.name, options.strength, span) for run in runs]
+    part = (low, high) if options.window.width is not None else None
+    curves = [
+        run.curve(metric.name, options.strength, span, step_metric=step_metric, shown=part)
+        for run in runs
+    ]
     reference = next((c for run, c in zip(runs, curves, strict=True) if run.is_reference), None)
     shows_difference = options.shows_difference and reference is not None and len(runs) > 1
     shown, drawn = list(runs), curves
@@ -70,13 +87,18 @@ def chart_of(
     value, is_alarming = _value(metric.name, front, drawn[0], options, shows_difference)
     unit = metric.unit
     if reference is not None and not front.is_reference and not shows_difference:
-        unit = _to_reference(curves[0], reference, options.cursor) or unit
+        of_reference = next(run for run in runs if run.is_reference)
+        both = [
+            run.curve(metric.name, options.strength, span, step_metric=step_metric)
+            for run in (front, of_reference)
+        ]
+        unit = _to_reference(both[0], both[1], options.cursor) or unit
     return Chart(
         title=_title(metric.name, options, shows_difference),
         value=value,
         traces=tuple(_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)),
-        x_range=options.window.shown(whole),
-        note=_note(metric, front, options),
+        x_range=(low, high),
+        note=_note(metric, front, options, step_metric),
         unit=unit,
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
@@ -84,6 +106,28 @@ def chart_of(
         cursor=options.cursor,
         marks=marks,
     )
+
+
+def _own_axis(
+    metric: Metric, runs: Sequence[ShownRun], options: ChartOptions
+) -> tuple[str, tuple[float, float]]:
+    """The step metric that `metric` is drawn over and all of its axis; empty where it is drawn as
+    the others are.
+    """
+    step_metric = metric.step_metric
+    if options.x_count != "env steps" or step_metric in ("", metric.name):
+        return "", (0.0, 0.0)
+    curves = [run.curve(metric.name, step_metric=step_metric) for run in runs]
+    places = [curve.x for curve in curves if len(curve)]
+    if not places:
+        return "", (0.0, 0.0)
+    is_alive = any(run.view.status.is_alive for run in runs)
+    return step_metric, range_of(places, is_alive and options.window.width is None)
+
+
+def _at_same_share(x: float, axis: tuple[float, float], other: tuple[float, float]) -> float:
+    """Where on the `other` axis lies what lies at `x` of one."""
+    return other[0] + share_of(x, axis) * (other[1] - other[0])
 
 
 def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
@@ -136,8 +180,8 @@ def _at(curve: Curve, cursor: float | None) -> float | None:
     return float(curve.mean[-1]) if len(curve) else None
 
 
-def _note(metric: Metric, run: ShownRun, options: ChartOptions) -> str:
-    over = f"over {run.axis.unit}"
+def _note(metric: Metric, run: ShownRun, options: ChartOptions, step_metric: str) -> str:
+    over = f"over {step_metric or run.axis.unit}"
     if options.smoothing:
         over += f", smoothed over {100 * options.strength:g}% of the run"
     return f"{metric.description}, {over}" if metric.description else over

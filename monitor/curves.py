@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..shared import History
+from ..shared.history import Series
 from .canvas import Integers, Spans, no_spans
+from .point_fold import Points
 from .ticks import LARGEST
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -43,9 +45,24 @@ def curve_of(history: History, name: str, x: Floats, breaks: Flags | None = None
     the rows of `breaks` [R].
     """
     series = history.series(name)
-    written = np.isfinite(series.mean) & (x >= 0)
+    return _curve(series, np.where(x >= 0, x, np.nan), history.gaps(series), breaks)
+
+
+def curve_over(history: History, name: str, step_metric: str) -> Curve:
+    """The points of metric `name` at the values of its step metric in the same rows."""
+    series = history.series(name)
+    return _curve(series, history.series(step_metric).mean, history.gaps(series), None)
+
+
+def curve_of_points(points: Points, x: Floats, breaks: Flags | None = None) -> Curve:
+    """Likewise, of the rows in which the metric was written; `x` is NaN where it has no place."""
+    series = Series(points.low, points.mean, points.high)
+    return _curve(series, x, ~np.isfinite(points.mean), breaks)
+
+
+def _curve(series: Series, x: Floats, gaps: Flags, breaks: Flags | None) -> Curve:
+    written = np.isfinite(series.mean) & np.isfinite(x)
     points = [x[written], *(values[written] for values in series)]
-    gaps = history.gaps(series)
     if breaks is not None:
         gaps = gaps | breaks
     so_far = np.cumsum(gaps)[written]

@@ -46,7 +46,7 @@ async def _picture(
         for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
             await pilot.pause(_LOOK_AGAIN_S)
             screen = app.screen
-            if isinstance(screen, RunScreen) and screen.has_looked:
+            if isinstance(screen, RunScreen) and screen.has_all_rows:
                 break
         await pilot.pause()
         for key in keys:

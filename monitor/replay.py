@@ -38,7 +38,16 @@ def view_at(view: RunView, row: int) -> RunView:
     events = tuple(event for event in view.events if event.wall_ns <= wall_ns)
     publish = int(past.publish[-1])
     alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
-    return replace(view, status=status, history=past, events=events, publish=publish, alerts=alerts)
+    points = view.points.until(publish) if view.points else None
+    return replace(
+        view,
+        status=status,
+        history=past,
+        events=events,
+        publish=publish,
+        alerts=alerts,
+        points=points,
+    )
 
 
 def row_at(view: RunView, share: float) -> int:

@@ -19,6 +19,7 @@ from ..shared.status import RunStatus, open_page, read_rank_status, status_of
 from .alerts import RecordedAlerts
 from .log_tail import LogTail
 from .machine import MachineSample, MachineSampler
+from .run_rows import RunRows, has_each_row
 from .run_view import RunView, view_of
 
 REOPEN_EVERY_S = 1.0
@@ -29,8 +30,13 @@ class RunPoller:
     page holds; it attaches when a page appears, and again when the run is resumed by a new process.
     """
 
-    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, run: Run, now: Callable[[], float] = time.monotonic, *, reads_rows: bool = True
+    ) -> None:
+        """With `reads_rows`, the second look at a page begins to read all of its rows."""
         self.run = run
+        self._reads_rows = reads_rows
+        self._rows: RunRows | None = None
         self._now = now
         self._reader: MetricsReader | None = None
         self._page_error = ""
@@ -75,9 +81,24 @@ class RunPoller:
         assert self._reader
         view = view_of(self._reader, self._status(self._reader), self._view)
         is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
-        return replace(
+        view = replace(
             view, log=self._log.read(), alerts=self._alerts.read(), is_recorded=is_recorded
         )
+        return self._with_rows(view)
+
+    def _with_rows(self, view: RunView) -> RunView:
+        """With every row, once they are read: not at the first look, which people wait for."""
+        if self._rows is None:
+            return view
+        if self._view is None:
+            return replace(view, is_loading=not has_each_row(view.history))
+        try:
+            points = self._rows.look(view.history)
+        # A file is bytes that anyone may write; the history is there all the same.
+        except Exception:
+            self._close_rows()
+            return view
+        return replace(view, points=points, is_loading=self._rows.is_loading)
 
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""
@@ -128,15 +149,22 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
+        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
 
     def _detach(self, page_error: str) -> None:
         self._page_error = page_error
+        self._close_rows()
         if self._reader:
             self._reader.detach()
         self._reader = None
+
+    def _close_rows(self) -> None:
+        if self._rows:
+            self._rows.close()
+        self._rows = None
 
     def _place_written(self) -> tuple[int, int] | None:
         """Changes whenever a process says anew where the run's page is."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..shared import Event, History, Metric, MetricsReader
 from ..shared.status import RunStatus
 from .alerts import Alert
+from .run_rows import RowPoints
 
 MAX_EVENTS = 256
 _RECENT = 32  # rows over which publishes a second are counted
@@ -17,7 +18,8 @@ class RunView:
     """`publish` counts the publishes behind the history; 0 before the first. `is_page_expected`
     tells a page that cannot be read from one that is not there yet; `num_rejected` counts metrics
     that found no room in it; `log` is the end of what the process printed. `alerts` are those that
-    the recorder has decided on; where no `is_recorded`, none are being decided now.
+    the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
+    what charts draw, where they are more than the history; as long as `is_loading`, more will come.
     """
 
     status: RunStatus
@@ -30,6 +32,8 @@ class RunView:
     log: tuple[str, ...] = ()
     alerts: tuple[Alert, ...] = ()
     is_recorded: bool = True
+    points: RowPoints | None = None
+    is_loading: bool = False
 
     @property
     def elapsed_s(self) -> float | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from ..shared import History
+from ..shared.history import Integers
 from .curves import Flags, Floats
 from .ticks import steady_end
 
@@ -21,15 +22,42 @@ _PAUSE = 12.0  # times as long as the spacing before and after it: nobody traine
 _SMALLEST_PART = 1e-4
 
 
+class Heads(Protocol):
+    """What is known of rows, each [R]: those of a history, or the points of one metric."""
+
+    @property
+    def publish(self) -> Integers: ...
+    @property
+    def iteration(self) -> Integers: ...
+    @property
+    def env_steps(self) -> Integers: ...
+    @property
+    def elapsed_s(self) -> Floats: ...
+    @property
+    def wall_s(self) -> Floats: ...
+
+
 @dataclass(frozen=True)
 class XAxis:
     """The unit of an axis and the place of every row of a history on it [R], negative where it has
-    none. `pauses` are the rows before which the run stood still.
+    none. `pauses` are the rows before which the run stood still. On an axis of time `zero_s` is
+    where it begins, `unit_s` how long a unit is; `is_training` where the wall clock went back.
     """
 
     unit: str
     values: Floats
     pauses: Flags | None = None
+    zero_s: float = 0.0
+    unit_s: float = 0.0
+    is_training: bool = False
+
+    def places_of(self, rows: Heads) -> tuple[Floats, Flags | None]:
+        """The places and the pauses of other rows of the same run."""
+        if self.unit_s:
+            seconds = (rows.elapsed_s if self.is_training else rows.wall_s) - self.zero_s
+            return seconds / self.unit_s, _pauses(seconds)
+        counts = {"env steps": rows.env_steps, "iterations": rows.iteration}
+        return counts.get(self.unit, rows.publish).astype(np.float64), None
 
 
 def x_axis(history: History, count: XCount = "env steps", unit_of: History | None = None) -> XAxis:
@@ -46,14 +74,29 @@ def x_axis(history: History, count: XCount = "env steps", unit_of: History | Non
     return XAxis("publishes", history.publish.astype(np.float64))
 
 
-def whole_range(axes: Sequence[XAxis], is_alive: bool) -> tuple[float, float]:
-    """From the start of the runs to their end, with a little room ahead while one goes on."""
-    places = np.concatenate([np.zeros(0), *(axis.values[axis.values >= 0] for axis in axes)])
-    if not len(places):
+def whole_range(
+    axes: Sequence[XAxis], is_alive: bool, width: float | None = None
+) -> tuple[float, float]:
+    """From the start of the runs to their end, with a little room ahead while one goes on: of the
+    `width` that is shown, else of all.
+    """
+    places = [axis.values[axis.values >= 0] for axis in axes]
+    return range_of([some for some in places if len(some)], is_alive, width)
+
+
+def range_of(
+    places: Sequence[Floats], is_alive: bool, width: float | None = None
+) -> tuple[float, float]:
+    """From the first of all places, each [P], to the last; from 0 where that is near."""
+    if not places:
         return 0.0, 0.0
-    start, end = float(places.min()), float(places.max())
-    start = 0.0 if start <= 0.1 * end else start
-    return start, steady_end(start, end) if is_alive else end
+    start, end = (
+        min(float(some.min()) for some in places),
+        max(float(some.max()) for some in places),
+    )
+    start = 0.0 if 0.0 <= start <= 0.1 * end else start
+    shown_from = start if width is None else max(start, end - width)
+    return start, steady_end(shown_from, end) if is_alive else end
 
 
 @dataclass(frozen=True)
@@ -110,14 +153,19 @@ def _wall_time(history: History, unit_of: History) -> XAxis:
     fitting = (unit for unit in _TIME_UNITS if reach >= unit[1] * unit[2])
     name, unit_s, _ = next(fitting, ("seconds", 1.0, 0.0))
     seconds = _seconds(history)
-    return XAxis(name, seconds / unit_s, _pauses(seconds))
+    is_training = _went_back(history)
+    clock = history.elapsed_s if is_training else history.wall_s
+    zero_s = float(clock[0]) if len(clock) else 0.0
+    return XAxis(name, seconds / unit_s, _pauses(seconds), zero_s, unit_s, is_training)
 
 
 def _seconds(history: History) -> Floats:
-    seconds = history.wall_s - history.wall_s[:1]
-    if (np.diff(seconds) < 0).any():
-        seconds = history.elapsed_s - history.elapsed_s[:1]
-    return seconds
+    clock = history.elapsed_s if _went_back(history) else history.wall_s
+    return clock - clock[:1]
+
+
+def _went_back(history: History) -> bool:
+    return bool((np.diff(history.wall_s) < 0).any())
 
 
 def _pauses(seconds: Floats) -> Flags:

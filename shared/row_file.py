@@ -228,6 +228,15 @@ class RowFileReader:
         with _errors(self.path):
             return _num_rows(self._db)
 
+    def end(self) -> tuple[int, int]:
+        """How many rows there are, and the publish of the newest of its page, at one moment."""
+        with _errors(self.path):
+            self._db.execute("BEGIN")
+            try:
+                return _num_rows(self._db), int(self.info("last_publish") or 0)
+            finally:
+                self._db.execute("ROLLBACK")
+
     def num_lost(self) -> int:
         """Rows that were overwritten in the page before anyone took them."""
         return int(self.info("num_lost") or 0)
@@ -259,8 +268,11 @@ def num_lost_rows(paths: Iterable[Path]) -> int:
 
 
 def _blobs(db: sqlite3.Connection, table: str, first_row: int) -> Iterator[tuple[int, int, bytes]]:
-    question = f"SELECT first_row, num_rows, data FROM {table} WHERE first_row + num_rows > ?"
-    yield from db.execute(f"{question} ORDER BY first_row", (first_row,))
+    """From the one that holds `first_row` on, found by its key."""
+    begin = f"SELECT max(first_row) FROM {table} WHERE first_row <= ?"
+    question = f"SELECT first_row, num_rows, data FROM {table} WHERE first_row >= "
+    question += f"coalesce(({begin}), 0) AND first_row + num_rows > ? ORDER BY first_row"
+    yield from db.execute(question, (first_row, first_row))
 
 
 def _num_rows(db: sqlite3.Connection) -> int:

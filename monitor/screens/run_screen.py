@@ -141,6 +141,13 @@ class RunScreen(MonitorScreen):
         return self._looked is not None and self._has_sampled
 
     @property
+    def has_all_rows(self) -> bool:
+        """Whether `has_looked`, and the charts show what they will show."""
+        looked = self._looked
+        is_loading = looked and any(one.view.is_loading for one in looked.watched)
+        return self.has_looked and not is_loading
+
+    @property
     def state(self) -> str:
         """The state of the run at the last look; nothing before the first."""
         return self._looked.view.status.state if self._looked else ""

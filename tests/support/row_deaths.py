@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from deaths import is_finished
 from recorded import recorder_pid
 from waiting import wait_for
 
@@ -135,8 +136,9 @@ def _death(kind: str, moments: random.Random) -> RowDeath:
     finally:
         trainer.kill()
     wait_for(lambda: read_status(trainer.run).state == "crashed")
-    wait_for(lambda: recorder_pid(trainer.run) is None)
-    if kind == "no recorder":
+    if kind != "no recorder":  # it may begin only now
+        wait_for(lambda: is_finished(trainer.run))
+    else:
         take_leftover_rows(trainer.run)
         assert take_leftover_rows(trainer.run) == 0, "rows are taken twice"
     num_rows = check_rows(trainer.run)
@@ -154,7 +156,7 @@ def sustained(seconds: float) -> dict[str, float]:
     finally:
         with suppress(ProcessLookupError):
             trainer.process.kill()
-    wait_for(lambda: recorder_pid(trainer.run) is None)
+    wait_for(lambda: recorder_pid(trainer.run) is None and trainer.run.rows_path().exists())
     num_rows = check_rows(trainer.run)
     assert num_rows == int(ROWS_PER_S * seconds)
     size_bytes = trainer.run.rows_path().stat().st_size
