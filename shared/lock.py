@@ -1,36 +1,32 @@
 """Who is alive: a kernel lock that a process holds for life and loses with it, however it dies.
 
-Each rank of a run locks its own byte of the run's lock file. Record locks (not `flock`) are not
-inherited by forked workers and name no pid that could be reused.
+Each rank of a run locks its own byte of the run's lock file. A forked child lets go of what it was
+born with, and a program that is executed never gets it; see `record_locks` for the rest.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import struct
-import sys
+import threading
+import weakref
 from pathlib import Path
 from typing import NamedTuple
 
 from .errors import RunFolderError
+from .holder_record import clear_holder, read_holder, write_holder
+from .record_locks import found_lock, free_lock, take_lock
 from .small_file import open_regular
 
 LAUNCHER = 1 << 20  # the byte of the process that starts a trainer, until the trainer holds its own
 NUM_BYTES = LAUNCHER + 1  # bytes that mean the run is alive
 RECORDER = NUM_BYTES  # beyond them: a recorder that lives does not make a dead trainer look alive
 
-if sys.platform == "darwin":
-    _FLOCK = struct.Struct("@qqihh")  # start, length, pid, type, whence
-else:
-    _FLOCK = struct.Struct("@hhqqi4x")  # type, whence, start, length, pid
-
 # A link may lead to any file of the user's, and opening a FIFO waits.
 _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-# Closing any descriptor of a locked file drops the locks of the whole process, so this process
-# must never open a file again on which it holds one: it uses the descriptor it has.
+# A process asks for its own locks here: the kernel does not tell of those of the same open file,
+# and closing another descriptor of the file would drop them where they are POSIX locks.
 _held_here: dict[tuple[int, int, int], int] = {}  # (device, inode, byte) to descriptor
 
 
@@ -40,31 +36,46 @@ class Holder(NamedTuple):
     pid: int
 
 
-class RunLock:
-    """The lock of one byte, that of a rank by default, held until `release` or death."""
+class ByteLock:
+    """The lock of one byte of a file, held until `release` or death."""
 
-    def __init__(self, path: Path, rank: int) -> None:
-        """Raises RunFolderError when another process holds it or the file cannot be opened."""
-        self._fd = _descriptor_held(path)
-        if self._fd < 0:
-            try:
-                self._fd = os.open(path, _OPEN_TO_LOCK, 0o600)
-            except OSError as error:
-                raise RunFolderError(f"cannot open {path}: {error.strerror}") from None
-        self._file, self._byte = _identity(os.fstat(self._fd)), rank
+    def __init__(self, path: Path, byte: int) -> None:
+        """Raises RunFolderError when it is held already or the file cannot be opened."""
+        with _no_fork:
+            self._fd = _descriptor_held(path)
+            if self._fd < 0:
+                try:
+                    self._fd = os.open(path, _OPEN_TO_LOCK, 0o600)
+                except OSError as error:
+                    raise RunFolderError(f"cannot open {path}: {error.strerror}") from None
+            self._file, self._byte = _identity(os.fstat(self._fd)), byte
+            self._take(path)
+            _held_here[*self._file, byte] = self._fd
+            _locks.add(self)
+
+    def _take(self, path: Path) -> None:
         try:
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, rank)
+            if (*self._file, self._byte) in _held_here:
+                raise RunFolderError(f"{path.parent} is in use by this process")
+            take_lock(self._fd, self._byte)
         except OSError as error:
             self._close_if_last()
             in_use = error.errno in (errno.EAGAIN, errno.EACCES)
             reason = "in use by another process" if in_use else f"not lockable: {error.strerror}"
             raise RunFolderError(f"{path.parent} is {reason}") from None
-        _held_here[*self._file, rank] = self._fd
 
     def release(self) -> None:
-        _held_here.pop((*self._file, self._byte), None)
-        fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, self._byte)
-        self._close_if_last()
+        """Let go; nothing in a forked child, and where the descriptor was closed by others."""
+        with _no_fork:
+            held = _held_here.pop((*self._file, self._byte), None)
+            if held is None or not _is_file(self._fd, self._file):
+                return
+            self._before_release()
+            free_lock(self._fd, self._byte)
+            self._close_if_last()
+
+    def _before_release(self) -> None:
+        """For those who left something in the file."""
 
     def holder(self, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
         """As `lock_holder`, also once the file is deleted."""
@@ -73,6 +84,19 @@ class RunLock:
     def _close_if_last(self) -> None:
         if self._fd not in _held_here.values():
             os.close(self._fd)
+
+
+class RunLock(ByteLock):
+    """The byte of a rank, or of `LAUNCHER` or `RECORDER`, in the lock file of a run; the file says
+    which process holds it.
+    """
+
+    def __init__(self, path: Path, rank: int) -> None:
+        super().__init__(path, rank)
+        write_holder(self._fd, rank, _place(rank))
+
+    def _before_release(self) -> None:
+        clear_holder(self._fd, _place(self._byte))
 
 
 def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
@@ -93,16 +117,33 @@ def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holde
         os.close(fd)
 
 
+def is_held(fd: int) -> bool:
+    """Whether anyone holds the first byte of the open file; True where that cannot be told."""
+    if (*_identity(os.fstat(fd)), 0) in _held_here:
+        return True
+    try:
+        return found_lock(fd, 0, 1) is not None
+    except OSError:  # a file system without locks
+        return True
+
+
 def _holder(fd: int, file: tuple[int, int], first: int, num_bytes: int) -> Holder | None:
-    """Who holds any of the bytes. The kernel never answers with the process that asks."""
+    """Who holds any of the bytes; of this process `_held_here` knows."""
     asked = range(first, first + num_bytes)
     if any(held[:2] == file and held[2] in asked for held in _held_here):
         return Holder(os.getpid())
     try:
-        kind, pid = _answer(fcntl.fcntl(fd, fcntl.F_GETLK, _question(first, num_bytes)))
+        found = found_lock(fd, first, num_bytes)
     except OSError:  # a file system without locks
         return None
-    return None if kind == fcntl.F_UNLCK else Holder(max(pid, 0))
+    if found is None:
+        return None
+    return Holder(found.pid or read_holder(fd, found.byte, _place(found.byte)))
+
+
+def _place(byte: int) -> int:
+    """Of its holder's record in the file: few ranks need few of them."""
+    return {LAUNCHER: 0, RECORDER: 1}.get(byte, 2 + byte)
 
 
 def _descriptor_held(path: Path) -> int:
@@ -111,25 +152,43 @@ def _descriptor_held(path: Path) -> int:
         file = _identity(path.stat())
     except OSError:
         return -1
-    return next((fd for held, fd in _held_here.items() if held[:2] == file), -1)
+    with _no_fork:
+        for held, fd in list(_held_here.items()):
+            if held[:2] == file and _is_file(fd, file):
+                return fd
+            if held[:2] == file:  # its lock is lost
+                del _held_here[held]
+    return -1
 
 
-def _question(first: int, num_bytes: int) -> bytes:
-    if sys.platform == "darwin":
-        return _FLOCK.pack(first, num_bytes, 0, fcntl.F_WRLCK, os.SEEK_SET)
-    return _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, first, num_bytes, 0)
-
-
-def _answer(flock: bytes) -> tuple[int, int]:
-    if sys.platform == "darwin":
-        _, _, pid, kind, _ = _FLOCK.unpack(flock)
-    else:
-        kind, _, _, _, pid = _FLOCK.unpack(flock)
-    return kind, pid
+def _is_file(fd: int, file: tuple[int, int]) -> bool:
+    """A program that closes all descriptors may have opened other files under their numbers."""
+    try:
+        return _identity(os.fstat(fd)) == file
+    except OSError:
+        return False
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-os.register_at_fork(after_in_child=_held_here.clear)
+_locks: weakref.WeakSet[ByteLock] = weakref.WeakSet()
+_no_fork = threading.RLock()  # no child is born that has a descriptor and does not know of it
+
+
+def _leave_to_the_parent() -> None:
+    """Close what a lock's life hangs on; the parent's own descriptors keep it."""
+    for fd in {fd for held, fd in _held_here.items() if _is_file(fd, held[:2])}:
+        os.close(fd)
+    for lock in _locks:
+        lock._fd = -1
+    _held_here.clear()
+    _no_fork.release()
+
+
+os.register_at_fork(
+    before=_no_fork.acquire,
+    after_in_parent=_no_fork.release,
+    after_in_child=_leave_to_the_parent,
+)

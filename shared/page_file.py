@@ -13,19 +13,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from .errors import NoRoomError, PageError
-from .small_file import create_anew
+from .errors import NoRoomError, PageError, RunFolderError
+from .lock import ByteLock, is_held
+from .small_file import create_anew, open_regular
 
 SHM = Path("/dev/shm")
 _COPY_CHUNK_BYTES = 1 << 16
 
 
 class PageFile(NamedTuple):
-    """An open page: its descriptor, its mapping, and its path (None: only /proc leads to it)."""
+    """An open page: its descriptor, its mapping, its path (None: only /proc leads to it), and the
+    lock that says that its writer lives.
+    """
 
     fd: int
     mapping: mmap.mmap
     path: Path | None
+    lock: ByteLock | None = None
 
 
 def page_folder() -> Path:
@@ -65,12 +69,40 @@ def create_page_file(path: Path, size_bytes: int) -> PageFile:
         fd = os.open(building, flags, 0o600)
     except OSError as error:
         raise _page_error(error, path.parent, size_bytes) from None
+    lock = None
     try:
-        return PageFile(fd, _reserve(fd, size_bytes), building)
-    except OSError as error:
+        lock = _writers_lock(building)
+        return PageFile(fd, _reserve(fd, size_bytes), building, lock)
+    except BaseException as error:
+        if lock:
+            lock.release()
         os.close(fd)
         building.unlink(missing_ok=True)
-        raise _page_error(error, path.parent, size_bytes) from None
+        if isinstance(error, OSError):
+            raise _page_error(error, path.parent, size_bytes) from None
+        raise
+
+
+def _writers_lock(path: Path) -> ByteLock | None:
+    """Held as long as the page's writer lives: whose lock is free was left behind. None on a file
+    system without locks, whose pages nobody ever takes for left behind.
+    """
+    try:
+        return ByteLock(path, 0)
+    except RunFolderError:
+        return None
+
+
+def is_left_behind(path: Path) -> bool:
+    """Whether the writer of the page at `path` is gone; only its lock is asked for."""
+    try:
+        fd = open_regular(path)
+    except OSError:
+        return False
+    try:
+        return not is_held(fd)
+    finally:
+        os.close(fd)
 
 
 def create_unnamed_page_file(size_bytes: int) -> PageFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 import time
@@ -208,6 +209,20 @@ class MetricsReader:
         if first is None or first.publish == newest.publish:
             first = Snapshot(0, 0, 0, 0, 0)
         return _speed_between(first, newest)
+
+    def gaps_s(self, newest: Snapshot, num_gaps: int) -> list[float]:
+        """Seconds between one publish and the next, of the newest `num_gaps` that the page still
+        has; the first publish of all follows the page's making.
+        """
+        times_ns = [newest.monotonic_ns]
+        for publish in range(newest.publish - 1, newest.publish - 1 - num_gaps, -1):
+            row = self._row(publish) if publish else None
+            if publish and row is None:
+                break
+            times_ns.append(row.monotonic_ns if row else 0)
+            if row is None:
+                break
+        return [max(0, b - a) / 1e9 for b, a in itertools.pairwise(times_ns)]
 
     def _row(self, publish: int) -> Snapshot | None:
         """One publish of the newest 1024; None when it is no longer whole."""

@@ -96,6 +96,7 @@ class RunSession:
             self.metrics.save_copy(self.run.page_copy_path(self.rank))
         except OSError as error:
             self._warn(f"cannot keep the page in {self.run.folder}: {error.strerror}")
+            self.metrics.leave()
         else:
             self.metrics.remove()
         self._lock.release()

@@ -160,7 +160,7 @@ def _page_status(
     """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
     snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
-    signs = LifeSigns(reader, age_s, reader.phase())
+    signs = LifeSigns(reader, snapshot, age_s, reader.phase())
     state, message = _state(outcome, holder, signs)
     status = RunStatus(run.id, state, age_s, message=message)
     if status.is_alive:
@@ -197,12 +197,10 @@ def _state(
         return outcome.state, outcome.message
     if holder is None:
         return "crashed", "the process is gone without a last word"
-    silent_s, patience_s = signs.silent_s, signs.patience_s
-    if silent_s is None:
+    if signs.silent_s is None:
         return "running", "starting"
     # Of a loop that publishes when it likes, silence alone says nothing.
-    is_late = patience_s is not None and silent_s > patience_s
-    if is_late or (patience_s is None and is_process_stopped(holder.pid)):
+    if signs.is_late or (not signs.promises_interval and is_process_stopped(holder.pid)):
         return "stalled", "alive, but nothing published"
     return "running", "" if signs.age_s is not None else "starting"
 

@@ -51,6 +51,7 @@ class MetricsWriter:
         """Fill the new page `page`. `create` is the way in."""
         layout = header.layout
         self.path, self.fd, self.header = page.path, page.fd, header
+        self._lock = page.lock
         self.num_publishes = 0
         self._bytes = memoryview(page.mapping)
         self._words = self._bytes.cast("Q")
@@ -268,9 +269,17 @@ class MetricsWriter:
         """Take the page off memory; those who read it keep what they have open."""
         if not self._is_open:
             return
-        self._is_open = False
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Write nothing more, and leave the page where it is, for others to keep and to remove."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self._lock:
+            self._lock.release()
         os.close(self.fd)
 
 

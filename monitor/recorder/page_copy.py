@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...shared import MetricsReader, Outcome, PageError
-from ...shared.page_file import building_name, page_folder, save_page_copy
+from ...shared.lock import is_held
+from ...shared.page_file import building_name, is_left_behind, page_folder, save_page_copy
 from ...shared.rank_place import rank_place
 from ...shared.run_folder import Run
 
@@ -33,15 +34,17 @@ def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
 def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
     """Delete the page that was read, and what a process left behind that died while making one.
 
-    A page made since by another process stays. Raises OSError.
+    A page stays whose writer lives: one made since by another process, and that of a run whose
+    folder was copied to where this one lies. Raises OSError.
     """
     paths = [page_folder() / f"{run.id}.{rank}.page"]
     announced = rank_place(run, rank).get("page")
     if announced and Path(announced) not in paths:
         paths.append(Path(announced))
     for path in paths:
-        building_name(path).unlink(missing_ok=True)
-        if reader and _is_file(reader, path):
+        if is_left_behind(building_name(path)):
+            building_name(path).unlink(missing_ok=True)
+        if reader and _is_file(reader, path) and not is_held(reader.fd):
             path.unlink()
 
 

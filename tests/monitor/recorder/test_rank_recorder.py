@@ -69,6 +69,7 @@ class Recorded:
     def die(self) -> None:
         """As if killed: the lock is free, and nothing was written about it."""
         self.session._lock.release()
+        self.session.metrics.leave()
         self.session._is_open = False
 
     @property
@@ -340,7 +341,6 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
 
 
 def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after(recorded):
-    recorded.begin()
     recorded.publish(*range(1, 40))
     recorded.session.metrics.publish({"a": float("nan")}, 40, 400)
     recorded.look()
