@@ -9,6 +9,7 @@ import sys
 import click
 
 from .commands.lazy_group import LazyGroup
+from .commands.left_behind import complete_left_behind
 from .shared.errors import OperantError
 from .shared.harmless import one_line
 
@@ -25,11 +26,13 @@ COMMANDS = (
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="operant-rl", prog_name="operant")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Train reinforcement-learning policies, and watch them from any terminal.
 
     `operant train --monitor` starts a run and shows it; `operant monitor --latest` comes back.
     """
+    complete_left_behind(context.invoked_subcommand)
 
 
 def main() -> None:

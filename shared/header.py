@@ -7,9 +7,11 @@ import zlib
 from dataclasses import dataclass
 
 from .errors import PageError
+from .folder_place import FolderPlace
 from .layout import (
     BYTE_ORDER,
     EVENT_RECORD,
+    FOLDER_OFFSET,
     HEADER,
     HEADER_BYTES,
     HEADER_CRC_OFFSET,
@@ -57,6 +59,7 @@ class Header:
     publish_interval_s: float
     layout: Layout
     minor: int = MINOR
+    place: FolderPlace | None = None
 
     @property
     def version(self) -> tuple[int, int]:
@@ -76,6 +79,8 @@ class Header:
         for i, section in enumerate(sections):
             tag, *where = section
             SECTION.pack_into(data, SECTION_TABLE_OFFSET + i * SECTION.size, tag.encode(), *where)
+        if self.place:
+            data[FOLDER_OFFSET:HEADER_CRC_OFFSET] = self.place.encode()
         struct.pack_into("<I", data, HEADER_CRC_OFFSET, zlib.crc32(data[:HEADER_CRC_OFFSET]))
         return bytes(data)
 
@@ -116,6 +121,7 @@ class Header:
         return cls(
             text(run_id), rank, world_size, pid, process_start, boot_id, text(host),
             created_wall_ns, created_monotonic_ns, publish_interval_s, layout, minor,
+            FolderPlace.decode(data[FOLDER_OFFSET:HEADER_CRC_OFFSET]) if major > 1 else None,
         )  # fmt: skip
 
 

@@ -23,6 +23,9 @@ HEADER = struct.Struct("<8sIHHIIQqQ16sqqdII64s64s")
 SECTION_TABLE_OFFSET = 256
 SECTION = struct.Struct("<8sQQII")  # tag, offset, bytes, bytes a record, records
 MAX_SECTIONS = 16
+# Where the run's folder lies: device and inode of the folder around it, its path (NUL-padded)
+FOLDER_OFFSET = 768
+FOLDER = struct.Struct("<QQ224s")
 HEADER_CRC_OFFSET = 1008
 READY_OFFSET = 1016
 

@@ -113,7 +113,11 @@ def create_unnamed_page_file(size_bytes: int) -> PageFile:
         fd = os.memfd_create("operant-page", os.MFD_CLOEXEC)
     except (AttributeError, OSError):
         return PageFile(-1, mmap.mmap(-1, size_bytes), None)
-    return PageFile(fd, _reserve(fd, size_bytes), None)
+    try:
+        return PageFile(fd, _reserve(fd, size_bytes), None)
+    except BaseException:
+        os.close(fd)
+        raise
 
 
 def publish_page_file(page: PageFile, path: Path) -> PageFile:
@@ -121,6 +125,15 @@ def publish_page_file(page: PageFile, path: Path) -> PageFile:
     assert page.path is not None
     page.path.rename(path)
     return page._replace(path=path)
+
+
+def remove_page_file(page: PageFile) -> None:
+    """Leave nothing of a page that was never published."""
+    if page.path:
+        page.path.unlink(missing_ok=True)
+    if page.lock:
+        page.lock.release()
+    os.close(page.fd)
 
 
 def save_page_copy(

@@ -25,16 +25,19 @@ SINK_PACKAGES = {
 START_PATIENCE_S = 10.0
 
 # The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
-# children ever meets it.
-_START = '"$@" &'
+# children ever meets it. It says the recorder's number.
+_START = '"$@" >&2 & echo $!'
 
 
 @dataclass(frozen=True)
 class RecorderSettings:
-    """`every_s` is the time between two rows; `to` names sinks."""
+    """`every_s` is the time between two rows; `to` names sinks. `wait_s` is how long a run
+    that ends waits for its recorder's last word.
+    """
 
     every_s: float = 3.0
     to: tuple[str, ...] = ()
+    wait_s: float = 2.0
     prometheus_port: int = 9464
     prometheus_address: str = "127.0.0.1"
 
@@ -71,6 +74,7 @@ class RecorderSettings:
 _IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "every_s": lambda value: 0.1 <= value <= 3600,
     "to": lambda value: True,
+    "wait_s": lambda value: 0.0 <= value <= 60.0,
     "prometheus_port": lambda value: 1 <= value <= 65535,
 }
 
@@ -82,10 +86,12 @@ def lacking(sink: str) -> str | None:
     return f"{sink} is not installed here; `pip install operant-rl[{sink}]` brings it"
 
 
-def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], None]) -> None:
-    """Start the recorder of `run` in a session of its own; warn when that fails, and go on."""
+def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], None]) -> int:
+    """Start the recorder of `run` in a session of its own; returns its process. Warn when that
+    fails, and go on; 0 then, and where none is wanted.
+    """
     if os.environ.get(SWITCH, "").lower() == "off":
-        return
+        return 0
     for missing in filter(None, map(lacking, settings.to)):
         warn(f"{missing}; the run is recorded without it")
     python = python_program()
@@ -94,14 +100,14 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
             f"no recorder: {sys.executable or 'this program'} is no Python that could start one; "
             f"training goes on, `operant record {run.id}` of an installed operant starts one"
         )
-        return
+        return 0
     recorder = [python, "-P", "-m", "operant", "record", run.id, "--beside"]
     log = _log(run)
     try:
-        subprocess.run(
+        started = subprocess.run(
             ["/bin/sh", "-c", _START, "sh", *recorder, *settings.arguments()],
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
             check=True,
@@ -109,8 +115,10 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
             # numpy would start a thread for each core; and no recorder ever starts another.
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", SWITCH: "off"},
         )
-    except (OSError, subprocess.SubprocessError, TypeError) as error:
+        return int(started.stdout)
+    except (OSError, subprocess.SubprocessError, TypeError, ValueError) as error:
         warn(f"no recorder: {error}; training goes on, `operant record {run.id}` starts one")
+        return 0
     finally:
         if log >= 0:
             os.close(log)

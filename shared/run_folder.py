@@ -94,6 +94,11 @@ class Run:
         """What the recorder of a run has to complain about."""
         return self.folder / "recorder.log"
 
+    @property
+    def recording_path(self) -> Path:
+        """An empty file, there as long as the recorder has not written all of the run."""
+        return self.folder / "recording"
+
     def page_copy_path(self, rank: int = 0) -> Path:
         """Where the last copy of a page lies once its process is gone."""
         return self.folder / ("page" if rank == 0 else f"page.{rank}")

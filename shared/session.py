@@ -17,9 +17,10 @@ from .host import boot_id, process_start
 from .lock import RunLock
 from .outcome import State
 from .page_file import page_folder
-from .recorder_process import RecorderSettings, start_recorder
+from .recorder_process import RecorderSettings
 from .run_folder import Run, write_whole
 from .schema import Metric
+from .started_recorder import StartedRecorder
 from .writer import DEFAULT_MAX_METRICS, MetricsWriter
 
 _DEFAULT_RECORDER = RecorderSettings()
@@ -69,11 +70,11 @@ class RunSession:
                 rank=rank,
                 world_size=world_size,
                 beginning=beginning,
+                folder=run.folder,
             )
 
         # Before the page, so that a process that dies while it makes one is recorded as well.
-        if rank == 0 and recorder:
-            start_recorder(run, recorder, warn)
+        self._recorder = StartedRecorder.of(run, recorder if rank == 0 else None, warn)
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, rank, continue_from)
         try:
@@ -82,24 +83,37 @@ class RunSession:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
             self.metrics.event("warning", str(error))
-        # Before the rank says where its page is: the recorder begins its copies only then.
-        run.page_copy_path(rank).unlink(missing_ok=True)
-        self._write_rank()
+        try:
+            # Before the rank says where its page is: the recorder begins its copies only then.
+            with contextlib.suppress(OSError):  # a disk that takes nothing
+                run.page_copy_path(rank).unlink(missing_ok=True)
+            self._write_rank()
+        except BaseException:
+            self.metrics.remove()
+            raise
 
     def close(self, state: State, exit_code: int, message: str = "") -> None:
-        """Write the outcome, leave a copy of the page in the run folder, and let go of the run."""
+        """Write the outcome, leave a copy of the page in the run folder, let go of the run, and
+        wait a moment for the recorder to write the last of it.
+        """
         if not self._is_open:
             return
         self._is_open = False
         self.metrics.finish(state, exit_code, message)
+        folder = self.run.folder
         try:
             self.metrics.save_copy(self.run.page_copy_path(self.rank))
         except OSError as error:
-            self._warn(f"cannot keep the page in {self.run.folder}: {error.strerror}")
-            self.metrics.leave()
+            if folder.exists() or not folder.parent.exists():
+                self._warn(f"cannot keep the page in {folder}: {error.strerror}")
+                self.metrics.leave()
+            else:
+                self._warn(f"{folder} was deleted during the run: nothing of it is kept")
+                self.metrics.remove()
         else:
             self.metrics.remove()
         self._lock.release()
+        self._recorder.wait()
 
     def _write_rank(self) -> None:
         """Say where the page is, for readers who cannot find it under its name."""

@@ -14,6 +14,7 @@ from typing import SupportsFloat
 from . import layout as at
 from .beginning import Beginning
 from .events import EventWriter, Level
+from .folder_place import FolderPlace
 from .header import Header
 from .history_writer import HistoryWriter
 from .host import boot_id, host_name, process_start
@@ -23,6 +24,7 @@ from .page_file import (
     create_page_file,
     create_unnamed_page_file,
     publish_page_file,
+    remove_page_file,
     save_page_copy,
 )
 from .phase import PhaseWriter
@@ -90,12 +92,13 @@ class MetricsWriter:
         world_size: int = 1,
         beginning: Beginning | None = None,
         rows_bytes: int = at.ROWS_BYTES,
+        folder: Path | None = None,
     ) -> MetricsWriter:
         """Make a page at `path`, or one without a name when it is None.
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
         A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
-        room for rows that wait for the recorder.
+        room for rows that wait for the recorder, `folder` that of the run.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
         """
         header = Header(
@@ -110,13 +113,18 @@ class MetricsWriter:
             created_monotonic_ns=time.monotonic_ns(),
             publish_interval_s=publish_interval_s,
             layout=at.make_layout(max_metrics, rows_bytes=rows_bytes),
+            place=FolderPlace.of(folder) if folder else None,
         )
         size_bytes = header.layout.page_bytes
         if path is None:
             return cls(create_unnamed_page_file(size_bytes), header, metrics, beginning)
         building = create_page_file(path, size_bytes)
-        writer = cls(building, header, metrics, beginning)
-        writer.path = publish_page_file(building, path).path
+        try:
+            writer = cls(building, header, metrics, beginning)
+            writer.path = publish_page_file(building, path).path
+        except BaseException:
+            remove_page_file(building)
+            raise
         return writer
 
     def register(self, metric: Metric) -> bool:
@@ -280,7 +288,8 @@ class MetricsWriter:
         self._is_open = False
         if self._lock:
             self._lock.release()
-        os.close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
 
 
 _open_writers: weakref.WeakSet[MetricsWriter] = weakref.WeakSet()

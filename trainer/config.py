@@ -166,6 +166,9 @@ class RecorderConfig(Section):
     to: tuple[Sink, ...] = Field(
         (), description='also to any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
     )
+    wait_s: float = Field(
+        2.0, ge=0, le=60, description="longest that a run that ends waits for it, seconds; 0 to 60"
+    )
     prometheus_port: int = Field(9464, ge=1, le=65535, description="1 to 65535")
     prometheus_address: str = Field(
         "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"

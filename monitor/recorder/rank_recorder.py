@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from ...shared import Event
+from ...shared import Event, NoPageError
+from ...shared.lock import is_held
 from ...shared.run_folder import Run
 from ...shared.status import status_of
 from ..alerts import MARK, alerts_in
@@ -49,6 +50,7 @@ class RankRecorder:
     ) -> None:
         """`is_alive` asks whether the rank's process is."""
         self.is_finished = False
+        self.is_complete = False  # and all that there was to write is written
         self._run, self._rank, self._every_s = run, rank, every_s
         self._events, self._sinks = events, sinks
         self._is_alive, self._complain, self._now = is_alive, complain, now
@@ -59,16 +61,19 @@ class RankRecorder:
         self._event_number = 0
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
         self._alerts: AlertWatch | None = None
+        self._num_complaints = 0
 
     def look(self) -> None:
         """Write what is due; all that is left once the process is gone."""
         is_alive = self._is_alive()
         if not is_alive and self.is_finished:
             return
+        num_complaints = self._num_complaints
         self._attach(is_alive)
         page = self._watch.page
         if not is_alive:
             self._finish(page)
+            self.is_complete = num_complaints == self._num_complaints
         elif page:
             self._take_events(page)
             if self._now() - self._alerts_s >= ALERTS_EVERY_S:
@@ -79,6 +84,11 @@ class RankRecorder:
             if self._now() - self._copied_s >= COPY_EVERY_S:
                 self._copy(page)
         self.is_finished = not is_alive
+
+    def has_lost_its_writer(self) -> bool:
+        """Whether the page that is open was let go of by its process, which thus has ended."""
+        page = self._watch.page
+        return page is not None and not self.is_finished and not is_held(page.reader.fd)
 
     def flush(self) -> None:
         """Write everything there is, due or not."""
@@ -216,4 +226,6 @@ class RankRecorder:
             yield
         # A page is bytes that anyone may write, and a disk may fail in any way.
         except Exception as error:
+            # Of a page that is gone, there is nothing more to write.
+            self._num_complaints += not isinstance(error, NoPageError)
             self._complain(str(error) or type(error).__name__)

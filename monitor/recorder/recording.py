@@ -14,12 +14,14 @@ from ...shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from ...shared.ranks import read_status
 from ...shared.recorder_process import RecorderSettings
 from ...shared.run_folder import Run
+from ...shared.small_file import create_anew
 from ...shared.status import RunStatus
 from .events_file import EventsFile
 from .rank_recorder import RankRecorder
 from .sinks import SinkThread, open_sinks
 
 LOOK_EVERY_S = 0.25
+NOTICE_AFTER_S = 0.025  # that a process is gone: it may be waiting for the last of its rows
 LOCK_PATIENCE_S = 10.0
 NICENESS = 10  # the run goes first
 
@@ -67,10 +69,39 @@ class Recorder:
         signal.signal(signal.SIGTERM, self._flush_soon)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._end_soon)
+        self.note_incompleteness()
         while self.look() and self._is_wanted:
-            time.sleep(LOOK_EVERY_S)
+            self._sleep()
         for rank in self._ranks.values():
             rank.flush()
+        self.note_completeness()
+
+    def note_incompleteness(self) -> None:
+        """Have the run's folder say that not all of the run is in it yet."""
+        with suppress(OSError):  # a disk that takes nothing
+            os.close(create_anew(self._run.recording_path))
+
+    def note_completeness(self) -> None:
+        """Have the run's folder say so, once all of the run is in it."""
+        if self.is_complete:
+            with suppress(OSError):
+                self._run.recording_path.unlink(missing_ok=True)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has ended and all of it is in its folder."""
+        ranks = self._ranks.values()
+        return bool(ranks) and all(rank.is_finished and rank.is_complete for rank in ranks)
+
+    def _sleep(self) -> None:
+        """Until the next look: at once when a process has let go of its page, which costs less to
+        ask for than a look.
+        """
+        deadline = time.monotonic() + LOOK_EVERY_S
+        is_gone = False
+        while not is_gone and self._is_wanted and time.monotonic() < deadline:
+            time.sleep(NOTICE_AFTER_S)
+            is_gone = any(rank.has_lost_its_writer() for rank in self._ranks.values())
 
     def look(self) -> bool:
         """Look once at every rank; False once all is written of a run that has ended."""

@@ -1,0 +1,48 @@
+"""Completes runs whose recorder was killed with them, as when a container or a machine ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from ...shared.errors import OperantError
+from ...shared.recorder_process import RecorderSettings
+from ...shared.run_folder import Run
+from .recording import Recorder, recorder_lock
+
+BUDGET_S = 2.0  # of one command; the next one goes on
+
+
+def complete_runs(runs: Iterable[Run], now: Callable[[], float] = time.monotonic) -> None:
+    """Write what is missing of `runs` to their folders and take their pages off memory, as far as
+    that goes in `BUDGET_S`. What does not go, as on a full disk, is left for another time.
+    """
+    deadline = now() + BUDGET_S
+    for run in runs:
+        if now() > deadline:
+            return
+        with suppress(OperantError, OSError):  # also where a recorder has begun to do so by now
+            complete_run(run)
+
+
+def complete_run(run: Run) -> bool:
+    """Whether all of the run is in its folder then. Raises UsageError where it has a recorder."""
+    lock = recorder_lock(run)
+    try:
+        recorder = Recorder(run, lock, RecorderSettings.of_run(run).every_s, (), lambda _: None)
+        recorder.note_incompleteness()
+        recorder.look()
+        recorder.note_completeness()
+        if recorder.is_complete:
+            _remove_halves(run)
+        return recorder.is_complete
+    finally:
+        lock.release()
+
+
+def _remove_halves(run: Run) -> None:
+    """Files that were being written when everything ended."""
+    for ending in ("building", "recording"):
+        for path in (*run.folder.glob(f".*.{ending}"), *run.folder.glob(f"ranks/.*.{ending}")):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""What processes left behind that were killed together with their recorder: pages in memory, and
+runs of which not all is in their folder.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from .errors import PageError
+from .folder_place import FolderPlace
+from .lock import RECORDER, lock_holder
+from .page_file import is_left_behind, page_folder
+from .reader import MetricsReader
+from .run_folder import Run, list_runs, runs_folder
+
+# A page that is being made has no lock for its first moment.
+MADE_WITHIN_S = 60.0
+
+
+def runs_left_behind() -> list[Run]:
+    """Runs whose processes and recorder are gone, and of which not all is in their folder yet.
+
+    Pages of this user that belong to no run any more are deleted: those whose run's folder is gone,
+    and those that were never whole.
+    """
+    found = {run: None for run in list_runs() if run.recording_path.exists()}
+    for path in _pages_left_behind():
+        if run := _run_of(path):
+            found[run] = None
+    return [run for run in found if lock_holder(run.lock_path, 0, RECORDER + 1) is None]
+
+
+def _pages_left_behind() -> Iterator[Path]:
+    """Whole pages of this user whose writers are gone."""
+    try:
+        entries = list(os.scandir(page_folder()))
+    except OSError:
+        return
+    for entry in entries:
+        with suppress(OSError):
+            path, status = Path(entry.path), entry.stat(follow_symlinks=False)
+            if status.st_uid != os.getuid() or not is_left_behind(path):
+                continue
+            if entry.name.endswith(".page"):
+                yield path
+            is_half = entry.name.endswith(".page.building")
+            if is_half and time.time() - status.st_mtime > MADE_WITHIN_S:
+                path.unlink()
+
+
+def _run_of(page: Path) -> Run | None:
+    """The run of a page; of one that is gone the page is deleted. None where there is no run, and
+    where that cannot be told: its folder may lie on a disk that is not mounted now.
+    """
+    run = Run(runs_folder() / page.name.rsplit(".", 2)[0])
+    if run.folder.is_dir():
+        return run
+    place = _place_of(page)
+    if place is None or place.path.name != run.id or not place.is_same_home():
+        return None
+    if place.path.is_dir():
+        return Run(place.path)
+    if is_left_behind(page):
+        page.unlink()
+    return None
+
+
+def _place_of(page: Path) -> FolderPlace | None:
+    try:
+        reader = MetricsReader.attach(page)
+    except PageError:
+        return None
+    reader.detach()
+    return reader.header.place
