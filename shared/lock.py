@@ -48,18 +48,21 @@ class ByteLock:
                     self._fd = os.open(path, _OPEN_TO_LOCK, 0o600)
                 except OSError as error:
                     raise RunFolderError(f"cannot open {path}: {error.strerror}") from None
-            self._file, self._byte = _identity(os.fstat(self._fd)), byte
-            self._take(path)
+            try:
+                self._file, self._byte = _identity(os.fstat(self._fd)), byte
+                self._take(path)
+            except BaseException:
+                self._close_if_last()
+                raise
             _held_here[*self._file, byte] = self._fd
             _locks.add(self)
 
     def _take(self, path: Path) -> None:
+        if (*self._file, self._byte) in _held_here:
+            raise RunFolderError(f"{path.parent} is in use by this process")
         try:
-            if (*self._file, self._byte) in _held_here:
-                raise RunFolderError(f"{path.parent} is in use by this process")
             take_lock(self._fd, self._byte)
         except OSError as error:
-            self._close_if_last()
             in_use = error.errno in (errno.EAGAIN, errno.EACCES)
             reason = "in use by another process" if in_use else f"not lockable: {error.strerror}"
             raise RunFolderError(f"{path.parent} is {reason}") from None
@@ -93,7 +96,11 @@ class RunLock(ByteLock):
 
     def __init__(self, path: Path, rank: int) -> None:
         super().__init__(path, rank)
-        write_holder(self._fd, rank, _place(rank))
+        try:
+            write_holder(self._fd, rank, _place(rank))
+        except BaseException:
+            self.release()
+            raise
 
     def _before_release(self) -> None:
         clear_holder(self._fd, _place(self._byte))

@@ -59,6 +59,7 @@ class RunSession:
         self.run, self.rank = run, rank
         self._lock, self._warn = lock, warn
         self._is_open = True
+        self._is_deletion_told = False
 
         def create(path: Path | None) -> MetricsWriter:
             return MetricsWriter.create(
@@ -104,16 +105,36 @@ class RunSession:
         try:
             self.metrics.save_copy(self.run.page_copy_path(self.rank))
         except OSError as error:
-            if folder.exists() or not folder.parent.exists():
+            if self.is_folder_deleted():
+                self.metrics.remove()
+            else:
                 self._warn(f"cannot keep the page in {folder}: {error.strerror}")
                 self.metrics.leave()
-            else:
-                self._warn(f"{folder} was deleted during the run: nothing of it is kept")
-                self.metrics.remove()
         else:
             self.metrics.remove()
         self._lock.release()
         self._recorder.wait()
+
+    def is_folder_deleted(self) -> bool:
+        """Whether the run's folder is gone, of which this warns once: the run goes on, watched by
+        its page alone.
+        """
+        folder = self.run.folder
+        if folder.exists() or not folder.parent.exists():  # what is not mounted now may come back
+            return False
+        if not self._is_deletion_told:
+            self._is_deletion_told = True
+            text = f"{folder} was deleted during the run: nothing of it is kept"
+            self._warn(text)
+            self.metrics.event("warning", text)
+        return True
+
+    def abandon(self) -> None:
+        """Leave nothing of what was begun here, and say nothing of it: the run never came to be."""
+        if self._is_open:
+            self._is_open = False
+            self.metrics.remove()
+            self._lock.release()
 
     def _write_rank(self) -> None:
         """Say where the page is, for readers who cannot find it under its name."""

@@ -81,11 +81,21 @@ def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
     manifest = _manifest(wanted)
     run, lock = create_run(wanted.name, manifest, rank=0)
     try:
-        session = _session(run, lock, wanted)
+        return _made(make, _session(run, lock, wanted), {"id": run.id, **manifest})
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
-    return make(session, {"id": run.id, **manifest})
+
+
+def _made(
+    make: type[AnyRun], session: RunSession, manifest: dict[str, Any], iteration: int = 0,
+    step: int = -1,
+) -> AnyRun:  # fmt: skip
+    try:
+        return make(session, manifest, iteration=iteration, step=step)
+    except BaseException:
+        session.abandon()
+        raise
 
 
 def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
@@ -99,7 +109,7 @@ def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
     manifest = {**run.manifest(), "config": dict(wanted.config)}
     if wanted.resume:
         return _going_on(make, wanted, run, lock, manifest)
-    return make(_session(run, lock, wanted), manifest)
+    return _made(make, _session(run, lock, wanted), manifest)
 
 
 def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
@@ -107,10 +117,14 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     if lock_holder(run.lock_path):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
     lock = RunLock(run.lock_path, 0)
-    manifest = run.read_manifest()
-    manifest["config"] = {**manifest.get("config", {}), **wanted.config}
-    manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
-    run.write_manifest(manifest)
+    try:
+        manifest = run.read_manifest()
+        manifest["config"] = {**manifest.get("config", {}), **wanted.config}
+        manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
+        run.write_manifest(manifest)
+    except BaseException:
+        lock.release()
+        raise
     return _going_on(make, wanted, run, lock, manifest)
 
 
@@ -127,9 +141,9 @@ def _going_on(
         snapshot = reader.read()
         reader.detach()
     if snapshot is None:
-        return make(_session(run, lock, wanted), manifest)
+        return _made(make, _session(run, lock, wanted), manifest)
     session = _session(run, lock, wanted, continue_from=snapshot.publish)
-    return make(session, manifest, iteration=snapshot.iteration, step=snapshot.env_steps)
+    return _made(make, session, manifest, snapshot.iteration, snapshot.env_steps)
 
 
 def _session(

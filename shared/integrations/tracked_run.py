@@ -289,6 +289,8 @@ class TrackedRun:
         try:
             session.run.write_manifest(self._manifest)
         except OSError as error:
+            if session.is_folder_deleted():
+                return
             path, reason = session.run.manifest_path, error.strerror
             self._warn_once("manifest", f"cannot write {path}: {reason}")
 

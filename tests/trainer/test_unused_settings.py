@@ -61,6 +61,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "recorder.on": None,
     "recorder.every_s": None,
     "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
+    "recorder.wait_s": None,
     "recorder.prometheus_port": None,
     "recorder.prometheus_address": None,
 }  # fmt: skip
