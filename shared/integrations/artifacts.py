@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..plain_values import plain
+from ..plain_values import plain, text_of
 from ..run_folder import Run, list_runs
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
@@ -65,7 +65,7 @@ class Artifact:
         for known in ("incremental", "use_as", "storage_region", "digest_algorithm"):
             keywords.pop(known, None)
         unknown_keywords("Artifact", keywords)
-        self.name, self.type = str(name), str(type)
+        self.name, self.type = text_of(name), text_of(type)
         self.description = description
         self.metadata: dict[str, Any] = {}
         with contextlib.suppress(Exception):  # whatever a foreign object raises
@@ -90,8 +90,9 @@ class Artifact:
                     self.add_file(path, os.path.join(name, within) if name else within)
 
     def add_reference(self, uri: Any, name: Any = None, **_: Any) -> list[Entry]:
-        text = str(getattr(uri, "path", uri))
-        return [self._add(Entry(str(name or text.rstrip("/").rpartition("/")[2]), text))]
+        text = text_of(getattr(uri, "path", uri))
+        name = text.rstrip("/").rpartition("/")[2] if name is None else text_of(name)
+        return [self._add(Entry(name, text))]
 
     def add(self, obj: Any, name: str = "", **_: Any) -> Entry:
         """A table, a picture or the like, written into a temporary folder."""
@@ -155,7 +156,7 @@ class Artifact:
     get_entry = get_path
 
     def remove(self, item: Any, *_: Any, **__: Any) -> None:
-        self.entries.pop(str(getattr(item, "name", item)), None)
+        self.entries.pop(text_of(getattr(item, "name", item)), None)
 
     @property
     def size(self) -> int:

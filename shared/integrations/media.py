@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..plain_values import text_of
 from . import quantiles
 from .accepted import Accepted, accepted_method, say_accepted, unknown_keywords
 from .media_folder import MAX_FILE_BYTES
@@ -93,7 +94,7 @@ class Html(Media):
     kind, ending = "html", ".html"
 
     def encoded(self) -> tuple[str, bytes]:
-        return ".html", str(self.data).encode("utf-8", "replace")
+        return ".html", text_of(self.data).encode("utf-8", "replace")
 
 
 class Text(Media):
@@ -103,7 +104,7 @@ class Text(Media):
     may_be_path = False
 
     def encoded(self) -> tuple[str, bytes]:
-        return ".md", str(self.data).encode("utf-8", "replace")
+        return ".md", text_of(self.data).encode("utf-8", "replace")
 
 
 class Object3D(Media):
@@ -138,11 +139,11 @@ class Molecule(Media):
     kind, ending = "molecules", ".txt"
 
     def encoded(self) -> tuple[str, bytes]:
-        return ".txt", str(self.data).encode("utf-8", "replace")
+        return ".txt", text_of(self.data).encode("utf-8", "replace")
 
     @classmethod
     def from_smiles(cls, data: Any, **keywords: Any) -> Molecule:
-        return cls(str(data).encode(), **keywords)
+        return cls(text_of(data).encode(), **keywords)
 
     @classmethod
     def from_rdkit(cls, data_or_path: Any, **keywords: Any) -> Molecule:
@@ -245,4 +246,4 @@ def media_in(values: Any) -> Iterator[Media]:
 
 
 def _listed(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return value.tolist() if hasattr(value, "tolist") else text_of(value)

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ..plain_values import text_of
 from .accepted import say_accepted, say_once
 from .process_end import ending_of
 
@@ -36,12 +37,12 @@ def agent(
     told of, and the next one begins.
     """
     global current
-    config = _sweeps.get(str(sweep_id).rpartition("/")[2])
+    config = _sweeps.get(text_of(sweep_id).rpartition("/")[2])
     if config is None or function is None:
         say_accepted("agent() of a sweep that was not begun here, or without a function")
         return
     for setting in itertools.islice(settings(config), count):
-        current = (str(sweep_id), setting)
+        current = (text_of(sweep_id), setting)
         error: BaseException | None = None
         try:
             function()

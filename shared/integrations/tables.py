@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..plain_values import text_of
 from .accepted import unknown_keywords
 from .media import Media, WriteFile
 from .media_folder import MAX_FILE_BYTES
@@ -33,14 +34,14 @@ class Table(Media):
         unknown_keywords("Table", keywords)
         frame = data if hasattr(data, "itertuples") else dataframe
         if frame is not None:
-            self.columns = [str(column) for column in frame.columns]
+            self.columns = [text_of(column) for column in frame.columns]
             self.data = [list(row) for row in frame.itertuples(index=False, name=None)]
             return
         given = data if data is not None else rows
         self.data = [_cells(row) for row in given] if given is not None else []
         width = max((len(row) for row in self.data), default=0)
         default = ["Input", "Output", "Expected"] if not width else range(width)
-        self.columns = [str(column) for column in (columns if columns is not None else default)]
+        self.columns = [text_of(column) for column in (columns if columns is not None else default)]
 
     def add_data(self, *cells: Any) -> None:
         """Add a row."""
@@ -56,7 +57,7 @@ class Table(Media):
             self.columns = [] if not any(self.data) else self.columns
         for row, cell in zip(self.data, cells, strict=False):
             row.append(cell)
-        self.columns.append(str(name))
+        self.columns.append(text_of(name))
 
     def add_computed_columns(self, fn: Any) -> None:
         """`fn(index, row as a dict)` gives further cells by column."""
@@ -118,8 +119,10 @@ def _listed(row: Any) -> list[Any]:
 
 
 def _cell(name: str, cell: Any, write_file: WriteFile) -> Any:
-    if not isinstance(cell, Media):
+    if cell is None or type(cell) in (bool, int, float):
         return cell
+    if not isinstance(cell, Media):
+        return text_of(cell)  # lists that hold each other twice unfold into billions
     names: list[str] = []
     cell.write(name, lambda *file: names.append(write_file(*file).name))
     return " ".join(names) or " ".join(f"{k}={v:g}" for k, v in cell.numbers().items())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from ..errors import UsageError, nearest
+from ..plain_values import text_of
 from ..writer import DEFAULT_MAX_METRICS
 from . import sweeps
 from .accepted import say_once
@@ -113,7 +114,7 @@ def init(
     }
     name = name or os.environ.get("WANDB_NAME")
     wanted = Wanted(
-        name=str(name or details["project"] or script_name()),
+        name=text_of(name or details["project"] or script_name()),
         details={key: value for key, value in details.items() if value},
         config={**_config(config), **(sweeps.current[1] if sweeps.current else {})},
         id=id,
@@ -164,9 +165,9 @@ def _config(config: Any) -> dict[str, Any]:
 def _tags(tags: Any) -> list[str]:
     listed = [tags] if isinstance(tags, str) else tags
     try:
-        return [str(tag) for tag in listed if tag]
+        return [text_of(tag) for tag in listed if tag]
     except TypeError:
-        return [str(tags)]
+        return [text_of(tags)]
 
 
 def _resume(resume: bool | str | None) -> str | None:
