@@ -1,11 +1,13 @@
 """How the process of a loop ends, so that its runs can say it: in good order, by an error, by a
-signal. Python tells none of this at exit, so `sys.exit`, `sys.excepthook` and, where nobody handles
-it, SIGTERM are listened to while runs are open.
+signal. Python tells none of this at exit, so `sys.exit` and its like, `sys.excepthook` and, where
+nobody handles it, SIGTERM are listened to while runs are open; what was heard counts only if the
+program did leave by it, see `main_frame`.
 """
 
 from __future__ import annotations
 
 import atexit
+import builtins
 import multiprocessing
 import multiprocessing.util
 import os
@@ -13,11 +15,13 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 from ..outcome import State
 from ..plain_values import described_error, text_of
+from .main_frame import MainFrame
 
 TRACEBACK_CHARACTERS = 900  # the end of it, where the error is
 
@@ -37,6 +41,7 @@ class Endable(Protocol):
 
 
 FINISHED = Ending("finished", 0)
+BY_UNKNOWN_EXIT = Ending("finished", 0, "left by SystemExit; Python does not tell its exit code")
 BY_SIGTERM = Ending("stopped", 128 + signal.SIGTERM, "by SIGTERM")
 _open: list[Endable] = []
 
@@ -90,6 +95,7 @@ def leave_sigterm() -> None:
 def go_on() -> None:
     """The process is still at work: the error or exit seen before was not its end."""
     _listener.error = None
+    _listener.note_shown()
 
 
 def _end_all(ending: Ending) -> None:
@@ -98,8 +104,7 @@ def _end_all(ending: Ending) -> None:
 
 
 def _end_at_exit() -> None:
-    # A process of multiprocessing comes here with its error in flight.
-    _end_all(ending_of(sys.exc_info()[1] or _listener.error))
+    _end_all(_listener.ending())
 
 
 class _Listener:
@@ -107,13 +112,18 @@ class _Listener:
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._exit, self._excepthook = sys.exit, sys.excepthook
+        self._shown: object = None  # the newest error that Python had shown before
+        self._main: MainFrame | None = None
+        self._replaced: list[tuple[Any, str, Any, Any]] = []  # where, name, what was there, ours
         self._handles_sigterm = False
 
     def start(self) -> None:
-        self.error = None
-        self._exit, self._excepthook = sys.exit, sys.excepthook
-        sys.exit, sys.excepthook = self.exit, self.excepthook
+        self.error, self._shown, self._main = None, _newest_shown(), MainFrame.find()
+        self._replace(sys, "exit", self._noting)
+        self._replace(sys, "excepthook", self._noting_error)
+        self._replace(os, "_exit", self._ending_all)
+        for name in ("exit", "quit"):
+            self._replace(builtins, name, lambda before: _Quitter(self, before))
         if multiprocessing.parent_process() is not None:
             # A process of multiprocessing leaves by its finalizers, not by what atexit knows.
             multiprocessing.util.Finalize(None, _end_at_exit, exitpriority=0)
@@ -124,11 +134,35 @@ class _Listener:
 
     def stop(self) -> None:
         """Only what nobody has replaced or wrapped since is put back."""
-        if sys.exit == self.exit:
-            sys.exit = self._exit
-        if sys.excepthook == self.excepthook:
-            sys.excepthook = self._excepthook
+        for where, name, before, ours in self._replaced:
+            if getattr(where, name, None) == ours:
+                setattr(where, name, before)
+        self._replaced.clear()
+        self._main = None
         self.leave_sigterm()
+
+    def _replace(self, where: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put what `make` makes of it in its place; whoever keeps that may call it at any time."""
+        before = getattr(where, name, None)
+        if before is not None:  # Python may run without `site`
+            ours = make(before)
+            self._replaced.append((where, name, before, ours))
+            setattr(where, name, ours)
+
+    def ending(self) -> Ending:
+        """How the process ends, asked at its exit."""
+        # A process of multiprocessing comes here with its error in flight.
+        if error := sys.exc_info()[1]:
+            return ending_of(error)
+        was_left_by_error = self._main.was_left_by_error() if self._main else None
+        if was_left_by_error is False:  # what was raised or said before was caught
+            return FINISHED
+        shown = _newest_shown()
+        if isinstance(shown, BaseException) and shown is not self._shown:
+            return ending_of(shown)  # whoever has replaced `sys.excepthook`
+        if self.error is None and was_left_by_error:
+            return BY_UNKNOWN_EXIT
+        return ending_of(self.error)
 
     def leave_sigterm(self) -> None:
         if self._handles_sigterm and threading.current_thread() is threading.main_thread():
@@ -136,23 +170,64 @@ class _Listener:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._handles_sigterm = False
 
-    def exit(self, status: Any = None) -> NoReturn:
+    def note_shown(self) -> None:
+        """What Python has shown by now is not what ends the process: that still works."""
+        self._shown = _newest_shown()
+
+    def note_exit(self, status: Any) -> None:
         if threading.current_thread() is threading.main_thread():
             self.error = SystemExit(status)
-        self._exit(status)
 
-    def excepthook(
-        self, kind: type[BaseException], error: BaseException, where: TracebackType | None
-    ) -> None:
-        if not hasattr(sys, "ps1"):  # at a prompt, an error ends nothing
-            self.error = error
-        self._excepthook(kind, error, where)
+    def _noting(self, before: Callable[[Any], NoReturn]) -> Callable[..., NoReturn]:
+        def exit(status: Any = None) -> NoReturn:
+            self.note_exit(status)
+            before(status)
+
+        return exit
+
+    def _ending_all(self, before: Callable[[Any], NoReturn]) -> Callable[[Any], NoReturn]:
+        def _exit(status: Any) -> NoReturn:
+            """Nothing more of Python runs after this: the last word is said now."""
+            _end_all(_ending_of_exit(status))
+            before(status)
+
+        return _exit
+
+    def _noting_error(self, before: Callable[..., object]) -> Callable[..., None]:
+        def excepthook(
+            kind: type[BaseException], error: BaseException, where: TracebackType | None
+        ) -> None:
+            if not hasattr(sys, "ps1"):  # at a prompt, an error ends nothing
+                self.error = error
+            before(kind, error, where)
+
+        return excepthook
 
     def sigterm(self, number: int, frame: FrameType | None) -> None:
         """Say why, then die of the signal as a process without a handler does."""
         _end_all(BY_SIGTERM)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+
+class _Quitter:
+    """`exit` and `quit` as people call them in scripts; they raise SystemExit by themselves."""
+
+    def __init__(self, listener: _Listener, before: Any) -> None:
+        self._listener, self._before = listener, before
+
+    def __call__(self, code: Any = None) -> NoReturn:
+        self._listener.note_exit(code)
+        self._before(code)
+        raise SystemExit(code)  # whoever had replaced it came back
+
+    def __repr__(self) -> str:
+        return repr(self._before)
+
+
+def _newest_shown() -> object:
+    """The newest error that Python showed as one that nobody caught."""
+    return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
 
 
 def _leave_to_the_parent() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from operant.shared import Event, History
+from operant.shared import Event, History, Outcome
 from operant.shared.integrations import wandb_shape
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, list_runs
@@ -42,6 +42,13 @@ class Seen:
         events = reader.events()
         reader.detach()
         return events
+
+    @property
+    def outcome(self) -> Outcome | None:
+        reader = open_page(self.run)
+        outcome = reader.outcome()
+        reader.detach()
+        return outcome
 
     @property
     def history(self) -> History:

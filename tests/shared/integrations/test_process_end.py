@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -60,6 +61,86 @@ def test_the_run_says_how_its_process_ended(how, run_script, seen):
     assert done.returncode == returncode, done.stderr
     assert (seen.status.state, seen.status.message) == (state, message)
     assert seen.status.metrics == {"loss": 1.0}
+
+
+# Ways to leave a process, and how the run is then called where that is not told by the exit code.
+WAYS = {
+    "the end": ("", 0),
+    "exit()": ("exit()", 0),
+    "exit(1)": ("exit(1)", 1),
+    "quit(1)": ("quit(1)", 1),
+    "exit with a text": ("exit('no data')", 1),
+    "sys.exit(2)": ("sys.exit(2)", 2),
+    "sys.exit(256)": ("sys.exit(256)", 0),
+    "an exit from within functions": (
+        "def deep(n):\n    if n: deep(n - 1)\n    sys.exit(5)\ndeep(20)", 5),
+    "an exit through a finally": ("try:\n    sys.exit(6)\nfinally:\n    print('x')", 6),
+    "an exit through a with": (
+        "import contextlib\nwith contextlib.ExitStack():\n    exit(7)", 7),
+    "a caught sys.exit": ("try:\n    sys.exit(2)\nexcept SystemExit:\n    pass", 0),
+    "a caught exit": ("try:\n    exit(2)\nexcept SystemExit:\n    pass", 0),
+    "a caught exit, then another": (
+        "try:\n    sys.exit(2)\nexcept SystemExit:\n    pass\nsys.exit(3)", 3),
+    "a caught exit, then an error": (
+        "try:\n    sys.exit(2)\nexcept SystemExit:\n    pass\n1 / 0", 1),
+    "an exit of 0 after a caught error": (
+        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    sys.exit(0)", 0),
+    "an error": ("1 / 0", 1),
+    "an error with a replaced excepthook": ("sys.excepthook = lambda *_: None\n1 / 0", 1),
+    "an error with an excepthook replaced before": (
+        "1 / 0", 1, "import sys\nsys.excepthook = lambda *_: None"),
+    "an error with a wrapped excepthook": (
+        "old = sys.excepthook\nsys.excepthook = lambda *a: old(*a)\n1 / 0", 1),
+    "a replaced sys.exit": (
+        "old = sys.exit\nsys.exit = lambda code=None: old(code)\nsys.exit(9)", 9),
+    "a sys.exit that was kept from a run before": (
+        "kept = sys.exit\nrun.finish()\nrun = operant.init(id=run.id, resume='must')\n"
+        "run.log({'loss': 1.0}, step=4)\n"
+        "sys.exit = lambda code=None: kept(code)\nrun.finish()\n"
+        "run = operant.init(id=run.id, resume='must')\nsys.exit(3)", 3),
+    "raise SystemExit of nothing": ("raise SystemExit", 0),
+    "raise SystemExit(main())": ("def main(): return 0\nraise SystemExit(main())", 0),
+    "an error that a library printed": (
+        "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
+        "    sys.last_value = sys.last_exc = e\n    traceback.print_last()", 0,
+        "import sys\nsys.last_type, sys.last_traceback = ZeroDivisionError, None"),
+    "os._exit(0)": ("os._exit(0)", 0),
+    "os._exit(3)": ("os._exit(3)", 3),
+    "an error in a forked child": (
+        "pid = os.fork()\nif pid == 0:\n    sys.exit(4)\nos.waitpid(pid, 0)", 0),
+    "os._exit in a forked child": (
+        "pid = os.fork()\nif pid == 0:\n    os._exit(4)\nos.waitpid(pid, 0)", 0),
+    "exit in a thread": (
+        "import threading\nt = threading.Thread(target=lambda: exit(3))\nt.start()\nt.join()", 0),
+    "an error in an atexit function": (
+        "import atexit\natexit.register(lambda: 1 / 0)", 0),
+    "argparse's own exit": (
+        "import argparse\nargparse.ArgumentParser().parse_args(['--no-such-thing'])", 2),
+    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(600)", -15),
+    "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", -9),
+    "an abort": ("import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+                 "os.abort()", -6),
+}  # fmt: skip
+CASES = [(way, "script") for way in WAYS] + [
+    (way, start) for way in ("the end", "exit(1)", "a caught exit") for start in ("-c", "-m")
+]
+OF_CODE = {0: ("finished",), -15: ("stopped",), -9: ("crashed",), -6: ("crashed",)}
+
+
+@pytest.mark.parametrize(("way", "start"), CASES)
+def test_the_state_agrees_with_the_exit_code(way, start, tmp_path, seen):
+    code, returncode, *before = WAYS[way]
+    script = "\n".join([*before, BEGIN, code])
+    (tmp_path / "as_script.py").write_text(script)
+    how = {"-c": ["-c", script], "script": ["as_script.py"], "-m": ["-m", "as_script"]}[start]
+    done = subprocess.run(
+        [sys.executable, *how], capture_output=True, text=True, cwd=tmp_path, timeout=900
+    )
+    assert done.returncode == returncode, done.stderr
+    assert seen.status.state in OF_CODE.get(returncode, ("failed",)), seen.status.message
+    if returncode > 0:
+        outcome = seen.outcome
+        assert outcome.exit_code == returncode
 
 
 def test_a_failed_run_has_the_end_of_its_traceback(run_script, seen):
