@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import NoRoomError, PageError, RunFolderError
+from .header import Header
+from .layout import HEADER_BYTES
 from .lock import ByteLock, is_held
+from .owners import check_file
 from .small_file import create_anew, open_regular
 
 SHM = Path("/dev/shm")
@@ -101,6 +104,27 @@ def is_left_behind(path: Path) -> bool:
         return False
     try:
         return not is_held(fd)
+    finally:
+        os.close(fd)
+
+
+def place_of_live_page(path: Path) -> Path | None:
+    """The folder of the run whose page is at `path`, which lives; None where it does not, where it
+    is not this user's, and where it does not say.
+    """
+    try:
+        fd = open_regular(path)
+    except OSError:
+        return None
+    try:
+        check_file(fd, frozenset((os.getuid(),)))
+        if not is_held(fd):
+            return None
+        size_bytes = os.fstat(fd).st_size
+        place = Header.decode(os.pread(fd, HEADER_BYTES, 0), size_bytes).place
+        return place.path if place else None
+    except (OSError, PageError):
+        return None
     finally:
         os.close(fd)
 

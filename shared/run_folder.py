@@ -9,7 +9,8 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .errors import RunFolderError, RunNotFoundError
 from .harmless import one_line
 from .lock import LAUNCHER, RunLock
 from .masking import masked
+from .page_file import page_folder, place_of_live_page
 from .plain_values import plain
 from .small_file import create_anew, read_toml
 
@@ -159,13 +161,21 @@ class Run:
         write_whole(self.manifest_path, tomli_w.dumps(masked(plain(manifest))).encode())
 
 
-def create_run(name: str, manifest: Mapping[str, Any], *, rank: int) -> tuple[Run, RunLock]:
-    """Make a run folder and take the lock of `rank` in it.
+def memory_runs_folder() -> Path:
+    """Where runs of this home have their folders whose disk took nothing when they began."""
+    home = zlib.crc32(os.fsencode(os.path.abspath(runs_folder())))
+    return page_folder() / f"runs-{home:08x}"
+
+
+def create_run(
+    name: str, manifest: Mapping[str, Any], *, rank: int, parent: Path | None = None
+) -> tuple[Run, RunLock]:
+    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `rank` in it.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
     Raises RunFolderError when the folder cannot be written; nothing is left of it then.
     """
-    parent = runs_folder()
+    parent = parent or runs_folder()
     run_id = make_run_id(name)
     building = Run(parent / f".{run_id}.building")
     lock = None
@@ -193,12 +203,36 @@ def make_run_id(name: str) -> str:
 
 
 def list_runs() -> list[Run]:
-    """All runs, newest first."""
+    """All runs, newest first; also those that have a folder in memory alone, and those that live
+    though their folder was deleted.
+    """
+    folders = [Path(e) for parent in _parents() for e in _entries(parent) if _is_run(e)]
+    known = {folder.name for folder in folders}
+    folders += [folder for folder in _deleted_folders(known) if folder.name not in known]
+    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
+
+
+def _parents() -> Iterator[Path]:
+    yield runs_folder()
+    yield memory_runs_folder()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        folders = [Path(e) for e in os.scandir(runs_folder()) if _is_run(e)]
+        return list(os.scandir(folder))
     except OSError:
         return []
-    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
+
+
+def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
+    """Where runs had their folders whose pages tell that they live."""
+    home = os.path.abspath(runs_folder())
+    for entry in _entries(page_folder()):
+        run_id = entry.name.rsplit(".", 2)[0]
+        if entry.name.endswith(".0.page") and run_id not in known:
+            place = place_of_live_page(Path(entry.path))
+            if place and place.name == run_id and str(place.parent) == home:
+                yield place
 
 
 def find_run(wanted: str) -> Run:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from .errors import NoPageError, PageError
 from .host import boot_id, is_process_stopped, process_start
 from .life_signs import LifeSigns
-from .lock import LAUNCHER, Holder, lock_holder
+from .lock import LAUNCHER, Holder, is_held, lock_holder
 from .outcome import Outcome
 from .owners import Owners, check_folder, owners_of
 from .page_file import page_folder
@@ -139,7 +139,7 @@ def status_of(
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
     own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (rank, LAUNCHER))
-    holder = own or launcher
+    holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
         return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
@@ -154,6 +154,16 @@ def status_of(
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
 
 
+def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
+    """Who lives by the page's own lock, where the run's lock was deleted with its folder."""
+    if reader is None or run.lock_path.exists() or reader.header.place is None:
+        return None
+    if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
+        return None
+    pid, start = reader.header.pid, reader.header.process_start
+    return Holder(pid if start and process_start(pid) == start else 0)
+
+
 def _page_status(
     run: Run, reader: MetricsReader, outcome: Outcome | None, holder: Holder | None
 ) -> RunStatus:
@@ -162,6 +172,8 @@ def _page_status(
     age_s = reader.age_s(snapshot) if snapshot else None
     signs = LifeSigns(reader, snapshot, age_s, reader.phase())
     state, message = _state(outcome, holder, signs)
+    if holder and not run.lock_path.exists():
+        message = message or "its folder was deleted"
     status = RunStatus(run.id, state, age_s, message=message)
     if status.is_alive:
         status = replace(status, **signs.phase_fields())

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
 from ..lock import RunLock, lock_holder
+from ..page_file import make_private_folder, page_folder
 from ..plain_values import described_error
 from ..provenance import provenance
-from ..run_folder import Run, create_run, list_runs
+from ..recorder_process import RecorderSettings
+from ..run_folder import Run, create_run, list_runs, memory_runs_folder
 from ..session import RunSession, warn_on_stderr
 from ..status import open_page
 from ..writer import DEFAULT_MAX_METRICS
@@ -79,12 +81,29 @@ def begin_run(make: type[AnyRun], wanted: Wanted) -> AnyRun:
 
 def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
     manifest = _manifest(wanted)
-    run, lock = create_run(wanted.name, manifest, rank=0)
+    run, lock = _created(wanted.name, manifest)
     try:
         return _made(make, _session(run, lock, wanted), {"id": run.id, **manifest})
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
+
+
+def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
+    """A folder in memory, where the disk takes none: the run is watched all the same."""
+    try:
+        return create_run(name, manifest, rank=0)
+    except RunFolderError as error:
+        folder = memory_runs_folder()
+        try:
+            make_private_folder(page_folder())
+            run, lock = create_run(name, manifest, rank=0, parent=folder)
+        except OperantError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            raise error from None
+        warn_on_stderr(f"{error}; the loop goes on, kept in memory: {run.folder}")
+        return run, lock
 
 
 def _made(
@@ -158,10 +177,16 @@ def _session(
             rank=wanted.rank,
             world_size=wanted.world_size,
             continue_from=continue_from,
+            recorder=None if _is_in_memory(run) else RecorderSettings(),
         )
     except BaseException:
         lock.release()
         raise
+
+
+def _is_in_memory(run: Run) -> bool:
+    """Whether files of rows would take memory, more and more of it as long as the run lives."""
+    return run.folder.parent == memory_runs_folder()
 
 
 def _manifest(wanted: Wanted) -> dict[str, Any]:
