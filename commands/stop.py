@@ -14,6 +14,7 @@ from .choosing_a_run import chosen_run, run_argument
 
 PATIENCE_S = 30.0
 LOOK_AGAIN_S = 0.05
+NAMED_WITHIN_S = 0.5  # a process that has taken the lock this moment says next who it is
 
 
 @click.command("stop")
@@ -32,8 +33,12 @@ def command(run: str | None, latest: bool) -> None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
     signalled = set()
-    deadline = time.monotonic() + PATIENCE_S
+    began_s = time.monotonic()
+    deadline = began_s + PATIENCE_S
     while holder := lock_holder(chosen.lock_path):
+        if not holder.pid and time.monotonic() - began_s < NAMED_WITHIN_S:
+            time.sleep(LOOK_AGAIN_S)
+            continue
         if not holder.pid:
             raise OperantError(f"{chosen.id} runs where it cannot be signalled, as in a container")
         if holder.pid not in signalled:  # of several ranks, one is seen after the other

@@ -45,6 +45,8 @@ def test_the_newest_run_is_first_and_runs_come_and_go(make_session):
     second = make_session("second")
     assert [row.run for row in poller.poll().rows] == [second.run, first.run]
     shutil.rmtree(first.run.folder)
+    assert {row.run for row in poller.poll().rows} == {second.run, first.run}  # it lives
+    first.close("finished", 0)
     assert [row.run for row in poller.poll().rows] == [second.run]
 
 

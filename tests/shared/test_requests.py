@@ -11,7 +11,7 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import OperantError
-from operant.shared.lock import RunLock, lock_holder
+from operant.shared.lock import Holder, RunLock, lock_holder
 from operant.shared.requests import send_request
 from operant.shared.run_folder import create_run
 
@@ -41,7 +41,8 @@ def hold(run):
     def hold(*arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-c", HOLDER, str(run.lock_path), *arguments]
         processes.append(subprocess.Popen(command))
-        wait_for(lambda: lock_holder(run.lock_path))
+        # It names itself right after it has the lock.
+        wait_for(lambda: (lock_holder(run.lock_path) or Holder(0)).pid)
         return processes[-1]
 
     yield hold
