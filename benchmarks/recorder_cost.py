@@ -1,9 +1,11 @@
 """What the recorder costs a run: at the start, and while it records.
 
 The start is `RunSession` with a recorder and without, alternating, in one process. The share of a
-core is that of the recorder's process beside a run that publishes 32 values 20 times a second.
+core is that of the recorder's process beside a run that publishes 32 values 100 times a second, and
+beside one that publishes nothing any more. Bytes of a row are those of `rows.sqlite` once the
+recorder has ended, of random walks: what is repeated takes less.
 
-    python benchmarks/recorder_cost.py [--repeats 15] [--seconds 60] [--json FILE]
+    python benchmarks/recorder_cost.py [--repeats 15] [--seconds 60] [--per-s 100] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 from measuring import machine, summary, versions, write_json
 
 from operant.shared.lock import RECORDER, lock_holder
@@ -21,8 +24,7 @@ from operant.shared.recorder_process import RecorderSettings
 from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 
-VALUES = {f"group/metric_{i:02}": 0.1 * i for i in range(32)}
-PUBLISH_EVERY_S = 0.05
+NAMES = [f"group/metric_{i:02}" for i in range(32)]
 
 
 def start_s(recorder: RecorderSettings | None) -> float:
@@ -39,22 +41,35 @@ def start_s(recorder: RecorderSettings | None) -> float:
     return seconds
 
 
-def recording(seconds: float) -> dict[str, float]:
-    """The recorder's share of a core and its memory, once it has started."""
+def recording(seconds: float, per_s: float) -> dict[str, float]:
+    """The recorder's share of a core and its memory, once it has started; bytes of a row."""
     run, lock = create_run("record", {}, rank=0)
     session = RunSession(run, lock, publish_interval_s=1)
     pid = recorder_of(run)
-    session.metrics.publish(VALUES)
+    walks = np.random.default_rng(1).normal(size=(int(seconds * per_s) + 1, len(NAMES))).cumsum(0)
+    session.metrics.publish(dict(zip(NAMES, walks[0].tolist(), strict=True)), 1, 100)
     while not run.metrics_path().exists():
         time.sleep(0.01)
     cpu_s, began = cpu_seconds(pid), time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        session.metrics.publish(VALUES)
-        time.sleep(PUBLISH_EVERY_S)
+    for number in range(1, len(walks)):
+        values = dict(zip(NAMES, walks[number].tolist(), strict=True))
+        session.metrics.publish(values, 1 + number, 100 * (1 + number))
+        time.sleep(max(0.0, number / per_s - (time.perf_counter() - began)))
     share = (cpu_seconds(pid) - cpu_s) / (time.perf_counter() - began)
     memory_mib = resident_mib(pid)
+    cpu_s, began = cpu_seconds(pid), time.perf_counter()
+    time.sleep(seconds / 2)
+    idle = (cpu_seconds(pid) - cpu_s) / (time.perf_counter() - began)
     session.close("finished", 0)
-    return {"core_fraction": share, "resident_mib": memory_mib}
+    while lock_holder(run.lock_path, RECORDER, 1):
+        time.sleep(0.01)
+    row_bytes = run.rows_path().stat().st_size / len(walks)
+    return {
+        "core_fraction": share,
+        "idle_core_fraction": idle,
+        "resident_mib": memory_mib,
+        "bytes_per_row": row_bytes,
+    }
 
 
 def recorder_of(run: Run) -> int:
@@ -77,6 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--per-s", type=float, default=100.0)
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
     sides: dict[str, list[float]] = {"with": [], "without": []}
@@ -86,13 +102,17 @@ def main() -> None:
             sides["with"].append(start_s(RecorderSettings()))
             sides["without"].append(start_s(None))
         result = {name: summary(seconds) for name, seconds in sides.items()}
-        running = recording(arguments.seconds)
+        running = recording(arguments.seconds, arguments.per_s)
     for name, spread in result.items():
         print(
             f"{name:<8} a recorder: page after {spread['median'] * 1e3:.1f} ms "
             f"({spread['min'] * 1e3:.1f} to {spread['max'] * 1e3:.1f})"
         )
-    print(f"recording: {running['core_fraction']:.2%} of a core, {running['resident_mib']:.0f} MiB")
+    print(
+        f"recording: {running['core_fraction']:.2%} of a core, {running['resident_mib']:.0f} MiB; "
+        f"while nothing is published {running['idle_core_fraction']:.2%}; "
+        f"{running['bytes_per_row']:.0f} bytes a row of {len(NAMES)} values"
+    )
     about = {**machine(), **versions("numpy")}
     write_json(arguments.json, {"machine": about, "start_s": result, "recording": running})
 
