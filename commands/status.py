@@ -20,17 +20,20 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     from .output import print_json, print_line, print_status
 
     status = status_anywhere(run, latest)
-    num_lost = 0 if chosen_host(run, latest) else _num_lost(status.run)
+    lost = {} if chosen_host(run, latest) else _num_lost(status.run)
     if as_json:
-        print_json(status.as_json() | ({"lost_rows": num_lost} if num_lost else {}))
+        print_json(status.as_json() | {f"lost_{what}": count for what, count in lost.items()})
         return
     print_status(status)
-    if num_lost:
-        print_line(f"  {num_lost} rows were overwritten before a recorder could keep them")
+    for what, count in lost.items():
+        print_line(f"  {count} {what} were overwritten before a recorder could keep them")
 
 
-def _num_lost(run_id: str) -> int:
-    from ..shared.row_file import num_lost_rows
+def _num_lost(run_id: str) -> dict[str, int]:
+    """What was lost, by its name, and how much of it; what was not is not there."""
+    from ..shared.row_file import num_lost
 
     run = find_run(run_id)
-    return num_lost_rows(run.rows_path(rank) for rank in run.ranks())
+    num_rows, num_events = num_lost(run.rows_path(rank) for rank in run.ranks())
+    counts = {"rows": num_rows, "messages": num_events}
+    return {what: count for what, count in counts.items() if count}

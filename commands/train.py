@@ -77,9 +77,10 @@ def command(
 
 def print_config_help() -> int:
     """Every key with its default and description."""
+    from ..shared.harmless import harmless_lines
     from ..trainer.config_file import fields_with_defaults, preset_names
 
-    click.echo(f"# Presets: {', '.join(preset_names())}\n")
+    click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
     for key, default, description in fields_with_defaults():
-        click.echo(f"{key} = {default}\n    {description}")
+        click.echo(harmless_lines(f"{key} = {default}\n    {description}"))
     return 0

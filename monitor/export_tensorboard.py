@@ -20,21 +20,27 @@ def write_tensorboard(rows: ExportedRows, folder: Path) -> None:
     """A scalar for each value that was written, at the value of its metric's step metric as of that
     row; without one at its env steps, and where there are none at its publish.
     """
-    writer, steps = EventFileWriter(str(folder)), _Steps(rows.metrics)
+    writer, steps = EventFileWriter(str(folder)), Steps()
     try:
         for batch in rows:
-            _write_batch(writer, batch, rows.metrics, steps)
+            write_batch(writer, batch, rows.metrics, steps)
     finally:
         writer.close()
 
 
-class _Steps:
+class Steps:
     """The newest value of each metric that others are drawn over."""
 
-    def __init__(self, metrics: list[Metric]) -> None:
-        names = {metric.step_metric: math.nan for metric in metrics if metric.step_metric}
-        self._latest = names
-        self.step_metrics = {metric.name: metric.step_metric for metric in metrics}
+    def __init__(self) -> None:
+        self._latest: dict[str, float] = {}
+        self._step_metrics: dict[str, str] = {}
+
+    def look_at(self, metrics: list[Metric]) -> None:
+        """What there is to be drawn over may change while a run goes on."""
+        self._step_metrics = {metric.name: metric.step_metric for metric in metrics}
+        for metric in metrics:
+            if metric.step_metric:
+                self._latest.setdefault(metric.step_metric, math.nan)
 
     def take(self, written: list[tuple[str, float]]) -> None:
         for name, value in written:
@@ -42,13 +48,15 @@ class _Steps:
                 self._latest[name] = value
 
     def step_of(self, name: str, otherwise: int) -> int:
-        value = self._latest.get(self.step_metrics[name], math.nan)
+        value = self._latest.get(self._step_metrics[name], math.nan)
         return int(value) if math.isfinite(value) and abs(value) < 2**63 else otherwise
 
 
-def _write_batch(
-    writer: EventFileWriter, batch: RowBatch, metrics: list[Metric], steps: _Steps
+def write_batch(
+    writer: EventFileWriter, batch: RowBatch, metrics: list[Metric], steps: Steps
 ) -> None:
+    """The rows of `batch`, whose places are those of `metrics`."""
+    steps.look_at(metrics)
     values = np.ascontiguousarray(batch.values.T)
     is_written = values.view(np.uint64) != NEVER_BITS
     names = [metrics[place].name for place in batch.places]

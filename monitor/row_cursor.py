@@ -14,27 +14,8 @@ from ..shared.history import Integers
 from ..shared.row_file import CHUNK_ROWS, RowFileReader
 from ..shared.row_ring import publish_of
 from ..shared.rows import RowBatch, batch_of
+from .metric_places import MetricPlaces
 from .recorder.page_watch import identity_of
-
-
-class Places:
-    """A number for each metric by its name, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_name)
-
-    def of(self, name: str) -> int:
-        """That of a metric, new or known."""
-        return self._by_name.setdefault(name, len(self._by_name))
-
-    def by_name(self) -> dict[str, int]:
-        return dict(self._by_name)
-
-    def of_all(self, names: list[str]) -> Integers:
-        return np.array([self.of(name) for name in names], np.int64)
 
 
 class RowCursor:
@@ -44,7 +25,11 @@ class RowCursor:
     """
 
     def __init__(
-        self, file: RowFileReader | None, page: MetricsReader, places: Places, first_row: int = 1
+        self,
+        file: RowFileReader | None,
+        page: MetricsReader,
+        places: MetricPlaces,
+        first_row: int = 1,
     ) -> None:
         self._file, self._page, self._all_places = file, page, places
         self._next_row = first_row

@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..shared import History, MetricsReader
-from ..shared.row_file import RowFileReader
+from .metric_places import MetricPlaces
 from .point_fold import FoldedPoints, PointFold, Points, Rows
-from .row_cursor import Places, RowCursor
+
+if TYPE_CHECKING:  # SQLite is loaded once there is a file to read: not before the first frame
+    from ..shared.row_file import RowFileReader
+    from .row_cursor import RowCursor
 
 LOAD_S = 0.1  # of reading at each look
 MOST_TIMES_WIDER = 3  # what is held in detail may be wider than what is shown
@@ -93,7 +96,7 @@ class RunRows:
         self._wanted = Wanted()
         self._epoch: Any = None
         self._known: RowPoints | None = None
-        self._begin_anew({})
+        self._step_metrics: dict[str, str] | None = None  # until it begins
 
     def close(self) -> None:
         if self._file:
@@ -125,21 +128,25 @@ class RunRows:
     def _look_at_file(self) -> None:
         """Open it once it is there; begin anew when rows were taken out of it."""
         if self._file is None and self._path.exists():
+            from ..shared.row_file import RowFileReader
+
             self._file = RowFileReader(self._path)
             self._epoch = self._file.info("epoch")
-            self._begin_anew(self._step_metrics)
+            self._step_metrics = None
         if self._file and self._file.info("epoch") != self._epoch:
             self._epoch = self._file.info("epoch")
-            self._begin_anew(self._step_metrics)
+            self._step_metrics = None
 
     def _begin_anew(self, step_metrics: dict[str, str]) -> None:
         self._step_metrics = step_metrics
-        self._places = Places()
+        self._places = MetricPlaces()
         self._steps = [self._places.of(name) for name in dict.fromkeys(step_metrics.values())]
         self._whole = self._part(1, None)
         self._detail: _Part | None = None
 
     def _part(self, first: int, last: int | None) -> _Part:
+        from .row_cursor import RowCursor
+
         fold = PointFold(len(self._page.schema()), self._steps)
         begin = first
         if self._file and first > 1:
@@ -171,7 +178,7 @@ class _Part:
     """Rows from `first` to `last`, or to whatever is newest, read little by little."""
 
     def __init__(
-        self, fold: PointFold, cursor: RowCursor, first: int, last: int | None, places: Places
+        self, fold: PointFold, cursor: RowCursor, first: int, last: int | None, places: MetricPlaces
     ) -> None:
         self.fold, self.first, self.last = fold, first, last
         self._cursor, self._places = cursor, places

@@ -14,6 +14,11 @@ def harmless(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
+def harmless_lines(text: str) -> str:
+    """The same of a text of several lines, as a traceback, which keeps them."""
+    return "\n".join(map(harmless, text.split("\n")))
+
+
 def one_line(text: str, max_characters: int = 1000) -> str:
     """`text` as a single harmless line, words apart by one space, its end cut."""
     # Twice as much is looked at as is kept: a text of gigabytes is not worth its cleaning.

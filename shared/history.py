@@ -32,6 +32,7 @@ Words = NDArray[np.uint64]
 
 HEAD_WORDS = VALUES_OFFSET // 8
 _PIECE_BYTES = 2 << 20  # read at once
+_MARGIN_ROWS = 24
 _SPARE_SHARE = 4  # a buffer has room for a quarter of a ring before it is made anew
 NEVER_WRITTEN = np.frombuffer(NEVER, np.float64)[0]
 PUBLISH, WALL_NS, MONOTONIC_NS, ITERATION, ENV_STEPS = range(2, 7)  # words of a record's head
@@ -142,6 +143,14 @@ class LevelRows(NamedTuple):
 NO_ROWS = LevelRows(np.zeros((0, HEAD_WORDS), np.int64), np.zeros((0, 1, 0)))
 
 
+class Moment(NamedTuple):
+    """The head of a row, as far as it tells the speed."""
+
+    publish: int
+    monotonic_ns: int
+    env_steps: int
+
+
 class HistoryReader:
     """Reads the rings of one page, each time only what is new since the last."""
 
@@ -193,6 +202,22 @@ class HistoryReader:
                 values[np.isnan(values)] = NEVER_WRITTEN
             levels.append(LevelRows(rows[:, :HEAD_WORDS].view(np.int64), values))
         return levels
+
+    def newest_before(self, publish: int, monotonic_ns: int) -> Moment | None:
+        """The newest row that is as old as `monotonic_ns`, of the finest level that reaches so far
+        back from `publish`; else the oldest there is. A dozen rows are read, not the history.
+        """
+        self._look_at_row_room()
+        oldest: Moment | None = None
+        for ring in self._rings:
+            found = ring.newest_before(publish, monotonic_ns)
+            if found is None:
+                continue
+            if oldest is None or found.monotonic_ns < oldest.monotonic_ns:
+                oldest = found
+            if found.monotonic_ns <= monotonic_ns or found.publish == 1:
+                break
+        return oldest
 
     def read(self, publish: int, names: list[str]) -> tuple[History, bool]:
         """The history up to publish number `publish` of a page whose metrics are `names`, and
@@ -268,6 +293,35 @@ class _Ring:
         rows, counts = rows[is_whole], counts[is_whole]
         self._blank_beyond(rows, counts)
         return rows
+
+    def newest_before(self, publish: int, monotonic_ns: int) -> Moment | None:
+        """The newest row up to `publish` that is as old as that; the oldest where none is. None
+        where the ring has none.
+        """
+        num_rows = self._section.num_records
+        last = publish // self._span
+        # What comes next may be overwriting the oldest.
+        first = max(1, last - num_rows + 1 + min(_MARGIN_ROWS, num_rows // 4))
+        found = self._moment(first) if first <= last else None
+        if found is None or found.monotonic_ns > monotonic_ns:
+            return found
+        last += 1
+        while last - first > 1:  # by halves; rows that are not folded yet are newer
+            middle = (first + last) // 2
+            moment = self._moment(middle)
+            if moment is not None and moment.monotonic_ns <= monotonic_ns:
+                found, first = moment, middle
+            else:
+                last = middle
+        return found
+
+    def _moment(self, number: int) -> Moment | None:
+        """Of one row; None when it is not whole."""
+        (row,) = self._read(number, number)
+        if not self._holds(row, int(row[1]) >> 32):
+            return None
+        publish, _, monotonic_ns, _, env_steps = row[2:7].view(np.int64).tolist()
+        return Moment(publish, monotonic_ns, env_steps)
 
     def update(self, publish: int) -> None:
         """Read the rows that came since the last time; drop those the page has dropped."""

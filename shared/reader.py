@@ -26,7 +26,6 @@ from .speed import WINDOW_S
 
 ATTEMPTS = 100
 HISTORY_ATTEMPTS = 10
-SPEED_PUBLISHES = 1000  # of the newest 1024, which the writer may be overwriting
 
 
 @dataclass(frozen=True)
@@ -187,21 +186,16 @@ class MetricsReader:
         return self._rows.num_new_bytes(position) if self._rows else 0
 
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
-        """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer,
-        as far as 1000 publishes reach; None where no env steps are counted or too little is known.
+        """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer;
+        up to the moment of a folded row more where publishes are many. None where no env steps are
+        counted or too little is known.
         """
         since_ns = newest.monotonic_ns - int(WINDOW_S * 1e9)
-        older = self._row(max(1, newest.publish - SPEED_PUBLISHES))
-        first, last = (older.publish if older else newest.publish), newest.publish
-        while last - first > 1:  # the newest row that is old enough, by halves
-            middle = self._row((first + last) // 2)
-            if middle is None:
-                return None
-            if middle.monotonic_ns <= since_ns:
-                older, first = middle, middle.publish
-            else:
-                last = middle.publish
-        return _speed_between(older, newest)
+        older = self._history.newest_before(newest.publish, since_ns)
+        if older is None or older.publish >= newest.publish:
+            return None
+        then = Snapshot(older.publish, 0, older.monotonic_ns, 0, older.env_steps)
+        return _speed_between(then, newest)
 
     def average_env_steps_per_s(self, newest: Snapshot) -> float | None:
         """From the first publish, or from nothing where the page no longer has it, to `newest`."""

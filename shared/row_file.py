@@ -3,7 +3,7 @@
     info     key, value: what the recorder must know again when it begins anew
     metrics  place, name, unit, kind, better, level, description, step_metric
     tail     first_row, num_rows, data: the newest rows, a batch for each time they were taken
-    chunks   first_row, num_rows, data: 1024 rows each, made from the tail
+    chunks   first_row, num_rows, data: 1024 rows each, or 4 MiB, made from the tail
 
 Rows are counted from 1. `data` is a `RowBatch` by columns, compressed; what a process that was
 killed left half written, SQLite leaves out.
@@ -31,12 +31,16 @@ from .schema import BETTER, KINDS, Metric
 CHUNK_ROWS = 1024
 APPLICATION_ID = 0x4F505254  # "OPRT"
 VERSION = 1
+LOST_EVENTS = "num_lost_events"  # a key of info
 _BUSY_S = 5.0
 _BLOB = struct.Struct("<III")  # rows, columns, bytes of what follows before it was compressed
-_MAX_BLOB_BYTES = 8 * (HEADS + MAX_METRICS) * 2 * CHUNK_ROWS + 2 * MAX_METRICS
+_CHUNK_BYTES = 4 << 20  # before it is compressed
+# What a reader goes along with: a tail may be a chunk, and as much again.
+_MAX_BLOB_BYTES = 3 * _CHUNK_BYTES
+_MAX_TAIL_BYTES = 2 * _MAX_BLOB_BYTES
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS info (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS info (key TEXT PRIMARY KEY, value);
 CREATE TABLE IF NOT EXISTS metrics (
     place INTEGER PRIMARY KEY, name TEXT UNIQUE, unit TEXT, kind TEXT, better TEXT, level INTEGER,
     description TEXT, step_metric TEXT);
@@ -66,18 +70,21 @@ class RowFile:
             self._db.execute("PRAGMA synchronous = NORMAL")
             _check_version(self._db, path)
             self._db.executescript(_TABLES)
+            _check_tables(self._db, path)
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._db.execute(f"PRAGMA user_version = {VERSION}")
             self._metrics = {metric.name: metric for metric in _metrics(self._db)}
             self._places = {name: place for place, name in enumerate(self._metrics)}
-            self._tail = [_decoded(data) for _, _, data in _blobs(self._db, "tail", 1)]
+            self._tail = _tail(self._db)
             self.num_rows = _num_rows(self._db)
             self.last_publish = int(self.info("last_publish") or 0)
 
     def info(self, key: str) -> Any:
         """What was noted under `key`, None where nothing was."""
         with _errors(self.path):
-            found = self._db.execute("SELECT value FROM info WHERE key = ?", (key,)).fetchone()
+            found = self._db.execute(
+                "SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)
+            ).fetchone()
         return found[0] if found else None
 
     def note(self, key: str, value: int | str) -> None:
@@ -93,12 +100,12 @@ class RowFile:
         with _errors(self.path), self._transaction():
             places = self._known(metrics)
             tail, num_rows, last = list(self._tail), self.num_rows, self.last_publish
-            for batch in batches:
+            for batch in (part for whole in batches for part in _parts(whole)):
                 batch = RowBatch(batch.heads, places[batch.places], batch.values)
                 self._insert("tail", num_rows + 1, batch)
                 num_rows, last = num_rows + len(batch), int(batch.publish[-1])
                 tail.append(batch)
-                if sum(map(len, tail)) >= CHUNK_ROWS:
+                if sum(map(len, tail)) >= _chunk_rows(tail):
                     tail = self._pack(tail, num_rows)
             for key, value in {**notes, "last_publish": last}.items():
                 self._note(key, value)
@@ -115,8 +122,9 @@ class RowFile:
                         part = _decoded(data).part(slice(last_row + 1 - first_row))
                         self._insert("tail", first_row, part)
             self._note("last_publish", min(publish, self.last_publish))
+            self._note("kept_rows", last_row)
             self._note("epoch", int(self.info("epoch") or 0) + 1)
-        self._tail = [_decoded(data) for _, _, data in _blobs(self._db, "tail", 1)]
+        self._tail = _tail(self._db)
         self.num_rows = last_row
         self.last_publish = min(publish, self.last_publish)
 
@@ -151,9 +159,10 @@ class RowFile:
         rows = joined(tail)
         first_row = num_rows - len(rows) + 1
         self._db.execute("DELETE FROM tail")
-        full = len(rows) // CHUNK_ROWS * CHUNK_ROWS
-        for begin in range(0, full, CHUNK_ROWS):
-            part = rows.part(slice(begin, begin + CHUNK_ROWS))
+        size = _chunk_rows(tail)
+        full = len(rows) // size * size
+        for begin in range(0, full, size):
+            part = rows.part(slice(begin, begin + size))
             self._insert("chunks", first_row + begin, part)
         if full == len(rows):
             return []
@@ -210,6 +219,7 @@ class RowFileReader:
             self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA query_only = ON")
             _check_version(self._db, path)
+            _check_tables(self._db, path)
 
     def close(self) -> None:
         self._db.close()
@@ -221,7 +231,9 @@ class RowFileReader:
 
     def info(self, key: str) -> Any:
         with _errors(self.path):
-            found = self._db.execute("SELECT value FROM info WHERE key = ?", (key,)).fetchone()
+            found = self._db.execute(
+                "SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)
+            ).fetchone()
         return found[0] if found else None
 
     def num_rows(self) -> int:
@@ -254,17 +266,24 @@ class RowFileReader:
                 self._db.execute("ROLLBACK")
 
 
-def num_lost_rows(paths: Iterable[Path]) -> int:
-    """Rows that were lost, in all of these files that there are and that can be read."""
-    num_lost = 0
+def num_lost(paths: Iterable[Path]) -> tuple[int, int]:
+    """Rows and messages that were lost, in all of these files that there are and can be read."""
+    num_rows = num_events = 0
     for path in paths:
         with suppress(RowFileError, ValueError):
             reader = RowFileReader(path)
             try:
-                num_lost += reader.num_lost()
+                num_rows += reader.num_lost()
+                num_events += int(reader.info(LOST_EVENTS) or 0)
             finally:
                 reader.close()
-    return num_lost
+    return num_rows, num_events
+
+
+def _info(db: sqlite3.Connection, key: str) -> Any:
+    """Not by the index, which would have a key of any length in memory."""
+    found = db.execute("SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)).fetchone()
+    return found[0] if found else None
 
 
 def _blobs(db: sqlite3.Connection, table: str, first_row: int) -> Iterator[tuple[int, int, bytes]]:
@@ -306,6 +325,44 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
         raise RowFileError(f"{path}: version {version} is newer than this operant reads; update it")
 
 
+def _check_tables(db: sqlite3.Connection, path: Path) -> None:
+    """A file is bytes that anyone may write: no views, no computed columns, no endless values."""
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_BLOB_BYTES + _CHUNK_BYTES)
+    question = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    blank = sqlite3.connect(":memory:")
+    try:
+        blank.executescript(_TABLES)
+        for (name,) in blank.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            found, expected = (one.execute(question, (name,)).fetchone() for one in (db, blank))
+            if found != expected:
+                raise RowFileError(f"{path}: not a file of rows")
+    finally:
+        blank.close()
+
+
+def _tail(db: sqlite3.Connection) -> list[RowBatch]:
+    """The rows that are in no chunk yet."""
+    batches, size_bytes = [], 0
+    for _, _, data in _blobs(db, "tail", 1):
+        batches.append(_decoded(data))
+        size_bytes += batches[-1].values.nbytes
+        if size_bytes > _MAX_TAIL_BYTES:
+            raise RowFileError("its tail is longer than any recorder leaves it")
+    return batches
+
+
+def _parts(batch: RowBatch) -> Iterator[RowBatch]:
+    size = _chunk_rows([batch])
+    for begin in range(0, len(batch), size):
+        yield batch.part(slice(begin, begin + size))
+
+
+def _chunk_rows(batches: Sequence[RowBatch]) -> int:
+    """How many rows with all metrics of these make a chunk."""
+    columns = len(np.unique(np.concatenate([batch.places for batch in batches])))
+    return min(CHUNK_ROWS, max(1, _CHUNK_BYTES // (8 * (HEADS + columns))))
+
+
 def _encoded(batch: RowBatch) -> bytes:
     """Numbers by columns: of the heads the differences, of all of them byte by byte, which makes
     slow change compress well.
@@ -340,6 +397,8 @@ def _decoded(blob: bytes) -> RowBatch:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
+    except MemoryError:
+        raise RowFileError(f"{path}: takes more memory than there is") from None
     except sqlite3.Error as error:
         raise RowFileError(f"{path}: {_no_space(path) or error}") from None
     except OSError as error:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from ..shared.errors import CheckpointError
+from ..shared.harmless import harmless_lines
 from ..shared.lock import RunLock
 from ..shared.outcome import State
 from ..shared.recorder_process import RecorderSettings
@@ -69,7 +70,7 @@ def run_training(
     except Exception as error:
         message, explanation = _failure(error, config)
         with contextlib.suppress(OSError):  # the terminal may have gone
-            print(explanation, file=sys.stderr)
+            print(harmless_lines(explanation), file=sys.stderr)
         session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
         session.close("failed", 1, message)
         return 1

@@ -26,6 +26,8 @@ OWN_NAMES = (
 class PrometheusSink:
     """Serves the newest row of each rank as gauges `operant_<group>_<name>`."""
 
+    takes_every_row = False
+
     def __init__(self, run_id: str, port: int, address: str) -> None:
         """Raises OSError when the port is taken."""
         self._run_id = run_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
 from ...shared import Event, NoPageError
@@ -31,6 +32,12 @@ class RowTaker(Protocol):
     """Where rows go beside the file."""
 
     def write(self, rank: int, rows: Sequence[Row]) -> None: ...
+
+    def write_newest(self, rank: int, rows: Sequence[Row]) -> None: ...
+
+    def rows_came(self, rank: int, path: Path) -> None: ...
+
+    def notes(self, rank: int) -> dict[str, str]: ...
 
 
 class RankRecorder:
@@ -59,6 +66,7 @@ class RankRecorder:
         self._drain = RowDrain(run.rows_path(rank))
         self._drained_s = NEVER_S
         self._event_number = 0
+        self._is_told = False  # sinks, of the rows that a former recorder left
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
         self._alerts: AlertWatch | None = None
         self._num_complaints = 0
@@ -124,12 +132,35 @@ class RankRecorder:
             is_time = self._now() - self._drained_s >= DRAIN_EVERY_S
             if is_time or self._drain.is_due():
                 self._drained_s = self._now()
-                self._drain.take()
+                self._take_rows_of_ring()
 
     def _drain_all(self) -> None:
         with self._complaining():
-            while self._drain.take():
+            while self._take_rows_of_ring():
                 pass
+
+    def _take_rows_of_ring(self) -> int:
+        """Put them into their file, and tell the sinks, which read that; how many they were."""
+        num_rows = self._drain.take(self._notes())
+        if self._drain.has_rows and (num_rows or not self._is_told):
+            self._is_told = True
+            for sink in self._sinks:
+                sink.rows_came(self._rank, self._run.rows_path(self._rank))
+        return num_rows
+
+    def _notes(self) -> dict[str, str | int]:
+        notes: dict[str, str | int] = {}
+        for sink in self._sinks:
+            notes |= sink.notes(self._rank)
+        return notes
+
+    def note_sent(self) -> None:
+        """Keep for the next recorder how far the sinks are that were closed."""
+        with self._complaining():
+            if notes := self._notes():
+                self._drain.note(notes)
+        with self._complaining():
+            self._drain.close()
 
     def _attach(self, is_alive: bool) -> None:
         """Keep the right page open; a new process's rows follow those that its page holds."""
@@ -172,12 +203,21 @@ class RankRecorder:
             file.append(rows)
             self._row_s = self._now()
             for sink in self._sinks:
-                sink.write(self._rank, rows)
+                write = sink.write_newest if self._drain.has_rows else sink.write
+                write(self._rank, rows)
 
     def _take_events(self, page: Page) -> None:
         with self._complaining():
             events = page.reader.events(after=self._event_number)
-            self._events.append([event_line(event, self._rank) for event in events])
+            num_lost = 0
+            with self._complaining():  # the lines are written all the same
+                num_lost = self._drain.num_lost_events([event.number for event in events])
+            lines = [event_line(event, self._rank) for event in events]
+            if num_lost:
+                text = f"{num_lost} messages before the next were overwritten before they were kept"
+                gap = Event(0, events[0].wall_ns, "warning", text)
+                lines.insert(0, event_line(gap, self._rank))
+            self._events.append(lines)
             if events:
                 self._event_number = events[-1].number
 

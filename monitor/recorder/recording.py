@@ -43,6 +43,7 @@ def record(
     status = read_status(run)
     for sink in sinks:
         sink.close(is_success=status.state in ("running", "stalled", "finished", "stopped"))
+    recorder.note_sent()
     return status
 
 
@@ -115,6 +116,11 @@ class Recorder:
             for rank in self._ranks.values():
                 rank.flush()
         return is_alive or self._lock.holder() is not None
+
+    def note_sent(self) -> None:
+        """Keep for the next recorder how far the sinks are, once they are closed."""
+        for rank in self._ranks.values():
+            rank.note_sent()
 
     def _rank(self, number: int) -> RankRecorder:
         def is_alive() -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...shared.row_file import CHUNK_ROWS, RowFile
+from ...shared.row_file import CHUNK_ROWS, LOST_EVENTS, RowFile
 from ...shared.row_ring import publish_of
 from ...shared.rows import batch_of
 from .page_watch import Page, identity_of
+
+LAST_EVENT = "last_event"
 
 
 class RowDrain:
@@ -48,8 +50,13 @@ class RowDrain:
         ring_bytes = reader.header.layout["ROWS"].size_bytes
         return reader.num_new_row_bytes(self._position) > ring_bytes // 8
 
-    def take(self) -> int:
-        """Append the rows that the file has not; how many those were."""
+    @property
+    def has_rows(self) -> bool:
+        """Whether the page has single rows to take."""
+        return self._page is not None
+
+    def take(self, notes: Mapping[str, str | int] = {}) -> int:
+        """Append the rows that the file has not, and `notes` with them; how many those were."""
         if self._page is None:
             return 0
         if not self._is_begun:
@@ -66,9 +73,31 @@ class RowDrain:
                 [batch_of(piece) for piece in _pieces(records)],
                 reader.schema(),
                 num_lost=num_lost,
+                **notes,
             )
         self._position = ring.position
         return len(records)
+
+    def note(self, notes: Mapping[str, str | int]) -> None:
+        """Have the file keep these."""
+        for key, value in notes.items():
+            self._opened().note(key, value)
+
+    def num_lost_events(self, numbers: Sequence[int]) -> int:
+        """How many messages were overwritten before those with these numbers, which are kept now;
+        they are added to those that the file counts. None are known of on pages of layout 1.
+        """
+        if self._page is None or not numbers:
+            return 0
+        file = self._opened()
+        last = int(file.info(LAST_EVENT) or 0)
+        if last > numbers[-1]:  # of a page that was lost
+            last = 0
+        num_lost = max(0, numbers[0] - last - 1)
+        if num_lost:
+            file.note(LOST_EVENTS, num_lost + int(file.info(LOST_EVENTS) or 0))
+        file.note(LAST_EVENT, numbers[-1])
+        return num_lost
 
     def close(self) -> None:
         if self._file:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...shared import History, Snapshot
+from ...shared import History, Metric, Snapshot
 from ...shared.history import Floats, Integers
 from ...shared.layout import NEVER, NEVER_BITS
+from ...shared.rows import RowBatch
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,18 @@ def rows_of(history: History) -> list[Row]:
     """All rows of `history`, each with what was written in it and nothing carried on."""
     columns = {name: history.series(name).mean for name in history.names}
     return _rows(history, np.arange(len(history)), columns)
+
+
+def rows_of_batch(batch: RowBatch, metrics: Sequence[Metric]) -> list[Row]:
+    """Each row of `batch`, with what was written in it; its places are those of `metrics`."""
+    names = [metrics[place].name for place in batch.places]
+    is_written = np.ascontiguousarray(batch.values.T).view(np.uint64) != NEVER_BITS
+    rows = []
+    for head, values, mask in zip(batch.heads.T.tolist(), batch.values.T, is_written, strict=True):
+        publish, wall_ns, elapsed_ns, iteration, env_steps, _ = head
+        written = {names[place]: float(values[place]) for place in np.flatnonzero(mask)}
+        rows.append(Row(publish, wall_ns / 1e9, elapsed_ns / 1e9, iteration, env_steps, written))
+    return rows
 
 
 def rows_between(history: History, after: Row, newest: Row, every_s: float) -> list[Row]:

@@ -6,18 +6,22 @@ import importlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from ...shared.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
 from ...shared.run_folder import Run
 from .rows import Row
+from .sink_feed import SinkFeed
 
 QUEUE_ROWS = 1000
 CLOSE_PATIENCE_S = 20.0
 
 
 class Sink(Protocol):
-    """One place that takes rows."""
+    """One place that takes rows; one that `takes_every_row` is a `BatchTaker` as well."""
+
+    takes_every_row: bool
 
     def write(self, rank: int, rows: Sequence[Row]) -> None: ...
 
@@ -33,17 +37,49 @@ class SinkThread:
     ) -> None:
         self._name, self._open_sink, self._complain = name, open_sink, complain
         self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue(QUEUE_ROWS)
+        self._feeds: dict[int, SinkFeed] = {}
+        self._is_due: set[int] = set()  # ranks whose rows the thread will look for
         self._thread = threading.Thread(target=self._feed, name=name, daemon=True)
         self._thread.start()
 
     def write(self, rank: int, rows: Sequence[Row]) -> None:
         self._put(lambda sink: sink.write(rank, rows))
 
+    def write_newest(self, rank: int, rows: Sequence[Row]) -> None:
+        """For sinks that have no use for every row."""
+
+        def write(sink: Sink) -> None:
+            if not sink.takes_every_row:
+                sink.write(rank, rows)
+
+        self._put(write)
+
+    def rows_came(self, rank: int, path: Path) -> None:
+        """There is more in the file of a rank, for sinks that take every row."""
+        feed = self._feeds.setdefault(rank, SinkFeed(path, rank, self._name))
+        if rank in self._is_due:
+            return
+        self._is_due.add(rank)
+
+        def give(sink: Any) -> None:
+            self._is_due.discard(rank)
+            if sink.takes_every_row:
+                feed.give(sink)
+
+        self._put(give)
+
+    def notes(self, rank: int) -> dict[str, str]:
+        """How far the sink is, for the next recorder."""
+        return self._feeds[rank].note() if rank in self._feeds else {}
+
     def close(self, is_success: bool) -> None:
         """Wait for the sink to take what it was given, but not for ever."""
         self._put(lambda sink: sink.close(is_success))
         self._put(None)
         self._thread.join(CLOSE_PATIENCE_S)
+        if self._thread.is_alive() and self._feeds:
+            name = self._name
+            self._complain(f"{name} is slow: `operant record --to {name}` sends it the rest")
 
     def _put(self, work: Callable[[Sink], None] | None) -> None:
         if not self._thread.is_alive():

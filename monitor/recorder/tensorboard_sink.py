@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,34 +9,50 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from ...shared import Metric
 from ...shared.recorder_process import RecorderSettings
+from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
+from ..export_tensorboard import Steps, write_batch
 from .rows import Row
 
 
 class TensorBoardSink:
     """One folder of event files a rank: rank 0 in `folder`, others in a folder below it each."""
 
+    takes_every_row = True
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._writers: dict[int, EventFileWriter] = {}
-        self._steps: dict[int, float] = {}
+        self._publishes: dict[int, int] = {}
+        self._steps: dict[int, Steps] = {}
 
     def write(self, rank: int, rows: Sequence[Row]) -> None:
         writer = self._writer(rank)
         for row in rows:
-            if row.step <= self._steps.get(rank, math.inf):
-                # A run that went back, or a recorder that began anew: TensorBoard drops what
-                # earlier files have from this step on.
-                start = SessionLog(status=SessionLog.START)
-                writer.add_event(Event(wall_time=row.wall_s, step=row.step, session_log=start))
-            self._steps[rank] = row.step
+            self._go_back_to(rank, row.publish, row.wall_s, row.step)
+            self._publishes[rank] = row.publish
             values = [
                 Summary.Value(tag=name, simple_value=value) for name, value in row.written.items()
             ]
             summary = Summary(value=values)
             writer.add_event(Event(wall_time=row.wall_s, step=row.step, summary=summary))
         writer.flush()
+
+    def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
+        writer = self._writer(rank)
+        publish, wall_ns, _, _, env_steps, _ = batch.heads[:, 0].tolist()
+        self._go_back_to(rank, publish, wall_ns / 1e9, env_steps if env_steps >= 0 else publish)
+        self._publishes[rank] = int(batch.publish[-1])
+        write_batch(writer, batch, metrics, self._steps.setdefault(rank, Steps()))
+        writer.flush()
+
+    def _go_back_to(self, rank: int, publish: int, wall_s: float, step: int) -> None:
+        """Of a run that does rows again, TensorBoard drops what it has from this step on."""
+        if publish <= self._publishes.get(rank, 0):
+            start = SessionLog(status=SessionLog.START)
+            self._writer(rank).add_event(Event(wall_time=wall_s, step=step, session_log=start))
 
     def close(self, is_success: bool) -> None:
         for writer in self._writers.values():

@@ -8,13 +8,17 @@ from typing import Any
 
 import wandb
 
+from ...shared import Metric
 from ...shared.recorder_process import RecorderSettings
+from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
-from .rows import Row
+from .rows import Row, rows_of_batch
 
 
 class WandbSink:
     """One run there for the run here; other ranks' metrics are `rank1/...`."""
+
+    takes_every_row = True
 
     def __init__(self, run: Run) -> None:
         self._run: Any = wandb.init(
@@ -26,6 +30,7 @@ class WandbSink:
             resume="allow",
             settings=wandb.Settings(console="off", silent=True, x_disable_stats=True),
         )
+        self._defined: set[Metric] = set()
         self._run.define_metric("*", step_metric="step")
 
     def write(self, rank: int, rows: Sequence[Row]) -> None:
@@ -34,6 +39,16 @@ class WandbSink:
             values = {prefix + name: value for name, value in row.written.items()}
             about = {"step": row.step, "iteration": row.iteration, "wall_s": row.wall_s}
             self._run.log({**values, **about})
+
+    def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
+        prefix = f"rank{rank}/" if rank else ""
+        for metric in metrics:
+            if metric.step_metric and metric not in self._defined:
+                self._run.define_metric(
+                    prefix + metric.name, step_metric=prefix + metric.step_metric
+                )
+                self._defined.add(metric)
+        self.write(rank, rows_of_batch(batch, metrics))
 
     def close(self, is_success: bool) -> None:
         self._run.finish(exit_code=0 if is_success else 1)

@@ -108,7 +108,8 @@ class TrackedRun:
     ) -> None:
         """Publish `data`, nested as it may be. Values of one `step` go together in one row: it is
         published when another step comes, when one of its names comes again, with `commit=True`, or
-        after a tenth of a second. Without a step the row is complete, unless `commit=False`.
+        after a tenth of a second. Without a step the row is complete, unless `commit=False`; what
+        waits then is not overwritten either.
         """
         if not self.is_open:
             self._warn_of_closed()
@@ -118,8 +119,8 @@ class TrackedRun:
             values = self._flat(data)
             if step is not None:
                 self._advance(step)
-                if any(name in self._pending for name, _ in values):
-                    self._publish()
+            if any(name in self._pending for name, _ in values):
+                self._publish()
             if not self._pending:
                 self._pending_since_s = time.monotonic()
             self._take(values)
@@ -208,6 +209,8 @@ class TrackedRun:
             if not math.isfinite(number) and f"finite {name}" not in self._warned:
                 self._warned.add(f"finite {name}")
                 self.event("warning", f"{name} is {number}")
+            if name in self._pending:  # once as "a/b", once as "b" within "a"
+                self._publish()
             self._pending[name] = number
             self._latest[name] = number
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import io
 import json
+import resource
 import struct
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,3 +163,74 @@ def test_a_page_of_blocks_that_repeat_is_refused():
     with pytest.raises(StreamError):
         mirror.apply(block * 2)
     mirror.close()
+
+
+def _wide(depth: int) -> bytes:
+    """A head of 2 MiB that is nothing but containers."""
+    return (
+        b'{"protocol":1,"status":{"run":"far","state":"running","metrics":{"a":'
+        + (b"[" * depth + b"]" * depth + b"," if depth else b"")
+        + b"["
+        + b"[]," * ((2 << 20) // 3 - 100)
+        + b"[]]}}}"
+    )
+
+
+def _inflating() -> bytes:
+    """A page of 256 MiB, as many blocks of zeros as a body takes."""
+    block = zlib.compress(bytes(4096), 9)
+    head = {**HEAD, "page": {"identity": [1, 2, 3], "bytes": 1 << 28}}
+    body = b"".join(struct.pack("<II", i, len(block)) + block for i in range(60_000))
+    return stream_of(Frame(head, body))
+
+
+def _metrics(count: int) -> bytes:
+    return stream_of(
+        Frame({**HEAD, "status": {**STATUS, "metrics": {f"{i:x}": i for i in range(count)}}})
+    )
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        MAGIC + struct.pack("<II", 1 << 21, 1 << 24) + bytes((1 << 21) + (1 << 24)),
+        MAGIC + struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
+        MAGIC + struct.pack("<II", len(_wide(0)), 0) + _wide(0),
+        MAGIC + struct.pack("<II", len(_wide(900)), 0) + _wide(900),
+        _inflating(),
+        _metrics(110_000),
+        stream_of(Frame({**HEAD, "log": ["x" * 100] * 15_000})),
+        stream_of(Frame({**HEAD, "alerts": ["x" * 100] * 15_000})),
+        stream_of(Frame({**HEAD, "status": {**STATUS, "ranks": [STATUS] * 4_000}})),
+        stream_of(*[Frame(HEAD)] * 200),
+    ],
+    ids=["zeros", "claims", "wide", "deep", "blocks", "metrics", "log", "alerts", "ranks", "many"],
+)
+def test_a_hostile_stream_takes_a_watcher_little_memory_and_time(far, stdout):
+    far(stdout)
+    support = str(Path(__file__).parents[1] / "support")
+    code = f"""
+import sys; sys.path.insert(0, {support!r})
+import fuzz, time
+from operant.monitor.remote.host import RemoteName
+from operant.monitor.remote.remote_run import RemoteRun
+from operant.shared.errors import OperantError
+source = RemoteRun(RemoteName("box", "far"))
+fuzz.limit_memory()
+begin_s = time.process_time()
+try:
+    source.connect()
+    source._take_all()
+except OperantError as error:
+    assert len(str(error)) < 500
+source.poll()
+source.close()
+print(time.process_time() - begin_s)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -59,7 +59,7 @@ def page(tmp_path, operant_pages) -> bytes:
     writer = MetricsWriter.create(
         operant_pages / "p", "the-run", metrics, publish_interval_s=0.5, rank=3, max_metrics=5
     )
-    for number in range(1, 101):
+    for number in range(1, 201):
         writer.publish({"loss/policy": number, "time/learn_s": 0.5}, number, number * 64)
     writer.event("warning", "look here", 12)
     writer.phase("evaluating", 37, 100, "episodes")
@@ -114,10 +114,10 @@ def test_the_snapshot_is_where_the_document_says(page, sections):
     section = sections["SNAPSHOT"]
     slots = [Record(page, section["offset"] + i * section["record_bytes"], table) for i in range(2)]
     newest = max(slots, key=lambda slot: slot["sequence"])
-    assert newest is slots[100 % 2]
-    assert newest["sequence"] == newest["publish"] == newest["iteration"] == 100
-    assert newest["env_steps"] == 6400
-    assert values(newest) == (100.0, 0.5)
+    assert newest is slots[200 % 2]
+    assert newest["sequence"] == newest["publish"] == newest["iteration"] == 200
+    assert newest["env_steps"] == 12800
+    assert values(newest) == (200.0, 0.5)
     covered = page[newest.start + 12 : newest.start + 64 + 8 * newest["count"]]
     assert newest["crc"] == zlib.crc32(covered)
 
@@ -125,7 +125,7 @@ def test_the_snapshot_is_where_the_document_says(page, sections):
 def test_the_history_is_where_the_document_says(page, sections):
     (table,) = tables()["SNAPSHOT"]
     section = sections["HISTORY0"]
-    for number in (1, 50, 100):
+    for number in (1, 50, 200):
         place = (number - 1) % section["num_records"]
         row = Record(page, section["offset"] + place * section["record_bytes"], table)
         assert row["sequence"] == number
@@ -142,10 +142,10 @@ def test_the_history_is_where_the_document_says(page, sections):
 def test_the_ring_of_rows_is_where_the_document_says(tmp_path, page, sections):
     (record,), (head,) = tables()["SNAPSHOT"], tables()["ROWS"]
     ring = Record(page, sections["ROWS"]["offset"], head)
-    assert (ring["begin"], ring["end"]) == (0, 100 * (64 + 2 * 8))
-    last = Record(page, ring.at("ring") + 99 * 80, record)
-    assert (last["sequence"], last["publish"], last["num_places"]) == (80, 100, 0)
-    assert values(last) == (100.0, 0.5)
+    assert (ring["begin"], ring["end"]) == (0, 200 * (64 + 2 * 8))
+    last = Record(page, ring.at("ring") + 199 * 80, record)
+    assert (last["sequence"], last["publish"], last["num_places"]) == (80, 200, 0)
+    assert values(last) == (200.0, 0.5)
     assert last["crc"] == zlib.crc32(page[last.start + 12 : last.start + 80])
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import sqlite3
+import subprocess
+import sys
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operant.shared.layout import NEVER
-from operant.shared.row_file import RowFile, RowFileError, RowFileReader, _decoded, _encoded
+from operant.shared.row_file import _BLOB, RowFile, RowFileError, RowFileReader, _decoded, _encoded
 from operant.shared.rows import RowBatch, joined
 from operant.shared.schema import Metric
 
 UNWRITTEN = np.frombuffer(NEVER, np.float64)[0]
+SUPPORT = Path(__file__).parents[1] / "support"
 A, B = Metric("a"), Metric("b", "s", step_metric="a")
 
 
@@ -139,3 +145,79 @@ def test_what_is_no_file_of_rows_is_one_line(path):
     database.close()
     with pytest.raises(RowFileError, match="newer"):
         RowFileReader(path)
+
+
+def test_rows_of_thousands_of_metrics_are_packed_into_smaller_chunks(path):
+    metrics = [Metric(f"m{i}") for i in range(4000)]
+    file = RowFile(path)
+    for first in range(1, 301, 100):
+        numbers = np.arange(first, first + 100)
+        heads = np.stack([numbers] * 6)
+        values = numbers + np.arange(4000)[:, None] / 7
+        file.append([RowBatch(heads, np.arange(4000), values)], metrics)
+    batches = list(RowFileReader(path).batches())
+    # 4 MiB hold 130 rows of 4,006 numbers
+    assert max(map(len, batches)) == 130
+    batch = joined(batches)
+    assert batch.publish.tolist() == list(range(1, 301))
+    assert batch.values[3999].tolist() == (batch.publish + 3999 / 7).tolist()
+
+
+HOSTILE = {
+    "a blob of 70 MB": "INSERT INTO chunks VALUES (1, 1, zeroblob(70000000))",
+    "an endless view": "DROP TABLE metrics; CREATE VIEW metrics AS WITH RECURSIVE a(name) AS "
+    "(SELECT 1 UNION ALL SELECT name + 1 FROM a) SELECT name FROM a",
+    "a computed column": "DROP TABLE chunks; CREATE TABLE chunks (first_row, num_rows, "
+    "data GENERATED ALWAYS AS (zeroblob(70000000)))",
+    "a name of 70 MB": "INSERT INTO metrics (place, name) VALUES (0, "
+    "CAST(zeroblob(70000000) AS TEXT))",
+    "a note of 70 MB": "INSERT INTO info VALUES ('num_lost', zeroblob(70000000))",
+    "a bomb": None,
+    "a long tail of bombs": None,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_file_is_one_line_in_little_memory_and_time(path, kind):
+    RowFile(path).close()
+    database = sqlite3.connect(path)
+    if HOSTILE[kind] is None:
+        size_bytes = 12 << 20
+        columns = (size_bytes - 2) // (8 * 1024 + 2)
+        size_bytes = 2 * columns + 8 * 1024 * (6 + columns)
+        bomb = _BLOB.pack(1024, columns, size_bytes) + zlib.compress(bytes(size_bytes), 9)
+        table, count = ("tail", 100) if "tail" in kind else ("chunks", 1)
+        for number in range(count):
+            row = (1 + 1024 * number, 1024, bomb)
+            database.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", row)
+    else:
+        database.executescript(HOSTILE[kind])
+    database.commit()
+    database.close()
+    code = f"""
+import sys; sys.path.insert(0, {str(SUPPORT)!r})
+from pathlib import Path
+import fuzz
+from operant.shared import PageError
+from operant.shared.row_file import RowFile, RowFileReader, num_lost
+path = Path({str(path)!r})
+fuzz.limit_memory()
+def read():
+    reader = RowFileReader(path)
+    reader.metrics(), reader.num_rows(), reader.end()
+    for batch in reader.batches():
+        pass
+for attempt in (read, lambda: RowFile(path), lambda: num_lost([path])):
+    try:
+        attempt()
+    except PageError as error:
+        print("refused")
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)),
+    )
+    assert done.stdout.endswith("done\n"), done.stderr[-1000:]

@@ -42,3 +42,10 @@ def test_any_other_error_leaves_its_traceback(failed):
     assert status.message == "ValueError: something else"
     assert events[0].endswith("ValueError: something else")
     assert "Traceback (most recent call last)" in printed
+
+
+def test_what_a_terminal_obeys_is_not_printed_with_a_traceback(failed):
+    _, _, printed = failed(ValueError("\x1b]0;owned\x07\x1b[2J"))
+    assert "\x1b" not in printed
+    assert "ValueError:  ]0;owned" in printed
+    assert printed.count("\n") > 3  # its lines stay apart

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 import pytest
+from command_line import operant_json
 from mounts import fill, tmpfs
 from recorded import csv_rows, event_texts, publishes
 
@@ -15,6 +16,7 @@ from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
 from operant.shared import MetricsReader
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status
+from operant.shared.row_file import num_lost
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
@@ -351,3 +353,23 @@ def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after
     (alert,) = alerts_in(recorded.run.events_path.read_text().splitlines())
     assert (alert.text, alert.publish, alert.env_steps) == ("NaN or infinite: a", 40, 400)
     recorded.session.close("finished", 0)
+
+
+def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
+    recorded.begin()
+    events = recorded.session.metrics.event
+    events("info", "message 0")
+    recorded.look()
+    for number in range(1, 301):  # the ring holds 256: 44 are overwritten
+        events("info", f"message {number}")
+    recorded.look()
+    texts = event_texts(recorded.run)
+    assert texts[0] == "message 0"
+    assert texts[1] == "44 messages before the next were overwritten before they were kept"
+    assert texts[2:] == [f"message {number}" for number in range(45, 301)]
+    recorded.restart_recorder()
+    events("info", "last")
+    recorded.look()
+    assert event_texts(recorded.run)[2:] == [*texts[2:], "last"]
+    assert num_lost([recorded.run.rows_path()]) == (0, 44)
+    assert operant_json("status", recorded.run.id)["lost_messages"] == 44

@@ -13,13 +13,18 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from waiting import wait_for
 
 from operant.monitor.recorder import sinks
+from operant.monitor.recorder.leftover_rows import take_leftover_rows
 from operant.monitor.recorder.prometheus_sink import PrometheusSink
+from operant.monitor.recorder.row_drain import RowDrain
 from operant.monitor.recorder.rows import Row
 from operant.monitor.recorder.sinks import SinkThread, open_sinks
 from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
+from operant.shared import Metric
 from operant.shared.history import NEVER_WRITTEN
+from operant.shared.lock import RunLock
 from operant.shared.recorder_process import RecorderSettings
 from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
 
 
 def row(publish: int, **metrics: float) -> Row:
@@ -47,6 +52,81 @@ def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
     sink.write(0, [row(3, loss=2.0)])
     sink.close(is_success=True)
     assert scalars(tmp_path, "loss") == [(10, 1.0), (20, 1.0), (30, 2.0)]
+
+
+class Run:
+    """A run of this process whose rows are taken to its file when told to."""
+
+    def __init__(self, **options) -> None:
+        self.run, self._lock = create_run("test", {}, rank=0)
+        self.begin(self._lock, **options)
+
+    def begin(self, lock, **options) -> None:
+        self.session = RunSession(self.run, lock, publish_interval_s=60.0, recorder=None, **options)
+
+    def publish(self, first: int, last: int) -> None:
+        for number in range(first, last + 1):
+            self.session.metrics.publish({"loss": number / 2}, number, 10 * number)
+        take_leftover_rows(self.run)
+
+
+@pytest.fixture
+def recorded():
+    recorded = Run()
+    yield recorded
+    recorded.session.close("finished", 0)
+
+
+def test_tensorboard_gets_every_row_with_its_own_step_from_the_file(recorded, tmp_path):
+    complaints = []
+    thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), complaints.append)
+    path = recorded.run.rows_path()
+    for first, last in ((1, 1), (2, 1000), (1001, 2500)):
+        recorded.publish(first, last)
+        thread.rows_came(0, path)
+        thread.write_newest(0, [row(last, loss=-1.0)])  # what other sinks get
+    thread.close(is_success=True)
+    assert complaints == []
+    events = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
+    steps = [(event.step, event.value) for event in events.Scalars("loss")]
+    assert steps == [(10 * number, number / 2) for number in range(1, 2501)]
+    assert thread.notes(0) == {"sent to tensorboard": "0 2500"}
+
+
+def test_a_sink_goes_on_where_a_former_recorder_noted_that_it_was(recorded, tmp_path):
+    recorded.publish(1, 30)
+    drain = RowDrain(recorded.run.rows_path())
+    drain.note({"sent to tensorboard": "0 20"})
+    drain.close()
+    thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
+    thread.rows_came(0, recorded.run.rows_path())
+    thread.close(is_success=True)
+    assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(210, 301, 10))
+
+
+def test_rows_that_a_resumed_run_does_again_replace_those_in_tensorboard(recorded, tmp_path):
+    thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
+    path = recorded.run.rows_path()
+    recorded.publish(1, 30)
+    thread.rows_came(0, path)
+    wait_for(lambda: thread.notes(0) == {"sent to tensorboard": "0 30"})
+    recorded.session.close("stopped", 0)
+    recorded.begin(RunLock(recorded.run.lock_path, 0), continue_from=20)
+    recorded.publish(21, 25)
+    thread.rows_came(0, path)
+    thread.close(is_success=True)
+    assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(10, 251, 10))
+
+
+def test_tensorboard_draws_a_metric_over_its_step_metric_while_it_is_recorded(recorded, tmp_path):
+    recorded.session.metrics.register(Metric("eval", step_metric="epoch"))
+    for number in range(1, 4):
+        recorded.session.metrics.publish({"eval": 1.0, "epoch": number}, number, 500)
+    take_leftover_rows(recorded.run)
+    thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
+    thread.rows_came(0, recorded.run.rows_path())
+    thread.close(is_success=True)
+    assert [step for step, _ in scalars(tmp_path, "eval")] == [1, 2, 3]
 
 
 @pytest.fixture
@@ -123,6 +203,8 @@ def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(monkeypatch
 
 
 class BrokenSink:
+    takes_every_row = False
+
     def write(self, rank, rows):
         raise RuntimeError("no\nmore")
 
