@@ -356,7 +356,6 @@ def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after
 
 
 def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
-    recorded.begin()
     events = recorded.session.metrics.event
     events("info", "message 0")
     recorded.look()
