@@ -24,18 +24,18 @@ def command(run: str | None, latest: bool) -> None:
 
     `operant train --resume RUN` goes on from there. A training loop of your own gets SIGTERM.
     """
-    from ..shared.lock import lock_holder
     from ..shared.ranks import read_status
+    from ..shared.status import holder_of
     from .output import headline, print_line
 
     chosen = chosen_run(run, latest)
-    if lock_holder(chosen.lock_path) is None:
+    if holder_of(chosen) is None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
     signalled = set()
     began_s = time.monotonic()
     deadline = began_s + PATIENCE_S
-    while holder := lock_holder(chosen.lock_path):
+    while holder := holder_of(chosen):
         if not holder.pid and time.monotonic() - began_s < NAMED_WITHIN_S:
             time.sleep(LOOK_AGAIN_S)
             continue

@@ -154,6 +154,20 @@ def status_of(
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
 
 
+def holder_of(run: Run) -> Holder | None:
+    """A process of `run` that lives; its page tells of it where the folder was deleted."""
+    if run.lock_path.exists():
+        return lock_holder(run.lock_path)
+    try:
+        reader = open_page(run)
+    except PageError:
+        return None
+    try:
+        return _holder_of_page(run, reader)
+    finally:
+        reader.detach()
+
+
 def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
     """Who lives by the page's own lock, where the run's lock was deleted with its folder."""
     if reader is None or run.lock_path.exists() or reader.header.place is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -118,6 +119,15 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
     if recorded:
         wait_for(lambda: not os.path.exists(f"/proc/{recorded}"))
     assert not run.folder.exists()
+
+
+def test_a_run_without_its_folder_can_be_stopped(loop, operant_pages):
+    process, _ = loop
+    (run,) = list_runs()
+    shutil.rmtree(run.folder)
+    assert operant("stop", run.id).returncode == 0
+    assert process.wait() == -signal.SIGTERM
+    assert not list(operant_pages.iterdir())
 
 
 def test_a_run_killed_after_its_folder_was_deleted_leaves_no_page(loop, operant_pages):
