@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...shared import MetricsReader, Outcome, PageError
+from ...shared.layout import ROWS_END_OFFSET, Section
 from ...shared.lock import is_held
 from ...shared.page_file import building_name, is_left_behind, page_folder, save_page_copy
 from ...shared.rank_place import rank_place
@@ -31,6 +32,20 @@ def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
         _save(reader, path)
 
 
+def drop_rows(run: Run, rank: int) -> None:
+    """Leave the ring of rows out of the copy, once all of them are in their file: 11 MiB that hold
+    nothing else. Raises OSError or PageError.
+    """
+    path = run.page_copy_path(rank)
+    reader = MetricsReader.attach(path)
+    try:
+        ring = reader.header.layout.sections.get("ROWS")
+        if ring and reader.rows().records:
+            _save(reader, path, lambda: _is_file(reader, path), without=ring)
+    finally:
+        reader.detach()
+
+
 def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
     """Delete the page that was read, and what a process left behind that died while making one.
 
@@ -48,17 +63,36 @@ def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
             path.unlink()
 
 
-def _save(reader: MetricsReader, path: Path, is_wanted: Callable[[], bool] = lambda: True) -> None:
+def _save(
+    reader: MetricsReader,
+    path: Path,
+    is_wanted: Callable[[], bool] = lambda: True,
+    without: Section | None = None,
+) -> None:
+    """`without` a ring of rows, the copy has an empty one."""
+
     def read(size: int, offset: int) -> bytes:
         data = os.pread(reader.fd, size, offset)
         if len(data) < size:
             raise PageError(f"the page of {path.parent.name} is cut short; its last copy stays")
-        return data
+        return _emptied(reader, data, offset, without) if without else data
 
     # Under a name of its own: the process may be writing its last copy at this moment.
     building = path.with_name(f".{path.name}.recording")
     size_bytes = reader.header.layout.page_bytes
     save_page_copy(read, size_bytes, path, building=building, is_wanted=is_wanted)
+
+
+def _emptied(reader: MetricsReader, data: bytes, offset: int, ring: Section) -> bytes:
+    """`data` from `offset` of a page on, its ring of rows zeros that begin where they end."""
+    start = ring.offset + ROWS_END_OFFSET
+    end_of_rows = os.pread(reader.fd, 8, start)
+    empty = end_of_rows * 2 + bytes(ring.size_bytes - 16)
+    first, last = max(offset, ring.offset), min(offset + len(data), ring.offset + ring.size_bytes)
+    if first >= last:
+        return data
+    inside = empty[first - ring.offset : last - ring.offset]
+    return data[: first - offset] + inside + data[last - offset :]
 
 
 def _outcome_at(path: Path) -> Outcome | None:

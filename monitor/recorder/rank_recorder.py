@@ -16,7 +16,7 @@ from ..alerts import MARK, alerts_in
 from .alert_watch import AlertWatch
 from .events_file import EventsFile, event_line
 from .metrics_file import MetricsFile
-from .page_copy import complete_copy, remove_page, update_copy
+from .page_copy import complete_copy, drop_rows, remove_page, update_copy
 from .page_watch import Page, PageWatch
 from .row_drain import RowDrain
 from .rows import Row, row_of, rows_between
@@ -120,6 +120,9 @@ class RankRecorder:
             self._rows_file().sync()
             if page:
                 complete_copy(self._run, self._rank, page.reader)
+                snapshot = page.reader.read()
+                if snapshot and self._drain.has_all(snapshot.publish):
+                    drop_rows(self._run, self._rank)
             # Not if another process goes on with the run by now: it makes a page of this name.
             if not self._is_alive():
                 remove_page(self._run, self._rank, page.reader if page else None)

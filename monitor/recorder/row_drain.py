@@ -78,6 +78,10 @@ class RowDrain:
         self._position = ring.position
         return len(records)
 
+    def has_all(self, publish: int) -> bool:
+        """Whether the file has the rows up to this publish of the page."""
+        return self._is_begun and self._opened().last_publish == publish
+
     def note(self, notes: Mapping[str, str | int]) -> None:
         """Have the file keep these."""
         for key, value in notes.items():

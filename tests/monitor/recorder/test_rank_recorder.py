@@ -16,7 +16,7 @@ from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
 from operant.shared import MetricsReader
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.row_file import num_lost
+from operant.shared.row_file import RowFileReader, num_lost
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
@@ -144,9 +144,13 @@ def test_an_orderly_end_keeps_the_copy_of_the_run_itself(recorded):
     recorded.look()
     recorded.publish(2)
     recorded.session.close("finished", 0, "done")
-    before = recorded.run.page_copy_path().stat()
+    before = MetricsReader.attach(recorded.run.page_copy_path())
     recorded.look(later_s=0.0)
-    assert recorded.run.page_copy_path().stat() == before
+    after = MetricsReader.attach(recorded.run.page_copy_path())
+    assert after.outcome() == before.outcome()
+    assert after.read() == before.read()
+    before.detach()
+    after.detach()
     assert publishes(recorded.run) == [1, 2]
     assert event_texts(recorded.run) == []
     assert read_status(recorded.run).state == "finished"
@@ -372,3 +376,31 @@ def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
     assert event_texts(recorded.run)[2:] == [*texts[2:], "last"]
     assert num_lost([recorded.run.rows_path()]) == (0, 44)
     assert operant_json("status", recorded.run.id)["lost_messages"] == 44
+
+
+@pytest.mark.parametrize("is_orderly", [True, False])
+def test_the_copy_of_an_ended_run_has_no_rows_that_are_in_their_file(recorded, is_orderly):
+    recorded.publish(*range(1, 2001))
+    if is_orderly:
+        recorded.session.close("finished", 0)
+    else:
+        recorded.die()
+    recorded.look()
+    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    assert copy.rows().records == []
+    assert copy.num_new_row_bytes(0) == 2000 * 72  # as many as ever came
+    assert copy.read().publish == copy.history().publish[-1] == 2000
+    copy.detach()
+    file = RowFileReader(recorded.run.rows_path())
+    assert file.num_rows() == 2000
+    file.close()
+
+
+def test_the_copy_keeps_rows_that_found_no_way_into_their_file(recorded):
+    recorded.publish(1, 2, 3)
+    recorded.run.rows_path().write_bytes(b"no file of rows" * 100)
+    recorded.die()
+    recorded.look()
+    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    assert len(copy.rows().records) == 3
+    copy.detach()
