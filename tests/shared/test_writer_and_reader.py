@@ -207,3 +207,42 @@ def test_a_folder_of_another_kind_is_refused(operant_pages):
     operant_pages.joinpath("file").write_text("")
     with pytest.raises(PageError, match="file"):
         make_writer(operant_pages / "file" / "run.0.page")
+
+
+class LateSchema:
+    """Preads of a page as a processor may see them that learns of new schema records late: as they
+    were `before`, the first `times` that they are asked for, or the count alone is new.
+    """
+
+    def __init__(self, reader: MetricsReader, before: bytes, times: int, knows_count: bool) -> None:
+        self.reader, self.pread = reader, reader._pread
+        self.before, self.times, self.knows_count = before, times, knows_count
+
+    def __call__(self, size_bytes: int, offset: int, whole: bool = True) -> bytes:
+        schema = self.reader.header.layout["SCHEMA"]
+        begin = offset - schema.offset
+        is_count = begin == 0
+        if not 0 <= begin < schema.size_bytes or (is_count and self.knows_count):
+            return self.pread(size_bytes, offset, whole)
+        if self.times <= 0:
+            return self.pread(size_bytes, offset, whole)
+        self.times -= 1
+        return self.before[begin : begin + size_bytes]
+
+
+@pytest.mark.parametrize("knows_count", [True, False])
+def test_a_schema_record_is_visible_before_a_snapshot_uses_it(path, knows_count):
+    writer = make_writer(path, "a")
+    writer.publish({"a": 1.0})
+    reader = MetricsReader.attach(path)
+    assert reader.read().metrics == {"a": 1.0}
+    schema = reader.header.layout["SCHEMA"]
+    before = os.pread(reader.fd, schema.size_bytes, schema.offset)
+
+    writer.publish({"a": 2.0, "new": 3.0})
+    # Never seen at all: the snapshot that is known stays, and no value goes by a wrong name.
+    late = reader._pread = LateSchema(reader, before, 10**9, knows_count)
+    assert reader.read().metrics == {"a": 1.0}
+    # Seen at the third look: the same read gets there.
+    late.times = 2
+    assert reader.read().metrics == {"a": 2.0, "new": 3.0}
