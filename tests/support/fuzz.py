@@ -36,7 +36,9 @@ from operant.shared.layout import (
     RECORD_CRC_OFFSET,
     RECORD_CRC_START,
     RECORD_HEAD,
+    SCHEMA_COUNT_OFFSET,
     SCHEMA_HEAD_BYTES,
+    SCHEMA_ROW_ROOM_OFFSET,
     SECTION,
     SECTION_TABLE_OFFSET,
     VALUES_OFFSET,
@@ -174,7 +176,8 @@ def make_full_page(path: Path, num_metrics: int) -> None:
     """
     layout = make_layout(num_metrics)
     header = Header("run", 0, 1, 1, 0, bytes(16), "", 0, 0, 1.0, layout)
-    levels = layout.history_levels
+    row_room = max(num_metrics, layout.first_row_room)
+    levels = layout.history_levels(row_room)
     newest = levels[-1].num_records * HISTORY_FOLD ** (len(levels) - 1)
     with path.open("wb") as file:
         file.truncate(layout.page_bytes)
@@ -198,7 +201,10 @@ def make_full_page(path: Path, num_metrics: int) -> None:
                 file.write(record[:VALUES_OFFSET])
         schema = layout["SCHEMA"]
         file.seek(schema.offset)
-        file.write(struct.pack("<Q", num_metrics).ljust(SCHEMA_HEAD_BYTES, b"\0"))
+        head = bytearray(SCHEMA_HEAD_BYTES)
+        struct.pack_into("<Q", head, SCHEMA_COUNT_OFFSET, num_metrics)
+        struct.pack_into("<Q", head, SCHEMA_ROW_ROOM_OFFSET, row_room)
+        file.write(head)
         for i in range(num_metrics):
             file.write(Metric(f"m/{i}").encode())
         file.seek(READY_OFFSET)
