@@ -69,6 +69,7 @@ class RankRecorder:
         self._is_told = False  # sinks, of the rows that a former recorder left
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
         self._alerts: AlertWatch | None = None
+        self._judged = 0  # the publish up to which there are no new alerts
         self._num_complaints = 0
 
     def look(self) -> None:
@@ -170,7 +171,7 @@ class RankRecorder:
         with self._complaining():
             if self._watch.look(is_alive):
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
-                self._alerts, self._alerts_s = None, NEVER_S
+                self._alerts, self._alerts_s, self._judged = None, NEVER_S, 0
                 self._drained_s = NEVER_S
                 if self._watch.page:
                     self._drain.begin(self._watch.page)
@@ -228,6 +229,10 @@ class RankRecorder:
         """Decide on the rows that came since the last time, and write down what was found."""
         with self._complaining():
             self._alerts_s = self._now()
+            snapshot = page.reader.read()
+            if snapshot is None or snapshot.publish == self._judged:
+                return
+            self._judged = snapshot.publish
             if self._alerts is None:
                 self._alerts = self._alert_watch()
             phase = page.reader.phase()
