@@ -31,12 +31,12 @@ from measuring import machine, summary, versions, write_json
 from terminal import operant_in_a_terminal, read_until
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.machine import MachineSample
-from operant.monitor.run_source import Looked
-from operant.monitor.run_view import RunView
+from operant.monitor.charts.shown_run import Watched
+from operant.monitor.runs.machine import MachineSample
+from operant.monitor.runs.run_source import Looked
+from operant.monitor.runs.run_view import RunView
 from operant.monitor.screens.run_screen import RunScreen
-from operant.monitor.settings import Settings
-from operant.monitor.shown_run import Watched
+from operant.monitor.session.settings import Settings
 from operant.shared import History, Metric
 from operant.shared.history import HEAD_WORDS
 from operant.shared.run_folder import Run, create_run

@@ -27,7 +27,7 @@ from measuring import machine, versions, write_json
 from operant.monitor.app import MonitorApp
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.settings import Settings
+from operant.monitor.session.settings import Settings
 from operant.shared.lock import lock_holder
 from operant.shared.page_file import page_folder
 from operant.shared.run_folder import Run, create_run
@@ -112,7 +112,7 @@ async def soak(seconds: float, round_s: float = ROUND_S, num_acts: int = 0) -> S
                 await pilot.pause(0.05)
                 now_s = time.monotonic()
                 if now_s - sampled_s >= min(SAMPLE_EVERY_S, round_s):
-                    looks = (now_s - sampled_s) / app.settings.refresh_s
+                    looks = (now_s - sampled_s) / app.session.settings.refresh_s
                     seen.look_ms.append(1000 * (time.process_time() - cpu_s) / looks)
                     seen.rss_mib.append(own.memory_info().rss / 2**20)
                     sampled_s, cpu_s = now_s, time.process_time()

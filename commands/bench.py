@@ -104,7 +104,7 @@ def run(
 
 def print_table(answer: dict[str, Any]) -> None:
     """Medians with their spread, what was done once, and where the time went."""
-    from ..monitor.formatting import format_percent, format_rate
+    from ..monitor.look.formatting import format_percent, format_rate
     from .output import print_line
 
     print_line(

@@ -29,7 +29,7 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
     chosen = find_run(run)
     output = output or Path(chosen.id + ENDINGS[to])
 
-    from ..monitor.export import export
+    from ..monitor.export.writing import export
     from .output import print_line, warn
 
     done = export(chosen, to, output, rank=rank, spread=spread)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..monitor.hang_up import waited_for_hang_up
 from ..monitor.remote.host import RemoteName
+from ..monitor.session.hang_up import waited_for_hang_up
 from ..shared.errors import PageError
 from ..shared.ranks import read_status
 from ..shared.reader import MetricsReader

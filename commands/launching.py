@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import click
 
-from ..monitor.conditions import phase_words
-from ..monitor.log_tail import LogTail
+from ..monitor.runs.conditions import phase_words
+from ..monitor.runs.log_tail import LogTail
 from ..shared.errors import CheckpointError, ConfigError, OperantError, PageError, UsageError
 from ..shared.lock import LAUNCHER, RunLock, lock_holder
 from ..shared.provenance import provenance

@@ -58,7 +58,7 @@ def command(
 
 def known_theme(name: str | None) -> str | None:
     """`name`, if there is such a theme. Raises UsageError."""
-    from ..monitor.palette import THEMES
+    from ..monitor.look.palette import THEMES
 
     if name is not None and name not in THEMES:
         hint = nearest(name, THEMES)

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from ..monitor.conditions import phase_words
-from ..monitor.formatting import (
+from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_age,
     format_count,
@@ -18,6 +17,7 @@ from ..monitor.formatting import (
     format_rate,
     format_written,
 )
+from ..monitor.runs.conditions import phase_words
 from ..shared.harmless import harmless
 from ..shared.ranks import spread
 from ..shared.run_folder import Run
@@ -74,10 +74,10 @@ def print_status(status: RunStatus) -> None:
 
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
-    from ..monitor.event_lines import NO_RECORDER, brief_lines, with_alerts
-    from ..monitor.phases import recent_phases
-    from ..monitor.publish_cost import publish_cost
-    from ..monitor.run_poller import RunPoller
+    from ..monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
+    from ..monitor.panels.phases import recent_phases
+    from ..monitor.panels.publish_cost import publish_cost
+    from ..monitor.runs.run_poller import RunPoller
 
     poller = RunPoller(run, reads_rows=False)
     view = poller.poll()

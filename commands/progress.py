@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol, TextIO, cast
 
-from ..monitor.formatting import (
+from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_count,
     format_duration,

@@ -39,8 +39,8 @@ def command(
     chosen = chosen_run(run, latest)
     others = tuple(find_run(other) for other in beside)
 
-    from ..monitor.comparison import Comparison
     from ..monitor.picture import picture
+    from ..monitor.runs.comparison import Comparison
     from .monitor import known_theme
     from .output import print_line
 

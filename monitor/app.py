@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -16,21 +15,21 @@ from textual.theme import BUILTIN_THEMES, Theme
 from ..shared.errors import OperantError
 from ..shared.requests import send_request
 from ..shared.run_folder import Run
-from .ascii import needs_ascii
-from .comparison import Comparison
-from .hang_up import leaving_with_the_terminal
-from .keys import Section, key_name
-from .memory import keep_memory_flat
-from .palette import THEMES, Palette
-from .run_poller import RunPoller
-from .run_source import Companion, RunSource
-from .runs_poller import RunsPoller
+from .charts.shown_run import assigned_looks
+from .look.ascii import needs_ascii
+from .look.palette import THEMES, Palette
+from .runs.run_poller import RunPoller
+from .runs.run_source import Companion, RunSource
+from .runs.runs_poller import RunsPoller
 from .screens.dialog import Dialog
 from .screens.help_screen import HelpScreen
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
-from .settings import REFRESH_S, Settings, load_settings, save_settings, settings_path
-from .shown_run import Look, assigned_looks
+from .session.hang_up import leaving_with_the_terminal
+from .session.keys import Section, key_name
+from .session.memory import keep_memory_flat
+from .session.session import Session
+from .session.settings import REFRESH_S, Settings, settings_path
 from .widgets.drawing import Drawing
 from .widgets.pane import Pane
 from .widgets.runs_table import RunsTable
@@ -73,52 +72,26 @@ class MonitorApp(App[None], inherit_bindings=False):
         is_ascii: bool = False,
         is_readonly: bool = False,
     ) -> None:
-        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`.
-
-        Settings are those of the file at `settings_path`, where changes are kept; without a path
-        nothing is. `theme` and `is_ascii` are for this session alone.
+        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`. The rest
+        is what a `Session` takes.
         """
         keep_memory_flat()
+        self.session = Session(settings_path, settings, theme, is_ascii)
         # Textual takes NO_COLOR from the environment here, and leaves out all colours then.
-        is_plain = "NO_COLOR" in os.environ
-        super().__init__(ansi_color=True if is_plain else None)
+        super().__init__(ansi_color=True if self.session.is_plain else None)
         self._first_run = run
         self._run_source = run_source
         self._runs_source = runs_source or RunsPoller()
-        self._path = settings_path
-        loaded, self.warning = load_settings(settings_path) if settings_path else (Settings(), "")
-        self.settings = settings or loaded
-        self._theme = "plain" if is_plain else theme
-        self.is_ascii = is_ascii or self.settings.ascii
         self.is_readonly = is_readonly
-        self.comparison = Comparison()
-        self.looks: dict[str, Look] = {}
         for name, palette in THEMES.items():
             self.register_theme(_theme(name, palette))
-        self.theme = _theme_name(self.palette_name)
-
-    @property
-    def palette_name(self) -> str:
-        return self._theme or self.settings.theme
+        self.theme = _theme_name(self.session.palette_name)
 
     def on_mount(self) -> None:
         if self._first_run:
             self.push_screen(self._run_screen(self._first_run))
         else:
             self.push_screen(RunsScreen(self._runs_source))
-
-    def change_settings(self, **changes: Any) -> None:
-        """Remember something for this session and, where there is a file for it, the next."""
-        changed = replace(self.settings, **changes)
-        if changed == self.settings:
-            return
-        self.settings = changed
-        if self._path:
-            try:
-                save_settings(self._path, changed)
-            except OSError as error:
-                self.warning = f"cannot write {self._path}: {error.strerror}"
-                self._path = None
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that has a key, and the themes."""
@@ -162,7 +135,7 @@ class MonitorApp(App[None], inherit_bindings=False):
         self.push_screen(Dialog(question), answered)
 
     def on_run_screen_alarmed(self) -> None:
-        if self.settings.bell:
+        if self.session.settings.bell:
             self.bell()
 
     def action_help(self) -> None:
@@ -170,18 +143,18 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     def action_refresh_rate(self, steps: int) -> None:
         """The next interval between two looks."""
-        nearest = min(REFRESH_S, key=lambda s: abs(s - self.settings.refresh_s))
+        nearest = min(REFRESH_S, key=lambda s: abs(s - self.session.settings.refresh_s))
         place = min(max(REFRESH_S.index(nearest) + steps, 0), len(REFRESH_S) - 1)
-        self.change_settings(refresh_s=REFRESH_S[place])
+        self.session.change_settings(refresh_s=REFRESH_S[place])
         self.notify(f"looks every {REFRESH_S[place]:g} s", timeout=2)
 
     def action_next_theme(self) -> None:
         names = list(THEMES)
-        self._wear(names[(names.index(self.palette_name) + 1) % len(names)])
+        self._wear(names[(names.index(self.session.palette_name) + 1) % len(names)])
 
     def action_toggle_bell(self) -> None:
-        self.change_settings(bell=not self.settings.bell)
-        self.notify("alerts ring the bell" if self.settings.bell else "no bell", timeout=2)
+        self.session.change_settings(bell=not self.session.settings.bell)
+        self.notify("alerts ring the bell" if self.session.settings.bell else "no bell", timeout=2)
 
     def help_sections(self, screen: Screen[Any]) -> list[Section]:
         """The bindings that hold on a screen, by where they hold."""
@@ -205,9 +178,9 @@ class MonitorApp(App[None], inherit_bindings=False):
     def _wear(self, name: str) -> None:
         if self.no_color:
             return
-        self._theme = None
-        self.change_settings(theme=name)
-        self.theme = _theme_name(self.palette_name)
+        self.session.theme = None
+        self.session.change_settings(theme=name)
+        self.theme = _theme_name(self.session.palette_name)
         for screen in self.screen_stack:
             for widget in screen.query(Drawing):
                 widget.refresh()
@@ -222,17 +195,21 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     def _run_screen(self, run: Run) -> RunScreen:
         """With the runs that people want to see beside it."""
-        beside = self.comparison.beside(run)
+        beside = self.session.comparison.beside(run)
         if not beside:
             return RunScreen(self._run_source(run))
-        self.looks = assigned_looks([run.id, *(other.id for other in beside)], self.looks)
+        self.session.looks = assigned_looks(
+            [run.id, *(other.id for other in beside)], self.session.looks
+        )
         companions = [
             Companion(
-                self._run_source(other), self.looks[other.id], other == self.comparison.reference
+                self._run_source(other),
+                self.session.looks[other.id],
+                other == self.session.comparison.reference,
             )
             for other in beside
         ]
-        return RunScreen(self._run_source(run), self.looks[run.id], companions)
+        return RunScreen(self._run_source(run), self.session.looks[run.id], companions)
 
 
 def _theme_name(palette_name: str) -> str:

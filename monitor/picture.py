@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from ..shared.run_folder import Run
 from .app import MonitorApp
-from .comparison import Comparison
+from .runs.comparison import Comparison
 from .screens.run_screen import RunScreen
-from .settings import load_settings, settings_path
+from .session.settings import load_settings, settings_path
 
 _LOOK_AGAIN_S, _PATIENCE_S = 0.02, 30.0
 _TITLE = "operant monitor"
@@ -41,7 +41,7 @@ async def _picture(
 ) -> str:
     settings, _ = load_settings(settings_path())
     app = MonitorApp(run, settings=replace(settings, ascii=False), theme=theme, is_readonly=True)
-    app.comparison = comparison
+    app.session.comparison = comparison
     async with app.run_test(size=size) as pilot:
         for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
             await pilot.pause(_LOOK_AGAIN_S)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...shared import History, Metric
 from ...shared.status import ENV_STEPS_PER_S
-from ..alerts import Alert, Level
-from ..charted_metrics import is_charted
+from ..charts.charted_metrics import is_charted
+from ..runs.alerts import Alert, Level
 from .alert_kinds import (
     CollapsedEntropy,
     Finding,

@@ -12,7 +12,7 @@ from ...shared import Event, NoPageError
 from ...shared.lock import is_held
 from ...shared.run_folder import Run
 from ...shared.status import status_of
-from ..alerts import MARK, alerts_in
+from ..runs.alerts import MARK, alerts_in
 from .alert_watch import AlertWatch
 from .events_file import EventsFile, event_line
 from .metrics_file import MetricsFile

@@ -13,7 +13,7 @@ from ...shared import Metric
 from ...shared.recorder_process import RecorderSettings
 from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
-from ..export_tensorboard import Steps, write_batch
+from ..export.tensorboard import Steps, write_batch
 from .rows import Row
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ...shared.harmless import harmless, one_line
 from ...shared.status import RunStatus
-from ..machine import GpuSample, MachineSample
+from ..runs.machine import GpuSample, MachineSample
 from .frames import StreamError
 
 MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000

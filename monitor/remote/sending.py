@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 from ...shared.errors import PageError
 from ...shared.run_folder import Run
 from ...shared.status import open_page
-from ..alerts import Alert
 from ..recorder.events_file import event_line
-from ..run_poller import RunPoller, page_identity
+from ..runs.alerts import Alert
+from ..runs.run_poller import RunPoller, page_identity
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 

@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 from textual.screen import ModalScreen
 
-from ..keys import Section, help_lines
-from ..lines import Line, boxed
+from ..look.lines import Line, boxed
+from ..session.keys import Section, help_lines
 from ..widgets.drawing import Drawing
 
 _WIDTH = 76

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from textual.screen import Screen
 
-from ..memory import forget_lines
-from ..settings import Settings
-
-if TYPE_CHECKING:
-    from ..app import MonitorApp
+from ..session.memory import forget_lines
+from ..session.session import Session, session_of
+from ..session.settings import Settings
 
 
 class MonitorScreen(Screen[None], inherit_bindings=False):
-    """A screen of `MonitorApp`."""
+    """A screen that knows the session."""
 
     @property
-    def monitor(self) -> MonitorApp:
-        return cast("MonitorApp", self.app)
+    def session(self) -> Session:
+        return session_of(self.app)
 
     @property
     def settings(self) -> Settings:
-        return self.monitor.settings
+        return self.session.settings
 
     def change_settings(self, **changes: Any) -> None:
         """Remember something for this session and the next."""
-        self.monitor.change_settings(**changes)
+        self.session.change_settings(**changes)
 
     def on_unmount(self) -> None:
         forget_lines(self)

@@ -12,16 +12,16 @@ from textual.message import Message
 from textual.reactive import var
 
 from ...shared.run_folder import Run
-from ..alerts import Alert
-from ..event_lines import with_alerts
-from ..failure import failure_events
-from ..machine import MachineSample
-from ..pane_layout import PANES, shown_panes, toggled
-from ..poll_loop import PollLoop
-from ..replay import row_at, view_at
-from ..run_source import Companion, Looked, Looker, RunSource
-from ..run_view import RunView
-from ..shown_run import Look
+from ..charts.shown_run import Look
+from ..panels.event_lines import with_alerts
+from ..panels.failure import failure_events
+from ..panels.pane_layout import PANES, shown_panes, toggled
+from ..runs.alerts import Alert
+from ..runs.machine import MachineSample
+from ..runs.poll_loop import PollLoop
+from ..runs.replay import row_at, view_at
+from ..runs.run_source import Companion, Looked, Looker, RunSource
+from ..runs.run_view import RunView
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.events_panel import EventsPanel
 from ..widgets.filter_line import FilterLine
@@ -221,7 +221,7 @@ class RunScreen(MonitorScreen):
         watched = [front._replace(view=view), *others]
         events = (failure_events(view) if view is front.view else None) or view.events
         self.query_one(RunHead).show(view)
-        self.query_one(NoticeLine).show(view, alerts, self.monitor.warning)
+        self.query_one(NoticeLine).show(view, alerts, self.session.warning)
         self.query_one(Legend).show(watched)
         self.query_one(ChartGrid).show(watched, alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))

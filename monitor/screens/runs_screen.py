@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.run_folder import Run
-from ..poll_loop import PollLoop
-from ..run_filter import FilterError, filtered, parse_filter
-from ..run_order import next_order, ordered
-from ..runs_poller import RunsView
+from ..runs.poll_loop import PollLoop
+from ..runs.run_filter import FilterError, filtered, parse_filter
+from ..runs.run_order import next_order, ordered
+from ..runs.runs_poller import RunsView
 from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.runs_head import RunsHead
@@ -102,7 +102,7 @@ class RunsScreen(MonitorScreen):
         self.query_one(RunsHead).show(self._view.rows, len(shown), self._filter, self._warning())
         self.query_one(RunsTable).show(
             shown,
-            self.monitor.comparison,
+            self.session.comparison,
             (self.settings.order, self.settings.reversed_order),
             is_filtered=bool(self._filter),
         )
@@ -115,8 +115,8 @@ class RunsScreen(MonitorScreen):
         self.show_runs()
 
     def on_runs_table_marked(self, message: RunsTable.Marked) -> None:
-        comparison = self.monitor.comparison
-        self.monitor.comparison = (
+        comparison = self.session.comparison
+        self.session.comparison = (
             comparison.with_reference_toggled(message.run)
             if message.is_reference
             else comparison.with_mark_toggled(message.run)
@@ -145,9 +145,9 @@ class RunsScreen(MonitorScreen):
 
     def action_clear(self) -> None:
         self._filter = ""
-        self.monitor.comparison = type(self.monitor.comparison)()
+        self.session.comparison = type(self.session.comparison)()
         self.query_one(FilterLine).close()
         self.show_runs()
 
     def _warning(self) -> str:
-        return self.monitor.warning
+        return self.session.warning

@@ -11,14 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
 
-from ..alerts import Alert
-from ..chart import draw_chart
-from ..chart_board import ChartBoard
-from ..chart_options import ChartOptions
-from ..grid_shape import Cell, GridShape, grid_shape
-from ..lines import Line, boxed
-from ..scroll import scrollbar, window_start
-from ..shown_run import Watched
+from ..charts.board import ChartBoard
+from ..charts.chart import draw_chart
+from ..charts.grid_shape import Cell, GridShape, grid_shape
+from ..charts.options import ChartOptions
+from ..charts.shown_run import Watched
+from ..look.lines import Line, boxed
+from ..look.scroll import scrollbar, window_start
+from ..runs.alerts import Alert
 from .pane import Pane
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from ...shared.harmless import harmless
-from ..ascii import ascii_text
-from ..lines import Line
-from ..memory import forget_lines
-from ..palette import styles_for
-
-if TYPE_CHECKING:
-    from ..app import MonitorApp
+from ..look.ascii import ascii_text
+from ..look.lines import Line
+from ..look.palette import styles_for
+from ..session.memory import forget_lines
+from ..session.session import Session, session_of
 
 
 class Drawing(Widget):
@@ -28,8 +24,8 @@ class Drawing(Widget):
         self._drawn_size = (0, 0)
 
     @property
-    def monitor(self) -> MonitorApp:
-        return cast("MonitorApp", self.app)
+    def session(self) -> Session:
+        return session_of(self.app)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """The widget's text in `width` by `height` cells; missing lines stay blank."""
@@ -56,9 +52,9 @@ class Drawing(Widget):
             self._drawn_size = width, height
             self._lines = self._draw(width, height)
         line = self._lines[y] if y < len(self._lines) else []
-        styles = styles_for(self.app.console.color_system, self.monitor.palette_name)
+        styles = styles_for(self.app.console.color_system, self.session.palette_name)
         plain = styles["text"]
-        shown = ascii_text if self.monitor.is_ascii else harmless
+        shown = ascii_text if self.session.is_ascii else harmless
         segments = [Segment(shown(harmless(text)), styles.get(name, plain)) for text, name in line]
         return Strip(segments).adjust_cell_length(width, plain)
 

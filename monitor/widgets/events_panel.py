@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...shared import Event
-from ..event_lines import brief_lines, full_lines
-from ..lines import Line
+from ..look.lines import Line
+from ..panels.event_lines import brief_lines, full_lines
 from .scrolling_pane import ScrollingPane
 
 

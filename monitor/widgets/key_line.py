@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lines import Line, line_width, spread
+from ..look.lines import Line, line_width, spread
 from .drawing import Drawing
 
 

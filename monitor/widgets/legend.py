@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lines import Line, line_width
-from ..run_table import short_name
-from ..shown_run import Watched
+from ..charts.shown_run import Watched
+from ..look.lines import Line, line_width
+from ..runs.run_table import short_name
 from .drawing import Drawing
 
 

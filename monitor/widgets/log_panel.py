@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..event_lines import log_lines
-from ..lines import Line
+from ..look.lines import Line
+from ..panels.event_lines import log_lines
 from .scrolling_pane import ScrollingPane
 
 

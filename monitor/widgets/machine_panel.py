@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from ..lines import Line, boxed
-from ..machine import MachineSample
-from ..machine_lines import draw_machine
+from ..look.lines import Line, boxed
+from ..panels.machine_lines import draw_machine
+from ..runs.machine import MachineSample
 from .pane import Pane
 
 NUM_SAMPLES = 240

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..alerts import Alert
-from ..lines import Line
-from ..run_summary import draw_notice, draw_numbers, draw_progress, draw_title
-from ..run_view import RunView
+from ..look.lines import Line
+from ..runs.alerts import Alert
+from ..runs.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from ..runs.run_view import RunView
 from .drawing import Drawing
 
 

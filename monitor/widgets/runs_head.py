@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lines import Line, spread
-from ..run_table import draw_count
-from ..runs_poller import RunRow
+from ..look.lines import Line, spread
+from ..runs.run_table import draw_count
+from ..runs.runs_poller import RunRow
 from .drawing import Drawing
 
 

@@ -11,11 +11,11 @@ from textual.message import Message
 from textual.reactive import var
 
 from ...shared.run_folder import Run, runs_folder
-from ..comparison import Comparison
-from ..lines import Line
-from ..run_table import draw_head, draw_row, order_under
-from ..runs_poller import RunRow
-from ..scroll import scrollbar, window_start
+from ..look.lines import Line
+from ..look.scroll import scrollbar, window_start
+from ..runs.comparison import Comparison
+from ..runs.run_table import draw_head, draw_row, order_under
+from ..runs.runs_poller import RunRow
 from .drawing import Drawing
 
 

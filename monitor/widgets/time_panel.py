@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..lines import Line, boxed, fit
-from ..phases import (
+from ..look.lines import Line, boxed, fit
+from ..panels.phases import (
     NUM_ITERATIONS,
     Phase,
     draw_history,
@@ -11,8 +11,8 @@ from ..phases import (
     phases_over_time,
     recent_phases,
 )
-from ..publish_cost import PublishCost, publish_cost
-from ..run_view import RunView
+from ..panels.publish_cost import PublishCost, publish_cost
+from ..runs.run_view import RunView
 from .pane import Pane
 
 _HISTORY_HEIGHT = 4  # rows at least; below them the history says little

@@ -11,7 +11,7 @@ import pytest
 from command_line import ENDLESS, error_line, operant, operant_json
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from operant.monitor.export import export
+from operant.monitor.export.writing import export
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.monitor.recorder.row_drain import RowDrain
 from operant.shared.errors import UsageError

@@ -18,12 +18,12 @@ import pytest
 from command_line import operant
 
 from operant.commands.output import headline
-from operant.monitor.conditions import condition_of
 from operant.monitor.remote.frames import MAGIC, Frame, StreamError, write_frame
 from operant.monitor.remote.host import RemoteName, stream_command
 from operant.monitor.remote.page_blocks import PageMirror
 from operant.monitor.remote.remote_run import RemoteRun
-from operant.monitor.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from operant.monitor.runs.conditions import condition_of
+from operant.monitor.runs.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
 from operant.shared.errors import OperantError
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"

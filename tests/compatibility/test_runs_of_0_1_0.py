@@ -14,7 +14,7 @@ from old_runs import NAMES, unpack
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tinyphysics_files import write_model, write_routes
 
-from operant.monitor.run_poller import RunPoller
+from operant.monitor.runs.run_poller import RunPoller
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run

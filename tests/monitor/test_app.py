@@ -17,16 +17,16 @@ from views import (
 )
 
 from operant.monitor import app as app_module
-from operant.monitor.alerts import Alert
 from operant.monitor.app import MonitorApp
-from operant.monitor.palette import THEMES
-from operant.monitor.run_poller import RunPoller
-from operant.monitor.run_source import Looked
-from operant.monitor.runs_poller import RunsView
+from operant.monitor.charts.shown_run import Watched
+from operant.monitor.look.palette import THEMES
+from operant.monitor.runs.alerts import Alert
+from operant.monitor.runs.run_poller import RunPoller
+from operant.monitor.runs.run_source import Looked
+from operant.monitor.runs.runs_poller import RunsView
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.shown_run import Watched
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
@@ -455,7 +455,7 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
         await pilot.press("escape", "s")
         await until(pilot, shows(pilot, "state↓"))
         await pilot.click(RunsTable, offset=(45, 0))
-        await until(pilot, lambda: app.settings.order != "state")
+        await until(pilot, lambda: app.session.settings.order != "state")
 
 
 async def test_requests_ask_first_and_no_is_the_easy_answer(monkeypatch):
@@ -508,7 +508,7 @@ async def test_every_theme_can_be_worn(theme):
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
-        while app.palette_name != theme:
+        while app.session.palette_name != theme:
             await pilot.press("t")
         await until(pilot, shows(pilot, "episode/return"))
 
@@ -518,7 +518,7 @@ async def test_no_color_leaves_out_every_colour(monkeypatch):
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
-        assert app.palette_name == "plain"
+        assert app.session.palette_name == "plain"
         assert app.no_color
 
 
@@ -529,7 +529,7 @@ async def test_the_palette_finds_commands_by_name():
         await pilot.press("ctrl+p", *"theme: contrast")
         await until(pilot, shows(pilot, "theme: contrast"))
         await pilot.press("enter")
-        await until(pilot, lambda: app.palette_name == "contrast")
+        await until(pilot, lambda: app.session.palette_name == "contrast")
 
 
 async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):

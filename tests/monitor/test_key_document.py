@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from apps import choosing, watching
 
-from operant.monitor.keys import key_rows
+from operant.monitor.session.keys import key_rows
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "monitor.md").read_text()
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from views import SCHEMA, make_history, make_view, training_curves
 
-from operant.monitor.ascii import ascii_text, needs_ascii
-from operant.monitor.chart_options import ChartOptions
-from operant.monitor.comparison import MAX_RUNS, Comparison
-from operant.monitor.failure import failure_events
-from operant.monitor.pane_layout import PANES, shown_panes, toggled
-from operant.monitor.phases import phases_over_time, recent_phases
-from operant.monitor.publish_cost import publish_cost
-from operant.monitor.shown_run import NUM_LOOKS, assigned_looks
+from operant.monitor.charts.options import ChartOptions
+from operant.monitor.charts.shown_run import NUM_LOOKS, assigned_looks
+from operant.monitor.look.ascii import ascii_text, needs_ascii
+from operant.monitor.panels.failure import failure_events
+from operant.monitor.panels.pane_layout import PANES, shown_panes, toggled
+from operant.monitor.panels.phases import phases_over_time, recent_phases
+from operant.monitor.panels.publish_cost import publish_cost
+from operant.monitor.runs.comparison import MAX_RUNS, Comparison
 from operant.shared import Event, Metric
 from operant.shared.run_folder import Run
 

@@ -19,11 +19,11 @@ from views import (
     training_curves,
 )
 
-from operant.monitor.alerts import Alert
 from operant.monitor.app import MonitorApp
-from operant.monitor.comparison import Comparison
-from operant.monitor.run_view import RunView
-from operant.monitor.settings import Settings
+from operant.monitor.runs.alerts import Alert
+from operant.monitor.runs.comparison import Comparison
+from operant.monitor.runs.run_view import RunView
+from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
 
 SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
@@ -89,7 +89,7 @@ def several_runs() -> MonitorApp:
     sources = {view.status.run: StillRun(view, SAMPLES[-1]) for view in views.values()}
     first, reference, other = (source.run for source in sources.values())
     app = MonitorApp(first, run_source=lambda run: sources[run.id])
-    app.comparison = Comparison((other,), reference)
+    app.session.comparison = Comparison((other,), reference)
     return app
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from command_line import operant
 
-from operant.monitor.run_poller import RunPoller
-from operant.monitor.runs_poller import RunsPoller
+from operant.monitor.runs.run_poller import RunPoller
+from operant.monitor.runs.runs_poller import RunsPoller
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, find_run
 from operant.shared.session import RunSession
@@ -156,7 +156,7 @@ def test_reading_a_hostile_run_takes_little_memory(odd):
     for name in sparse_files:
         replaced(odd.folder / name, sparse)
     code = (
-        "import fuzz; from operant.monitor.run_poller import RunPoller;"
+        "import fuzz; from operant.monitor.runs.run_poller import RunPoller;"
         "from operant.shared.run_folder import latest_run; fuzz.limit_memory();"
         "poller = RunPoller(latest_run()); print(poller.poll().status.state);"
         "print(latest_run().manifest())"

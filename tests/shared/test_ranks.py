@@ -10,7 +10,7 @@ import sys
 import pytest
 from waiting import wait_for
 
-from operant.monitor.run_poller import RunPoller
+from operant.monitor.runs.run_poller import RunPoller
 from operant.shared.ranks import combined_status, read_status, spread
 from operant.shared.run_folder import Run, create_run
 from operant.shared.status import RunStatus

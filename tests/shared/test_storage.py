@@ -13,7 +13,7 @@ from command_line import ENDLESS, SHORT, operant, operant_json
 from mounts import close_to_writing, cover_by_read_only, fill, tmpfs
 from waiting import wait_for
 
-from operant.monitor.run_poller import RunPoller
+from operant.monitor.runs.run_poller import RunPoller
 from operant.shared import MetricsReader, MetricsWriter, PageError
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run, create_run, latest_run, list_runs

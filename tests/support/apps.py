@@ -5,7 +5,7 @@ from __future__ import annotations
 from views import StillRun, StillRuns, all_states, make_view
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.runs_poller import RunsView
+from operant.monitor.runs.runs_poller import RunsView
 
 
 def watching(view=None) -> MonitorApp:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from operant.monitor.machine import GpuSample, MachineSample
-from operant.monitor.run_view import RunView
-from operant.monitor.runs_poller import RunRow, RunsView
+from operant.monitor.runs.machine import GpuSample, MachineSample
+from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
 from operant.shared.history import HEAD_WORDS, NEVER_WRITTEN
 from operant.shared.run_folder import Run

@@ -10,9 +10,9 @@ from command_line import operant_json
 from mounts import fill, tmpfs
 from recorded import csv_rows, event_texts, publishes
 
-from operant.monitor.alerts import alerts_in
 from operant.monitor.recorder.events_file import EventsFile
 from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
+from operant.monitor.runs.alerts import alerts_in
 from operant.shared import MetricsReader
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from operant.monitor.machine import MachineSample
 from operant.monitor.remote.messages import read_machine
 from operant.monitor.remote.sending import _Sender
+from operant.monitor.runs.machine import MachineSample
 
 
 def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 import operant
-from operant.monitor.export import export
+from operant.monitor.export.writing import export
 from operant.shared.status import open_page
 
 

@@ -1,0 +1,1 @@
+"""Charts: axes, curves, smoothing, and which of them are drawn."""

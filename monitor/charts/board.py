@@ -1,0 +1,118 @@
+"""The charts of one or several runs: which there are, what is on them, what keys and mouse do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...shared import Metric
+from ..runs.alerts import Alert
+from .chart import Chart, column_of, x_at
+from .choice import chart_of, charted
+from .options import ChartOptions
+from .shown_run import ShownRun, Watched, shown_run
+from .x_axis import share_of, whole_range, window_between
+
+_ZOOM = 0.6  # of what was shown is shown after one step
+_DRAG_CELLS = 2  # a mouse that moved less has clicked
+MAX_MARKS = 32
+
+
+class ChartBoard:
+    """What the grid of charts shows. All that changes how charts look gives new `ChartOptions`."""
+
+    def __init__(self) -> None:
+        self.metrics: list[Metric] = []
+        self.options = ChartOptions()
+        self.whole = (0.0, 0.0)
+        self.runs: list[ShownRun] = []
+        self.watched: tuple[Watched, ...] = ()
+        self._alerts: tuple[Alert, ...] = ()
+        self._marks: tuple[float, ...] = ()
+
+    def show(self, watched: Sequence[Watched], alerts: Sequence[Alert]) -> bool:
+        """Take the runs, the one in front first; returns whether anything looks different now."""
+        before = [one.news() for one in self.watched], self._alerts
+        self.watched, self._alerts = tuple(watched), tuple(alerts)
+        if before == ([one.news() for one in self.watched], self._alerts):
+            return False
+        self._prepare()
+        return True
+
+    def choose(self, options: ChartOptions) -> None:
+        """Draw as `options` say from now on."""
+        is_same = all(
+            getattr(options, name) == getattr(self.options, name) for name in ("x_count", "words")
+        )
+        is_same &= options.window.width == self.options.window.width
+        self.options = options
+        if not is_same:
+            self._prepare()
+
+    def chart(self, place: int) -> Chart:
+        """The chart at `place` of the metrics."""
+        return chart_of(self.metrics[place], self.runs, self.options, self.whole, self._marks)
+
+    def zoomed(self, steps: int) -> ChartOptions:
+        """Around the cursor; without one the newest end, or the middle of a part before it."""
+        window, cursor = self.options.window, self.options.cursor
+        about = 0.5 if window.width is not None and window.end is not None else 1.0
+        if cursor is not None:
+            about = min(max(share_of(cursor, window.shown(self.whole)), 0.0), 1.0)
+        return self.zoomed_about(steps, about)
+
+    def zoomed_about(self, steps: int, about: float) -> ChartOptions:
+        window = self.options.window.zoomed(self.whole, _ZOOM**steps, about)
+        return replace(self.options, window=window)
+
+    def panned(self, share: float) -> ChartOptions:
+        return replace(self.options, window=self.options.window.panned(self.whole, share))
+
+    def with_cursor_moved(self, place: int, width: int, cells: int) -> ChartOptions:
+        """The cursor so many cells further in the chart at `place`; at its end at first."""
+        chart = self.chart(place)
+        column = float(width)
+        if chart.cursor is not None:
+            column = column_of(chart, chart.cursor, width) + cells
+        return replace(self.options, cursor=self._x_at(chart, column, width))
+
+    def with_cursor_under(self, place: int, width: int, column: int) -> ChartOptions:
+        return replace(self.options, cursor=self._x_at(self.chart(place), column, width))
+
+    def share_under(self, place: int, width: int, column: int) -> float:
+        """How far along the shown part of the axis a cell of the chart lies, from 0 to 1."""
+        x = self._x_at(self.chart(place), column, width)
+        return min(max(share_of(x, self.options.window.shown(self.whole)), 0.0), 1.0)
+
+    def dragged(self, place: int, width: int, start: int, end: int) -> ChartOptions:
+        """The part between two cells of a chart; the cursor where the mouse hardly moved."""
+        if abs(end - start) < _DRAG_CELLS:
+            return self.with_cursor_under(place, width, end)
+        chart = self.chart(place)
+        low, high = (self._x_at(chart, column, width) for column in sorted((start, end)))
+        return replace(self.options, window=window_between(low, high, self.whole), cursor=None)
+
+    def _x_at(self, chart: Chart, column: float, width: int) -> float:
+        """On the axis of all charts, also under a chart that has its own."""
+        low, high = self.options.window.shown(self.whole)
+        x = x_at(chart, column, width)
+        if chart.x_range == (low, high):
+            return x
+        return low + share_of(x, chart.x_range) * (high - low)
+
+    def _prepare(self) -> None:
+        if not self.watched:
+            return
+        views = [one.view for one in self.watched]
+        self.metrics = charted([view.schema for view in views], self.options.words)
+        longest = max(views, key=lambda view: view.elapsed_s or 0.0)
+        known = {run.view.status.run: run for run in self.runs}
+        self.runs = [
+            shown_run(one, self.options.x_count, longest, known.get(one.view.status.run))
+            for one in self.watched
+        ]
+        is_alive = any(view.status.is_alive for view in views)
+        axes = [run.axis for run in self.runs]
+        self.whole = whole_range(axes, is_alive, self.options.window.width)
+        places = (self.runs[0].place_of(alert.publish) for alert in self._alerts[-MAX_MARKS:])
+        self._marks = tuple(place for place in places if place is not None)

@@ -1,0 +1,191 @@
+"""Which charts a run gets, and what is on each: the page describes itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ...shared import Metric
+from ..look.formatting import format_difference, format_value
+from ..look.palette import series_of_group
+from .chart import Chart, Trace
+from .charted_metrics import is_charted
+from .curves import Curve, difference, value_at
+from .options import ChartOptions
+from .shown_run import ShownRun
+from .x_axis import range_of, share_of
+
+# What people look at first; the rest follows in the order of the page.
+_FIRST = (
+    "cost/total",
+    "cost/held_out",
+    "episode/return",
+    "loss/policy",
+    "loss/value",
+    "speed/env_steps_per_s",
+    "evaluation/return",
+    "policy/entropy",
+    "policy/approx_kl",
+    "policy/clip_fraction",
+    "value/explained_variance",
+    "episode/length",
+)
+
+
+def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
+    """The metrics of all runs that get a chart, those whose names hold all `words`, in the order of
+    the charts: details last.
+    """
+    metrics: dict[str, Metric] = {}
+    for metric in (metric for schema in schemas for metric in schema):
+        metrics.setdefault(metric.name, metric)
+    wanted = [
+        metric
+        for metric in metrics.values()
+        if is_charted(metric) and all(word.lower() in metric.name.lower() for word in words)
+    ]
+    return sorted(wanted, key=lambda metric: (metric.level, _rank(metric.name)))
+
+
+def chart_of(
+    metric: Metric,
+    runs: Sequence[ShownRun],
+    options: ChartOptions,
+    whole: tuple[float, float],
+    marks: tuple[float, ...] = (),
+) -> Chart:
+    """The chart of `metric` for `runs`, the one in front first; `whole` is all of the axis.
+
+    Where a metric has a step metric, that is its axis in place of env steps: the part of it that
+    is shown, and the cursor, are at the same shares of it as on the axis of the others.
+    """
+    step_metric, own = _own_axis(metric, runs, options)
+    low, high = options.window.shown(whole)
+    if step_metric:
+        low, high = (_at_same_share(x, whole, own) for x in (low, high))
+        if options.cursor is not None:
+            options = replace(options, cursor=_at_same_share(options.cursor, whole, own))
+        whole, marks = own, ()
+    span = whole[1] - whole[0]
+    part = (low, high) if options.window.width is not None else None
+    curves = [
+        run.curve(metric.name, options.strength, span, step_metric=step_metric, shown=part)
+        for run in runs
+    ]
+    reference = next((c for run, c in zip(runs, curves, strict=True) if run.is_reference), None)
+    shows_difference = options.shows_difference and reference is not None and len(runs) > 1
+    shown, drawn = list(runs), curves
+    if shows_difference and reference is not None:
+        shown = [run for run in runs if not run.is_reference]
+        drawn = [
+            difference(curve, reference)
+            for run, curve in zip(runs, curves, strict=True)
+            if not run.is_reference
+        ]
+    front = shown[0]
+    value, is_alarming = _value(metric.name, front, drawn[0], options, shows_difference)
+    unit = metric.unit
+    if reference is not None and not front.is_reference and not shows_difference:
+        of_reference = next(run for run in runs if run.is_reference)
+        both = [
+            run.curve(metric.name, options.strength, span, step_metric=step_metric)
+            for run in (front, of_reference)
+        ]
+        unit = _to_reference(both[0], both[1], options.cursor) or unit
+    return Chart(
+        title=_title(metric.name, options, shows_difference),
+        value=value,
+        traces=tuple(_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)),
+        x_range=(low, high),
+        note=_note(metric, front, options, step_metric),
+        unit=unit,
+        is_alarming=is_alarming,
+        is_log_x=metric.name in options.log_x,
+        is_log_y=metric.name in options.log_y,
+        cursor=options.cursor,
+        marks=marks,
+    )
+
+
+def _own_axis(
+    metric: Metric, runs: Sequence[ShownRun], options: ChartOptions
+) -> tuple[str, tuple[float, float]]:
+    """The step metric that `metric` is drawn over and all of its axis; empty where it is drawn as
+    the others are.
+    """
+    step_metric = metric.step_metric
+    if options.x_count != "env steps" or step_metric in ("", metric.name):
+        return "", (0.0, 0.0)
+    curves = [run.curve(metric.name, step_metric=step_metric) for run in runs]
+    places = [curve.x for curve in curves if len(curve)]
+    if not places:
+        return "", (0.0, 0.0)
+    is_alive = any(run.view.status.is_alive for run in runs)
+    return step_metric, range_of(places, is_alive and options.window.width is None)
+
+
+def _at_same_share(x: float, axis: tuple[float, float], other: tuple[float, float]) -> float:
+    """Where on the `other` axis lies what lies at `x` of one."""
+    return other[0] + share_of(x, axis) * (other[1] - other[0])
+
+
+def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
+    logs = "".join(axis for axis, names in _logs(options) if name in names)
+    title = f"Δ {name}" if shows_difference else name
+    return f"{title} log {logs}" if logs else title
+
+
+def _logs(options: ChartOptions) -> tuple[tuple[str, frozenset[str]], ...]:
+    return ("x", options.log_x), ("y", options.log_y)
+
+
+def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -> Trace:
+    if run.look is None:
+        return Trace(curve, f"series{series_of_group(metric.group)}")
+    value = _at(curve, options.cursor)
+    return Trace(
+        curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value)
+    )
+
+
+def _value(
+    name: str, run: ShownRun, curve: Curve, options: ChartOptions, shows_difference: bool
+) -> tuple[str, bool]:
+    """The value in words, and whether it is one to worry about."""
+    if options.cursor is not None or shows_difference:
+        value = _at(curve, options.cursor)
+        return (format_difference(value) if shows_difference else format_value(value)), False
+    newest = run.view.status.metrics.get(name)
+    # A value that was never written and one that was written as NaN look the same in a snapshot;
+    # only the latter comes after points of a curve.
+    is_nan = newest is not None and not math.isfinite(newest)
+    has_value = len(curve) > 0 or (newest is not None and not math.isnan(newest))
+    return format_value(newest if has_value else None), is_nan and has_value
+
+
+def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:
+    """How far the curve is from the reference at the cursor, or where both are newest."""
+    if not len(curve) or not len(reference):
+        return ""
+    at = min(float(curve.x[-1]), float(reference.x[-1])) if cursor is None else cursor
+    own, other = value_at(curve, at), value_at(reference, at)
+    return "" if own is None or other is None else format_difference(own - other)
+
+
+def _at(curve: Curve, cursor: float | None) -> float | None:
+    """At the cursor; the newest without one."""
+    if cursor is not None:
+        return value_at(curve, cursor)
+    return float(curve.mean[-1]) if len(curve) else None
+
+
+def _note(metric: Metric, run: ShownRun, options: ChartOptions, step_metric: str) -> str:
+    over = f"over {step_metric or run.axis.unit}"
+    if options.smoothing:
+        over += f", smoothed over {100 * options.strength:g}% of the run"
+    return f"{metric.description}, {over}" if metric.description else over
+
+
+def _rank(name: str) -> int:
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST)

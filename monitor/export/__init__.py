@@ -1,0 +1,1 @@
+"""Every row of a run as a file of another format."""

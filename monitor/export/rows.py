@@ -1,0 +1,135 @@
+"""What is exported of a rank: each row of its file and its page, before them the page's history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ...shared import History, Metric, MetricsReader, PageError
+from ...shared.history import Integers
+from ...shared.row_file import CHUNK_ROWS, RowFileReader
+from ...shared.row_ring import publish_of
+from ...shared.rows import HEADS, RowBatch, batch_of
+from ...shared.run_folder import Run
+from ...shared.status import open_page
+from ..recorder.page_watch import identity_of
+
+
+class ExportedRows:
+    """The rows of one rank, oldest first, in batches whose places are those of `metrics`.
+
+    Rows that were overwritten in the page before anyone took them are there as the means that its
+    history has, as far as these are older than all others. `num_rows`, and `num_lost` of which not
+    even a mean is left, hold once all batches were taken.
+    """
+
+    def __init__(self, run: Run, rank: int = 0, spread: bool = False) -> None:
+        """With `spread`, each metric is followed by its lowest and its highest value in the row.
+
+        Raises PageError when there is neither a file of rows nor a page that can be read.
+        """
+        self.num_rows = self.num_lost = 0
+        self._spread = spread
+        path = run.rows_path(rank)
+        self._file = RowFileReader(path) if path.exists() else None
+        self._page: MetricsReader | None = None
+        try:
+            self._page = open_page(run, rank)
+        except PageError:
+            if self._file is None:
+                raise
+        known = [*(self._file.metrics() if self._file else [])]
+        known += self._page.schema() if self._page else []
+        by_name = {metric.name: metric for metric in known}
+        self._places = {name: place for place, name in enumerate(by_name)}
+        self.metrics = list(by_name.values())
+        if spread:
+            self.metrics = [each for metric in self.metrics for each in _with_spread(metric)]
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+        if self._page:
+            self._page.detach()
+
+    def __iter__(self) -> Iterator[RowBatch]:
+        for batch in self._all():
+            self.num_rows += len(batch)
+            yield batch
+
+    def _all(self) -> Iterator[RowBatch]:
+        """Places in the file are those in `metrics`; places that came later are left out."""
+        rows = self._single_rows()
+        first = next(rows, None)
+        yield from self._history_before(first)
+        if first is not None:
+            yield self._spread_out(first)
+        for batch in rows:
+            yield self._spread_out(batch)
+
+    def _single_rows(self) -> Iterator[RowBatch]:
+        last, of_page = 0, None
+        if self._file:
+            for batch in self._file.batches():
+                # At the same moment as the rows: the recorder goes on meanwhile.
+                last = int(self._file.info("last_publish") or 0)
+                of_page, self.num_lost = self._file.info("page"), self._file.num_lost()
+                yield batch
+        # Of another process than the file's last rows: which of them hold, the recorder decides.
+        if self._page and of_page in (None, identity_of(self._page)):
+            yield from self._rows_of_page(self._page, last)
+
+    def _rows_of_page(self, page: MetricsReader, last: int) -> Iterator[RowBatch]:
+        """What no recorder has taken yet."""
+        records = [record for record in page.rows().records if publish_of(record) > last]
+        if records:
+            self.num_lost += publish_of(records[-1]) - last - len(records)
+        places = self._places_of([metric.name for metric in page.schema()])
+        for begin in range(0, len(records), CHUNK_ROWS):
+            batch = batch_of(records[begin : begin + CHUNK_ROWS])
+            yield replace(batch, places=places[batch.places])
+
+    def _places_of(self, names: list[str]) -> Integers:
+        return np.array([self._places.get(name, len(self._places)) for name in names], np.int64)
+
+    def _spread_out(self, batch: RowBatch) -> RowBatch:
+        """A single row's lowest and highest value are its value."""
+        is_known = batch.places < len(self._places)
+        places, values = batch.places[is_known], batch.values[is_known]
+        if self._spread:
+            places = (3 * places[:, None] + np.arange(3)).reshape(-1)
+            values = np.repeat(values, 3, axis=0)
+        return RowBatch(batch.heads, places, values)
+
+    def _history_before(self, first: RowBatch | None) -> Iterator[RowBatch]:
+        """The page's history before the first single row, all of it where there is none."""
+        if self._page is None or (first is not None and first.publish[0] == 1):
+            return
+        history = self._page.history()
+        if first is not None:
+            history = history.until(int(np.searchsorted(history.publish, first.publish[0])))
+            self.num_lost = max(0, self.num_lost - int(history.num_publishes.sum()))
+        if len(history):
+            yield self._batch_of_history(history)
+
+    def _batch_of_history(self, history: History) -> RowBatch:
+        heads = np.empty((HEADS, len(history)), np.int64)
+        heads[0] = history.publish
+        heads[1] = (history.wall_s * 1e6).round().astype(np.int64) * 1000
+        heads[2] = (history.elapsed_s * 1e9).round().astype(np.int64)
+        heads[3:] = history.iteration, history.env_steps, history.num_publishes
+        places, values = self._places_of(history.names), []
+        for name in history.names:
+            low, mean, high = history.series(name)
+            values += [mean, low, high] if self._spread else [mean]
+        if self._spread:
+            places = (3 * places[:, None] + np.arange(3)).reshape(-1)
+        is_known = places < len(self.metrics)
+        stacked = np.array(values, np.float64).reshape(len(values), len(history))
+        return RowBatch(heads, places[is_known], stacked[is_known])
+
+
+def _with_spread(metric: Metric) -> list[Metric]:
+    return [metric, *(replace(metric, name=f"{metric.name}.{end}") for end in ("min", "max"))]

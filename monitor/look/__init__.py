@@ -1,0 +1,1 @@
+"""How anything is written in cells: text, numbers, colours, dots."""

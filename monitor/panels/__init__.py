@@ -1,0 +1,1 @@
+"""The lines of the panels around the charts."""

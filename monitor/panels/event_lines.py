@@ -1,0 +1,107 @@
+"""The messages of a run as lines: one each, or as many as their text takes."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+
+from ...shared import Event
+from ...shared.harmless import harmless
+from ..look.formatting import format_clock, format_count
+from ..look.lines import Line, fit
+from ..runs.alerts import Alert
+
+_LOOKS = {
+    "debug": ("·", "dim"),
+    "info": ("·", "text"),
+    "warning": ("▲", "warning"),
+    "error": ("✗", "error"),
+}
+NO_RECORDER = "no recorder beside this run: no alerts are decided"
+_HEAD_WIDTH = len("12:31:05 · ")
+_ERROR = re.compile(r"\b\w*(Error|Exception)\b|^Traceback|^Fatal Python")
+_WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
+
+
+def brief_lines(events: Sequence[Event], width: int) -> list[Line]:
+    """A line for each event. Of a text of several lines, such as a traceback, it is the last one:
+    there stands what happened.
+    """
+    lines: list[Line] = []
+    for event in events:
+        rows = _rows(event.text)
+        text = rows[-1] if event.level == "error" else rows[0]
+        lines.append(_first(event, text, width))
+    return lines
+
+
+def full_lines(events: Sequence[Event], width: int) -> list[Line]:
+    """Every event with all of its text, broken at `width`."""
+    lines: list[Line] = []
+    room = max(8, width - _HEAD_WIDTH)
+    for event in events:
+        _, style = _LOOKS[event.level]
+        broken = [part for row in _rows(event.text) for part in _wrapped(row, room)]
+        lines.append(_first(event, broken[0], width))
+        lines += [[(" " * _HEAD_WIDTH + fit(row, room), style)] for row in broken[1:]]
+    return lines
+
+
+def _first(event: Event, text: str, width: int) -> Line:
+    symbol, style = _LOOKS[event.level]
+    room = max(0, width - _HEAD_WIDTH)
+    return [
+        (f"{format_clock(event.wall_ns)} ", "dim"),
+        (f"{symbol} ", style),
+        (fit(text, room), style),
+    ]
+
+
+def _rows(text: str) -> list[str]:
+    rows = [harmless(row.expandtabs(4)).rstrip() for row in text.splitlines()]
+    return [row for row in rows if row.strip()] or [""]
+
+
+def _wrapped(row: str, width: int) -> list[str]:
+    """`row` in parts of `width` letters; its indentation stays."""
+    return textwrap.wrap(row, width, drop_whitespace=False, break_on_hyphens=False) or [""]
+
+
+def with_alerts(events: Sequence[Event], alerts: Sequence[Alert]) -> list[Event]:
+    """Events and alerts in the order of their times."""
+    told = [
+        Event(0, alert.wall_ns, alert.level, f"{alert.text}{_at(alert)}", alert.env_steps)
+        for alert in alerts
+    ]
+    return sorted([*events, *told], key=lambda event: event.wall_ns)
+
+
+def matching(lines: Sequence[Line], words: Sequence[str]) -> list[Line]:
+    """The lines that hold all `words`, whatever their case."""
+    if not words:
+        return list(lines)
+    wanted = [word.lower() for word in words]
+    return [
+        line
+        for line in lines
+        if all(word in "".join(text for text, _ in line).lower() for word in wanted)
+    ]
+
+
+def log_lines(log: Sequence[str], width: int) -> list[Line]:
+    """What a process printed, broken at `width`; warnings and errors stand out."""
+    lines: list[Line] = []
+    for text in log:
+        text = harmless(text.expandtabs(4)).rstrip()
+        style = "text"
+        if _ERROR.search(text):
+            style = "error"
+        elif _WARNING.search(text):
+            style = "warning"
+        lines += [[(fit(part, width), style)] for part in _wrapped(text, max(8, width))]
+    return lines
+
+
+def _at(alert: Alert) -> str:
+    return f" (at {format_count(alert.env_steps)} env steps)" if alert.env_steps >= 0 else ""

@@ -1,0 +1,28 @@
+"""Why a run failed, as completely as it is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...shared import Event
+from ..runs.log_tail import last_traceback
+from ..runs.run_view import RunView
+
+
+def failure_events(view: RunView) -> tuple[Event, ...] | None:
+    """The events of a run that failed or crashed, its traceback last and whole: an event holds the
+    end of a traceback alone, the log all of it. None where nothing tells of one.
+    """
+    if view.status.state not in ("failed", "crashed"):
+        return None
+    logged = "\n".join(last_traceback(view.log))
+    told = next((e for e in reversed(view.events) if e.level == "error" and "\n" in e.text), None)
+    if told is None and not logged:
+        return None
+    if told is None:
+        newest_ns = max((event.wall_ns for event in view.events), default=0)
+        told = Event(0, newest_ns, "error", logged)
+        return (*view.events, told)
+    if logged.rstrip().endswith(told.text.rstrip()[-60:]):
+        told = replace(told, text=logged)
+    return (*(event for event in view.events if event.number != told.number), told)

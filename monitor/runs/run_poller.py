@@ -1,0 +1,181 @@
+"""Reads the pages of one run, again and again, whatever becomes of them.
+
+Charts are those of rank 0; a run of several ranks shows the sums of all beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...shared import MetricsReader
+from ...shared.host import process_start
+from ...shared.lock import RECORDER, lock_holder
+from ...shared.ranks import combined_status
+from ...shared.run_folder import Run
+from ...shared.status import RunStatus, open_page, read_rank_status, status_of
+from .alerts import RecordedAlerts
+from .log_tail import LogTail
+from .machine import MachineSample, MachineSampler
+from .run_rows import RunRows, has_each_row
+from .run_view import RunView, view_of
+
+REOPEN_EVERY_S = 1.0
+
+
+class RunPoller:
+    """Owns the reader of one run. `poll` gives the newest view and raises nothing, whatever the
+    page holds; it attaches when a page appears, and again when the run is resumed by a new process.
+    """
+
+    def __init__(
+        self, run: Run, now: Callable[[], float] = time.monotonic, *, reads_rows: bool = True
+    ) -> None:
+        """With `reads_rows`, the second look at a page begins to read all of its rows."""
+        self.run = run
+        self._reads_rows = reads_rows
+        self._rows: RunRows | None = None
+        self._now = now
+        self._reader: MetricsReader | None = None
+        self._page_error = ""
+        self._place: tuple[int, int] | None = None
+        self._identity: tuple[int, int, int] | None = None
+        self._opened_s = float("-inf")
+        self._seen_s = 0.0
+        self._view: RunView | None = None
+        self._log = LogTail(run.log_path)
+        self._alerts = RecordedAlerts(run.events_path)
+        self._sampler = MachineSampler()
+        self._process: tuple[int, int] | None = None  # its id and start, of the open page
+
+    def poll(self) -> RunView:
+        """Look once. What cannot be read now keeps what was read before."""
+        try:
+            self._keep_attached()
+            view = self._look() if self._reader else self._without_page()
+        # A page is bytes that anyone may write: none may end the monitor of all other runs.
+        except Exception as error:
+            self._detach(str(error) or type(error).__name__)
+            view = self._without_page()
+        if self._reader:
+            self._seen_s = self._now()
+        self._view = view
+        return view
+
+    def close(self) -> None:
+        self._detach("")
+
+    def machine(self) -> MachineSample | None:
+        """What the machine does for the run now; None once its process has gone. For another thread
+        than `poll`, which it must not hold up.
+        """
+        if self._process is None:
+            return None
+        pid, start = self._process
+        return self._sampler.sample(pid) if process_start(pid) == start else None
+
+    def _look(self) -> RunView:
+        """What the open page says."""
+        assert self._reader
+        view = view_of(self._reader, self._status(self._reader), self._view)
+        is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
+        view = replace(
+            view, log=self._log.read(), alerts=self._alerts.read(), is_recorded=is_recorded
+        )
+        return self._with_rows(view)
+
+    def _with_rows(self, view: RunView) -> RunView:
+        """With every row, once they are read: not at the first look, which people wait for."""
+        if self._rows is None:
+            return view
+        if self._view is None:
+            return replace(view, is_loading=not has_each_row(view.history))
+        try:
+            points = self._rows.look(view.history)
+        # A file is bytes that anyone may write; the history is there all the same.
+        except Exception:
+            self._close_rows()
+            return view
+        return replace(view, points=points, is_loading=self._rows.is_loading)
+
+    def _status(self, reader: MetricsReader) -> RunStatus:
+        """Of the run; where it has several ranks, of all of them together."""
+        own = status_of(self.run, reader)
+        others = [read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != 0]
+        return combined_status(self.run, [own, *others])
+
+    def _without_page(self) -> RunView:
+        """What is known of a run whose page cannot be read: its lock, and what was seen before."""
+        try:
+            status = status_of(self.run, None, self._page_error)
+        except OSError as error:  # a file system without locks
+            status = RunStatus(self.run.id, "crashed", message=str(error))
+        is_page_expected = os.path.exists(self.run.rank_path(0))
+        if self._view is None:
+            return RunView(status, is_page_expected=is_page_expected, log=self._log.read())
+        seen = self._view.status
+        status = replace(
+            seen,
+            state=status.state if seen.is_alive or status.is_alive else seen.state,
+            age_s=None if seen.age_s is None else seen.age_s + self._now() - self._seen_s,
+            eta_s=None,
+            message=status.message,
+        )
+        self._seen_s = self._now()
+        return replace(self._view, status=status, is_page_expected=is_page_expected)
+
+    def _keep_attached(self) -> None:
+        """Open the page when none is open; look for a newer one when the run's process changed, and
+        once a second while the one that is open is not being written.
+        """
+        place = self._place_written()
+        is_live = self._view is not None and self._view.status.state == "running"
+        is_quiet = self._reader is None or not is_live
+        is_due = is_quiet and self._now() - self._opened_s >= REOPEN_EVERY_S
+        if place == self._place and not is_due:
+            return
+        self._place, self._opened_s = place, self._now()
+        try:
+            reader = open_page(self.run)
+        except Exception as error:  # as in `poll`
+            if self._reader is None:
+                self._page_error = str(error) or type(error).__name__
+            return
+        identity = page_identity(reader)
+        if self._reader and identity == self._identity:
+            reader.detach()
+            return
+        self._detach("")
+        self._reader = reader
+        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
+        self._process = reader.header.pid, reader.header.process_start
+        if identity != self._identity:
+            self._identity, self._view = identity, None
+
+    def _detach(self, page_error: str) -> None:
+        self._page_error = page_error
+        self._close_rows()
+        if self._reader:
+            self._reader.detach()
+        self._reader = None
+
+    def _close_rows(self) -> None:
+        if self._rows:
+            self._rows.close()
+        self._rows = None
+
+    def _place_written(self) -> tuple[int, int] | None:
+        """Changes whenever a process says anew where the run's page is."""
+        try:
+            status = self.run.rank_path(0).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+
+def page_identity(reader: MetricsReader) -> tuple[int, int, int]:
+    """Equal for a page and its copy, different for the page of another process."""
+    header = reader.header
+    return header.pid, header.process_start, header.created_monotonic_ns

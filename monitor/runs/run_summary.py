@@ -1,0 +1,130 @@
+"""The head of a run's screen: its name and state, the numbers everybody asks for, how far it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..look.formatting import (
+    UNKNOWN,
+    format_age,
+    format_count,
+    format_duration,
+    format_percent,
+    format_si,
+    format_written,
+)
+from ..look.lines import Line, fit, fit_middle, line_width, spread
+from ..panels.event_lines import NO_RECORDER
+from .alerts import Alert
+from .conditions import Condition, condition_of
+from .run_view import RunView
+
+RETURN = "episode/return"
+_VALUE_WIDTH = 7
+_GAP = "   "
+
+
+def draw_title(view: RunView, width: int) -> Line:
+    """` 20261121-142530-cart_pole-ppo-k3f9          ● running · <1s ago `."""
+    condition = condition_of(view.status, view.is_page_expected)
+    state = _state(view, condition)
+    room = max(0, width - line_width(state) - 3)
+    name = fit_middle(view.status.run, room)
+    return spread([(" ", "bar_text"), (name, "bar_strong")], state, width, "bar_text")
+
+
+def draw_numbers(view: RunView, width: int) -> Line:
+    """Labelled numbers at places that do not move; as many as there is room for."""
+    line: Line = [(" ", "text")]
+    for label, value in _numbers(view):
+        piece: Line = [(f"{label} ", "dim"), (fit(value, _VALUE_WIDTH), "strong"), (_GAP, "text")]
+        if line_width(line) + line_width(piece) - len(_GAP) <= width:
+            line += piece
+    return line
+
+
+def draw_progress(view: RunView, width: int) -> Line:
+    """A bar, the share that is done, the time that it took and the time that is left."""
+    fraction = view.status.progress_fraction
+    known = fraction is not None and math.isfinite(fraction)
+    words: Line = [
+        (fit(format_percent(fraction) if known else "", 7, ">"), "strong"),
+        (f"  {_times(view)} ", "dim"),
+    ]
+    room = max(0, width - 1 - line_width(words))
+    style = condition_of(view.status, view.is_page_expected).style
+    return [(" ", "text"), *draw_bar(fraction if known else 0.0, room, style), *words]
+
+
+def draw_bar(fraction: float | None, width: int, style: str, prefix: str = "") -> Line:
+    """`fraction` of `width` cells, in steps of half a cell."""
+    halves = round(2 * width * min(max(fraction or 0.0, 0.0), 1.0))
+    whole, half = divmod(halves, 2)
+    done = "━" * whole + "╸" * half
+    return [(done, prefix + style), ("─" * (width - whole - half), f"{prefix}faint")]
+
+
+def draw_notice(
+    view: RunView, width: int, alerts: Sequence[Alert] = (), warning: str = ""
+) -> Line | None:
+    """A line of its own for what needs attention; None when there is nothing to say."""
+    condition = condition_of(view.status, view.is_page_expected)
+    label, style, text = f" {condition.symbol} {condition.word} ", condition.style, condition.notice
+    if not text and warning:
+        label, style, text = " ▲ settings ", "warning", warning
+    if not text and alerts:
+        newest = alerts[-1]
+        style = newest.level
+        label = f" ▲ {len(alerts)} alerts " if len(alerts) > 1 else " ▲ alert "
+        where = f" (at {format_count(newest.env_steps)})" if newest.env_steps >= 0 else ""
+        text = newest.text + where
+    if not text and view.num_rejected:
+        text = f"the page is full: {format_count(view.num_rejected)} metrics are not shown"
+    if not text and view.status.is_alive and not view.is_recorded and view.publish:
+        label, style, text = " no alerts ", "quiet", NO_RECORDER
+    if not text:
+        return None
+    room = max(0, width - len(label) - 1)
+    return [(label, f"bar_{style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
+
+
+def _state(view: RunView, condition: Condition) -> Line:
+    words = condition.progress or condition.word
+    line: Line = [(f"{condition.symbol} {words}", f"bar_{condition.style}")]
+    if view.status.age_s is not None:
+        line.append((f" · {format_age(view.status.age_s)} ago", "bar_dim"))
+    return [*line, (" ", "bar_text")]
+
+
+def _numbers(view: RunView) -> list[tuple[str, str]]:
+    """Labels and numbers: of what a trainer publishes, or of what every page has."""
+    status = view.status
+    if view.publish and status.env_steps is None and RETURN not in status.metrics:
+        numbers = [
+            ("publishes/s", _speed(view.publishes_per_s())),
+            ("publishes", format_count(view.publish)),
+            ("metrics", format_count(len(view.schema))),
+        ]
+    else:
+        numbers = [
+            ("steps/s", _speed(status.env_steps_per_s)),
+            ("return", format_written(status.metrics.get(RETURN))),
+            ("env steps", format_count(status.env_steps)),
+        ]
+    if status.iteration is not None or not view.publish:
+        numbers.append(("iteration", format_count(status.iteration)))
+    return numbers
+
+
+def _speed(per_s: float | None) -> str:
+    return UNKNOWN if per_s is None else format_si(per_s)
+
+
+def _times(view: RunView) -> str:
+    elapsed = format_duration(view.elapsed_s)
+    if not view.status.is_alive:
+        return f"ran {elapsed}"
+    eta_s = view.status.eta_s
+    has_eta = eta_s is not None and math.isfinite(eta_s)
+    return f"{elapsed} elapsed" + (f", {format_duration(eta_s)} left" if has_eta else "")

@@ -1,0 +1,105 @@
+"""Looks after the list of all runs: alive ones often, ended ones once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...shared.lock import lock_holder
+from ...shared.ranks import status_in_list
+from ...shared.run_folder import Run, list_runs
+from ...shared.status import RunStatus
+
+NEW_AT_ONCE = 40  # runs read for the first time in one poll
+CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
+    `config` has dotted keys: `ppo.learning_rate`.
+    """
+
+    run: Run
+    status: RunStatus | None = None
+    is_page_expected: bool = True
+    looked_s: float = 0.0
+    device: str = ""
+    config: Mapping[str, object] = field(default_factory=dict)
+
+    def at(self, now_s: float) -> RunRow:
+        """The row with the age it has by now, for runs that are not looked at again."""
+        if self.status is None or self.status.age_s is None:
+            return self
+        age_s = self.status.age_s + now_s - self.looked_s
+        return replace(self, status=replace(self.status, age_s=age_s), looked_s=now_s)
+
+
+@dataclass(frozen=True)
+class RunsView:
+    """All runs, newest first. `is_complete` is False while some were never looked at."""
+
+    rows: tuple[RunRow, ...]
+    is_complete: bool
+
+
+class RunsPoller:
+    """Keeps the rows of the list. `poll` reads runs that are alive, a few that are new, and asks a
+    few of those that ended whether their lock is held again; it raises nothing.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._rows: dict[Run, RunRow] = {}
+        self._next_check = 0
+
+    def poll(self) -> RunsView:
+        known = self._rows
+        self._rows = {run: known.get(run) or RunRow(run) for run in list_runs()}
+        rows = list(self._rows.values())
+        unread = [row.run for row in rows if row.status is None]
+        alive = [row.run for row in rows if row.status and row.status.is_alive]
+        for run in [*alive, *self._resumed(rows), *unread[:NEW_AT_ONCE]]:
+            self._rows[run] = replace(_look_at(run, self._rows[run]), looked_s=self._now())
+        now_s = self._now()
+        shown = tuple(row.at(now_s) for row in self._rows.values())
+        return RunsView(shown, len(unread) <= NEW_AT_ONCE)
+
+    def _resumed(self, rows: list[RunRow]) -> list[Run]:
+        """Ended runs that a process holds again, among the next `CHECKED_AT_ONCE`."""
+        ended = [row.run for row in rows if row.status and not row.status.is_alive]
+        start = self._next_check if self._next_check < len(ended) else 0
+        self._next_check = start + CHECKED_AT_ONCE
+        checked = ended[start : self._next_check]
+        return [run for run in checked if _is_held(run)]
+
+
+def _is_held(run: Run) -> bool:
+    try:
+        return lock_holder(run.lock_path) is not None
+    except OSError:  # a file system without locks
+        return False
+
+
+def _look_at(run: Run, known: RunRow) -> RunRow:
+    """A run's row; its folder's description is read once."""
+    status = status_in_list(run)
+    row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
+    if known.status is not None:
+        return row
+    manifest = run.manifest()
+    config = manifest.get("config", {})
+    config = dict(_dotted(config)) if isinstance(config, dict) else {}
+    device = manifest.get("device") or config.get("device") or ""
+    return replace(row, device=str(device), config=config)
+
+
+def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

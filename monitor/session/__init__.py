@@ -1,0 +1,1 @@
+"""What holds while one monitor is open: settings, keys, memory, its terminal."""

@@ -1,0 +1,68 @@
+"""Keys as people know them, and the help that lists them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.binding import Binding, BindingType
+
+from ..look.lines import Line, fit
+from ..runs.conditions import symbols
+
+_NAMES = {
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "question_mark": "?",
+    "plus": "+",
+    "minus": "-",
+    "equals_sign": "=",
+    "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "escape": "esc",
+    "shift+left": "shift+←",
+    "shift+right": "shift+→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+}
+_KEY_WIDTH = 16
+
+Section = tuple[str, Iterable[BindingType]]
+
+
+def key_name(keys: str) -> str:
+    """The first of the keys of a binding, as people know it."""
+    first = keys.split(",")[0]
+    return _NAMES.get(first, first)
+
+
+def key_rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
+    """(keys, what they do), keys of the same purpose together."""
+    rows: dict[str, list[str]] = {}
+    for binding in bindings:
+        assert isinstance(binding, Binding)
+        keys = [_NAMES.get(key, key) for key in binding.key.split(",")]
+        rows.setdefault(binding.description, []).extend(keys)
+    return [(" ".join(keys), description) for description, keys in rows.items()]
+
+
+def help_lines(sections: Iterable[Section], width: int) -> list[Line]:
+    """All keys, section by section, and what the symbols of the states mean."""
+    lines: list[Line] = []
+    for title, bindings in sections:
+        lines.append([(title, "focus")])
+        for keys, description in key_rows(bindings):
+            text = fit(description, max(0, width - _KEY_WIDTH - 2))
+            lines.append([(f"  {fit(keys, _KEY_WIDTH)}", "strong"), (text, "text")])
+    lines.append([("states", "focus")])
+    row: Line = [("  ", "text")]
+    for condition in symbols():
+        if sum(len(text) for text, _ in row) + len(condition.word) + 4 > width:
+            lines.append(row)
+            row = [("  ", "text")]
+        row += [(f"{condition.symbol} {condition.word}  ", condition.style)]
+    return [*lines, row]

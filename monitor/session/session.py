@@ -1,0 +1,62 @@
+"""What holds while one monitor is open, for every screen and widget of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from ..charts.shown_run import Look
+from ..runs.comparison import Comparison
+from .settings import Settings, load_settings, save_settings
+
+
+class Session:
+    """The settings, how text is drawn, and the runs that people chose to see together.
+
+    Settings are those of the file at `path`, where changes are kept; without a path nothing is.
+    `theme` and `is_ascii` are for this session alone, and so are `settings` in place of a file's.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        settings: Settings | None = None,
+        theme: str | None = None,
+        is_ascii: bool = False,
+    ) -> None:
+        self._path = path
+        loaded, self.warning = load_settings(path) if path else (Settings(), "")
+        self.settings = settings or loaded
+        self.is_plain = "NO_COLOR" in os.environ
+        self.theme = "plain" if self.is_plain else theme
+        self.is_ascii = is_ascii or self.settings.ascii
+        self.comparison = Comparison()
+        self.looks: dict[str, Look] = {}
+
+    @property
+    def palette_name(self) -> str:
+        return self.theme or self.settings.theme
+
+    def change_settings(self, **changes: Any) -> None:
+        """Remember something for this session and, where there is a file for it, the next."""
+        changed = replace(self.settings, **changes)
+        if changed == self.settings:
+            return
+        self.settings = changed
+        if self._path:
+            try:
+                save_settings(self._path, changed)
+            except OSError as error:
+                self.warning = f"cannot write {self._path}: {error.strerror}"
+                self._path = None
+
+
+class _HasSession(Protocol):
+    session: Session
+
+
+def session_of(app: object) -> Session:
+    """The session of the application that a screen or widget is part of."""
+    return cast(_HasSession, app).session

@@ -1,0 +1,144 @@
+"""What the monitor remembers between sessions, in a small TOML file that people may edit."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from ..charts.options import ChartOptions
+from ..charts.smoothing import STRENGTHS
+from ..charts.x_axis import X_COUNTS
+from ..look.palette import THEMES
+from ..panels.pane_layout import PANES
+from ..runs.run_order import ORDERS
+
+REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+_HEAD = "# How `operant monitor` looks. Edit it as you like: comments stay.\n"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`panes` are those that people want to see, the latest choice first; `log_x` and `log_y` the
+    metrics whose charts are logarithmic; `smoothing` a place in `STRENGTHS`.
+    """
+
+    theme: str = "dark"
+    ascii: bool = False
+    refresh_s: float = 0.5
+    bell: bool = False
+    panes: tuple[str, ...] = ("charts", "events", "time", "machine")
+    x_axis: str = "env steps"
+    smoothing: int = 0
+    log_x: tuple[str, ...] = ()
+    log_y: tuple[str, ...] = ()
+    order: str = "newest"
+    reversed_order: bool = False
+
+    def chart_options(self) -> ChartOptions:
+        """The charts as they were left."""
+        count = next(count for count in X_COUNTS if count == self.x_axis)
+        return ChartOptions(count, self.smoothing, frozenset(self.log_x), frozenset(self.log_y))
+
+    @staticmethod
+    def with_chart_options(options: ChartOptions) -> dict[str, Any]:
+        """What of `options` is remembered."""
+        return {
+            "x_axis": options.x_count,
+            "smoothing": options.smoothing,
+            "log_x": tuple(sorted(options.log_x)),
+            "log_y": tuple(sorted(options.log_y)),
+        }
+
+
+def settings_path() -> Path:
+    return platformdirs.user_config_path("operant") / "monitor.toml"
+
+
+def load_settings(path: Path) -> tuple[Settings, str]:
+    """The settings in the file at `path`, and one line about what is wrong with it, or nothing.
+
+    What is wrong is left out; without a file all is as it comes.
+    """
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return Settings(), ""
+    except (OSError, ValueError) as error:
+        return Settings(), f"{path} is not used: {' '.join(str(error).split())}"
+    problems: list[str] = []
+    chosen: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in _CHECKS:
+            problems.append(f"{name} is no setting")
+        elif not _CHECKS[name](value):
+            problems.append(f"{name} = {value!r} is not possible")
+        else:
+            chosen[name] = tuple(value) if isinstance(value, list) else value
+    settings = replace(Settings(), **chosen)
+    return settings, f"{path}: {', '.join(problems)}" if problems else ""
+
+
+def save_settings(path: Path, settings: Settings) -> None:
+    """Write `settings` to `path`, line by line into what stands there: comments stay, and so does
+    a file that cannot be read. Raises OSError when the disk does not take it.
+    """
+    try:
+        text = path.read_text("utf-8")
+        tomllib.loads(text)
+    except FileNotFoundError:
+        text = _HEAD
+    except ValueError:
+        return
+    for name, value in asdict(settings).items():
+        text = _with_line(text, name, value)
+    if tomllib.loads(text).keys() < asdict(settings).keys():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    building = path.with_name(f".{path.name}.building")
+    building.write_text(text, "utf-8")
+    building.rename(path)
+
+
+def _with_line(text: str, name: str, value: Any) -> str:
+    """`text` with the line that sets `name` setting it to `value`; what stood behind it stays."""
+    # Strings, numbers, booleans and lists of strings are written alike in JSON and TOML.
+    line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+    pattern = rf"(?m)^{name}[ \t]*=[ \t]*(\[[^\]]*\]|\"[^\"\n]*\"|[^#\n]*?)(?=[ \t]*(#.*)?$)"
+    text, count = re.subn(pattern, lambda _: line, text, count=1)
+    return text if count else f"{text.rstrip()}\n{line}\n"
+
+
+def _is_one_of(allowed: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in allowed
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "theme": _is_one_of(THEMES),
+    "ascii": _is_bool,
+    "refresh_s": lambda v: type(v) in (int, float) and REFRESH_S[0] <= v <= REFRESH_S[-1],
+    "bell": _is_bool,
+    "panes": lambda v: _is_names(v) and set(v) <= set(PANES),
+    "x_axis": _is_one_of(X_COUNTS),
+    "smoothing": lambda v: type(v) is int and 0 <= v < len(STRENGTHS),
+    "log_x": _is_names,
+    "log_y": _is_names,
+    "order": _is_one_of(ORDERS),
+    "reversed_order": _is_bool,
+}
+assert set(_CHECKS) == {field.name for field in fields(Settings)}

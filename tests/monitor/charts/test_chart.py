@@ -1,0 +1,166 @@
+"""A chart keeps its frame at every size and with every value, and says what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from views import texts
+
+from operant.monitor.charts.chart import Chart, Trace, draw_chart
+from operant.monitor.charts.curves import Curve
+from operant.monitor.look.palette import DARK, make_styles
+
+STYLES = make_styles(DARK)
+
+
+def chart(*values: float, **fields) -> Chart:
+    y = np.array(values, float)
+    x = np.arange(len(y), dtype=float)
+    x_range = (0.0, max(1.0, float(len(y) - 1)))
+    traces = (Trace(curve(x, y)),)
+    return Chart("episode/return", "487.3", traces, x_range, "over env steps", **fields)
+
+
+def curve(x, y, low=None, high=None) -> Curve:
+    low, high = (y if side is None else side for side in (low, high))
+    return Curve(x, low, y, high, np.zeros(len(x), bool))
+
+
+def test_a_rising_curve_goes_from_the_lower_left_to_the_upper_right():
+    lines = texts(draw_chart(chart(0.0, 500.0), 30, 7))
+    assert lines == [
+        "╭ episode/return ───── 487.3 ╮",
+        "│   500 ┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⣀⡤⠖⠋ │",
+        "│                   ⣀⡤⠖⠋⠁    │",
+        "│   200 ┈┈┈┈┈┈┈⢀⣠⠤⠖⠋⠁┈┈┈┈┈┈┈ │",
+        "│          ⢀⣠⠴⠚⠉             │",
+        "│     0 ⣠⠴⠚⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
+        "╰────── 0 ────── 0.5 ─── 1.0 ╯",
+    ]
+
+
+@given(
+    st.lists(st.floats(-1e150, 1e150), max_size=30),
+    st.integers(1, 90),
+    st.integers(1, 25),
+    st.booleans(),
+)
+def test_it_fills_exactly_its_size(values, width, height, is_selected):
+    lines = draw_chart(chart(*values), width, height, is_selected)
+    assert len(lines) == height
+    if width >= 16 and height >= 4:
+        assert {cell_len(text) for text in texts(lines)} == {width}
+    assert {style for line in lines for _, style in line} - {""} <= set(STYLES)
+
+
+def test_without_a_point_it_waits():
+    assert "waiting for episode/return" in texts(draw_chart(chart(), 40, 7))[3]
+
+
+def test_one_point_is_a_point():
+    assert sum(text.count("●") for text in texts(draw_chart(chart(3.0), 40, 7))) == 1
+
+
+def test_a_constant_stands_in_the_middle():
+    lines = texts(draw_chart(chart(*[0.001] * 50), 40, 7))
+    assert "⠒" in lines[3] or "⠤" in lines[3]
+
+
+def test_a_value_that_is_no_number_alarms():
+    alarming = chart(1.0, is_alarming=True)
+    assert (" 487.3", "error") in draw_chart(alarming, 40, 7)[0]
+
+
+def test_the_unit_goes_before_the_name_and_the_name_before_the_value():
+    with_unit = chart(1.0, 2.0, unit="steps/s")
+    assert "487.3 steps/s" in texts(draw_chart(with_unit, 40, 7))[0]
+    assert "steps/s" not in texts(draw_chart(with_unit, 26, 7))[0]
+    assert "487.3" in texts(draw_chart(with_unit, 17, 7))[0]
+
+
+def test_a_large_chart_has_its_note_as_well():
+    assert "episode/return  over env steps ─" in texts(draw_chart(chart(1.0, 2.0), 80, 7))[0]
+    assert "over" not in texts(draw_chart(chart(1.0, 2.0), 50, 7))[0]
+
+
+def test_single_spikes_leave_the_chart_instead_of_flattening_it():
+    mean = np.full(400, 1.0) + 0.2 * np.sin(np.arange(400))
+    high = mean.copy()
+    high[7] = 1000.0
+    trace = Trace(curve(np.arange(400.0), mean, mean - 0.1, high))
+    spiky = Chart("kl", "1", (trace,), (0.0, 399.0))
+    labels = [text[1:8].strip() for text in texts(draw_chart(spiky, 60, 9))[1:-1]]
+    assert [label for label in labels if label] == ["1.30", "1.00", "0.70"]
+
+
+@pytest.mark.parametrize("title", ["[red]x[/]", "a\x1b[2Jb", "日本語の名前"])
+def test_strange_names_keep_the_frame(title):
+    lines = texts(draw_chart(Chart(title, "1", chart(1.0, 2.0).traces, (0.0, 1.0)), 30, 6))
+    assert {cell_len(line) for line in lines[1:]} == {30}
+
+
+@given(
+    st.lists(st.floats(-1e150, 1e150), max_size=30),
+    st.integers(16, 90),
+    st.integers(4, 25),
+    st.floats(-10, 40),
+)
+def test_logarithmic_axes_marks_and_a_cursor_keep_the_size(values, width, height, cursor):
+    drawn = draw_chart(
+        chart(*values, is_log_x=True, is_log_y=True, cursor=cursor, marks=(0.0, 3.0, 99.0)),
+        width,
+        height,
+    )
+    assert {cell_len(text) for text in texts(drawn)} == {width}
+
+
+def test_a_logarithmic_axis_shows_decades_alike_and_leaves_out_what_is_not_positive():
+    lines = texts(draw_chart(chart(1.0, 10.0, 100.0, is_log_y=True), 30, 9))
+    labels = [line[1:8].strip() for line in lines[1:-1]]
+    assert [label for label in labels if label] == ["100", "10", "1"]
+    nothing = texts(draw_chart(chart(-1.0, 0.0, is_log_y=True), 40, 7))
+    assert "nothing above 0" in nothing[3]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_smooth_curve_may_be_positive_where_its_values_are_not():
+    x = np.arange(3.0)
+    below = curve(x, np.array([1.0, 2.0, 3.0]), x - 9, x - 8)
+    shown = Chart("loss", "3", (Trace(below),), (0.0, 2.0), is_log_y=True)
+    assert "loss" in texts(draw_chart(shown, 40, 8))[0]
+
+
+def test_a_cursor_stands_at_its_place_and_says_where_it_is():
+    lines = texts(draw_chart(chart(*[5.0] * 101, cursor=50.0), 80, 9))
+    column = lines[2].index("│", 10)
+    assert 40 <= column <= 46
+    assert " 50.00 " in lines[-1]
+
+
+def test_marks_stand_on_the_axis():
+    assert texts(draw_chart(chart(*[5.0] * 101, marks=(30.0, 70.0)), 80, 9))[-1].count("▲") == 2
+
+
+def two_runs(**fields) -> Chart:
+    x, y = np.arange(100.0), np.arange(100.0)
+    traces = (
+        Trace(curve(x, y), "series0", (1, 0), "●", "run-a", "99.00"),
+        Trace(curve(x, 99 - y), "series3", (2, 2), "▲", "run-b", "0"),
+    )
+    return Chart("episode/return", "99", traces, (0.0, 99.0), **fields)
+
+
+def test_runs_differ_by_marker_and_dash_as_well_as_colour():
+    text = "\n".join(texts(draw_chart(two_runs(), 80, 12)))
+    assert "●" in text
+    assert "▲" in text
+
+
+def test_a_large_chart_of_several_runs_names_them():
+    text = "\n".join(texts(draw_chart(two_runs(), 100, 24)))
+    assert "run-a" in text
+    assert "run-b" in text
+    assert "run-b" not in "\n".join(texts(draw_chart(two_runs(), 50, 12)))

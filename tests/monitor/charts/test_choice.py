@@ -1,0 +1,81 @@
+"""The page decides which charts there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from views import SCHEMA, make_history
+
+from operant.monitor.charts.choice import chart_of, charted
+from operant.monitor.charts.options import ChartOptions
+from operant.monitor.charts.shown_run import Look, ShownRun, Watched, shown_run
+from operant.monitor.runs.run_view import RunView
+from operant.shared import Metric
+from operant.shared.status import RunStatus
+
+NAN = float("nan")
+
+
+def run_of(column, place=None, *, newest=None, is_reference=False) -> ShownRun:
+    newest = column[-1] if newest is None else newest
+    status = RunStatus(f"run-{place}", "running", metrics={"a": newest})
+    view = RunView(status, make_history({"a": np.array(column)}), (Metric("a"),), publish=1)
+    look = None if place is None else Look(place)
+    return shown_run(Watched(view, look, is_reference), "env steps", view, None)
+
+
+def test_what_people_look_at_first_comes_first_and_details_last():
+    schema = [Metric("mine/detail", level=1), Metric("mine/a"), *reversed(SCHEMA)]
+    assert [metric.name for metric in charted([schema])] == [
+        "episode/return",
+        "loss/policy",
+        "loss/value",
+        "speed/env_steps_per_s",
+        "evaluation/return",
+        "policy/entropy",
+        "policy/approx_kl",
+        "mine/a",
+        "mine/detail",
+    ]
+
+
+def test_a_loop_with_names_of_its_own_gets_all_of_them_in_its_order():
+    schema = [Metric("loss"), Metric("val/accuracy"), Metric("lr"), Metric("note", kind="text")]
+    assert [metric.name for metric in charted([schema])] == ["loss", "val/accuracy", "lr"]
+
+
+@pytest.mark.parametrize(
+    ("column", "newest", "value", "is_alarming"),
+    [
+        ([1.0, 2.0], 2.0, "2.000", False),
+        ([NAN, NAN], NAN, "-", False),  # never written
+        ([1.0, NAN], NAN, "NaN", True),  # written as NaN
+        ([1.0, NAN], 1.0, "1.000", False),  # not in the newest publish
+        ([NAN, np.inf], np.inf, "inf", True),
+    ],
+)
+def test_never_written_and_written_as_nan_are_told_apart(column, newest, value, is_alarming):
+    chart = chart_of(Metric("a"), [run_of(column, newest=newest)], ChartOptions(), (0.0, 2.0))
+    assert (chart.value, chart.is_alarming) == (value, is_alarming)
+
+
+def test_several_runs_share_charts_and_a_filter_leaves_some():
+    other = [Metric("loss/policy"), Metric("only/there")]
+    names = [metric.name for metric in charted([SCHEMA, other])]
+    assert names.count("loss/policy") == 1
+    assert "only/there" in names
+    assert [m.name for m in charted([SCHEMA, other], ("LOSS", "pol"))] == ["loss/policy"]
+
+
+def test_with_a_reference_the_difference_to_it_stands_beside_the_value():
+    runs = [run_of([1.0, 2.0, 5.0], 0), run_of([1.0, 1.0, 2.0], 1, is_reference=True)]
+    chart = chart_of(Metric("a"), runs, ChartOptions(), (0.0, 3.0))
+    assert (chart.value, chart.unit) == ("5.000", "+3.000")
+    less = chart_of(Metric("a"), runs, ChartOptions(shows_difference=True), (0.0, 3.0))
+    assert (less.title, less.value, len(less.traces)) == ("Δ a", "+3.000", 1)
+    assert less.traces[0].curve.mean.tolist() == [0, 1, 3]
+
+
+def test_at_the_cursor_stands_the_value_there():
+    chart = chart_of(Metric("a"), [run_of([1.0, 2.0, 5.0])], ChartOptions(cursor=2.5), (0.0, 3.0))
+    assert chart.value == "2.000"

@@ -1,0 +1,87 @@
+"""Where the time goes adds up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from views import SCHEMA, make_history, make_view, texts
+
+from operant.monitor.look.lines import line_width
+from operant.monitor.panels.phases import (
+    NUM_ITERATIONS,
+    Phase,
+    draw_bar,
+    draw_phases,
+    recent_phases,
+)
+from operant.shared import Metric
+
+NAN = float("nan")
+TIMES = [Metric("time/collect_s"), Metric("time/learn_s")]
+
+
+def phases(*seconds: float) -> list[Phase]:
+    names = ["collect", "learn", "evaluate", "checkpoint", "publish"]
+    total = sum(seconds)
+    return [Phase(n, s, s / total) for n, s in zip(names, seconds, strict=False)]
+
+
+def test_shares_are_of_the_mean_of_recent_iterations():
+    old, new = 100, NUM_ITERATIONS
+    columns = {
+        "time/collect_s": np.array([9.0] * old + [0.3] * new),
+        "time/learn_s": np.array([0.0] * old + [0.1] * new),
+    }
+    collect, learn = recent_phases(TIMES, make_history(columns))
+    assert (collect.name, learn.name) == ("collect", "learn")
+    assert (collect.seconds, learn.seconds) == pytest.approx((0.3, 0.1))
+    assert (collect.fraction, learn.fraction) == pytest.approx((0.75, 0.25))
+
+
+def test_publishes_between_iterations_do_not_count_and_a_missing_phase_took_no_time():
+    columns = {
+        "time/collect_s": np.array([1.0, NAN, 1.0, NAN]),
+        "time/learn_s": np.array([2.0, NAN, NAN, NAN]),
+    }
+    collect, learn = recent_phases(TIMES, make_history(columns))
+    assert (collect.seconds, learn.seconds) == (1.0, 1.0)  # over the two rows that wrote any
+
+
+def test_a_run_that_tells_nothing_of_its_time_has_no_phases():
+    assert recent_phases([Metric("loss")], make_history({"loss": np.ones(3)})) == []
+    assert recent_phases(TIMES, make_history({"time/collect_s": np.array([NAN])})) == []
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=5).filter(any), st.integers(1, 120))
+def test_the_bar_is_as_wide_as_its_room(seconds, width):
+    assert line_width(draw_bar(phases(*seconds), width)) == width
+
+
+def test_names_stand_in_the_bar_where_they_fit():
+    assert texts([draw_bar(phases(3.0, 1.0), 20)]) == [" collect       " + "     "]
+
+
+@given(st.integers(1, 100), st.integers(1, 12))
+def test_the_numbers_stay_in_their_room(width, height):
+    lines = draw_phases(phases(3.0, 1.0, 0.5, 0.01, 1e-6), width, height)
+    assert len(lines) <= height
+    assert all(line_width(line) <= width + 2 for line in lines)
+
+
+def test_the_largest_stay_when_room_is_short():
+    lines = texts(draw_phases(phases(1.0, 3.0, 0.5), 30, 3))
+    assert [line.split()[1] for line in lines[1:]] == ["collect", "learn"]
+
+
+def test_all_five_fit_a_terminal_of_eighty_columns():
+    lines = texts(draw_phases(phases(3.0, 1.0, 0.5, 0.01, 1e-6), 36, 4))
+    shown = "\n".join(lines[1:])
+    assert all(p.name in shown for p in phases(1, 1, 1, 1, 1))
+
+
+def test_a_training_run_shows_its_three_phases():
+    view = make_view()
+    names = [phase.name for phase in recent_phases(SCHEMA, view.history)]
+    assert names == ["collect", "learn", "evaluate"]

@@ -1,0 +1,100 @@
+"""Filters leave the runs that were meant, and say in one line what they do not understand."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from views import all_states, make_row
+
+from operant.monitor.runs.run_filter import FilterError, filtered, parse_filter
+
+ROWS = [
+    replace(row, device="cuda" if i % 2 else "cpu", config=config)
+    for i, (row, config) in enumerate(
+        zip(
+            [
+                make_row("cart_pole-aaaa", "running", metrics={"episode/return": 480.0}),
+                make_row("lander-bbbb", "running", age_s=None, metrics={}),
+                make_row("lander-cccc", "stalled", metrics={"episode/return": -20.0}),
+            ],
+            [
+                {"env": "cart_pole", "ppo.learning_rate": 3e-4, "ppo.gamma": 0.99},
+                {"env": "lander", "ppo.learning_rate": 1e-3, "ppo.gamma": 0.99},
+                {"env": "lander", "ppo.learning_rate": 2e-3, "ppo.target_kl": 0.02},
+            ],
+            strict=True,
+        )
+    )
+]
+
+
+def names(text: str, rows=ROWS) -> str:
+    """The last letters of the runs that are left."""
+    return "".join(row.run.id[-1] for row in filtered(rows, parse_filter(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", "abc"),
+        ("lander", "bc"),
+        ("LANDER -bbbb", "c"),
+        ("state:running", "ab"),
+        ("state:stalled,running", "abc"),
+        ("-state:running", "c"),
+        ("device:cuda", "b"),
+        ("return>400", "a"),
+        ("return<=-20", "c"),
+        ("ppo.learning_rate>=1e-3", "bc"),
+        ("learning_rate<1e-3", "a"),
+        ("env:cart_pole", "a"),
+        ("env!=cart_pole", "bc"),
+        ("gamma=0.99 lander", "b"),
+        ("target_kl:0.02", "c"),
+        ("steps>1e5 done<60", "abc"),
+        ("speed>1e9", ""),
+        ("'cart_pole'", "a"),
+    ],
+)
+def test_terms_hold_all_at_once(text, left):
+    assert names(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("state:sleeping", "no state"),
+        ("state:runing", "did you mean 'running'"),
+        ("return>high", "does not compare numbers"),
+        ("state>3", "does not compare numbers"),
+        ("env:", "lacks a value"),
+        ("ppo.lerning_rate>1", "did you mean 'ppo.learning_rate'"),
+        ("'open", "a quotation mark is missing"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(text, says):
+    with pytest.raises(FilterError, match=says) as error:
+        names(text)
+    assert "\n" not in str(error.value)
+
+
+def test_every_state_can_be_asked_for():
+    rows = all_states().rows
+    words = ["starting", "running", "stalled", "finished", "stopped", "crashed", "failed"]
+    assert [len(filtered(rows, parse_filter(f"state:{word}"))) for word in words] == [1] * 7
+
+
+@given(st.text(max_size=30))
+def test_whatever_is_typed_gives_runs_or_one_line(text):
+    with contextlib.suppress(FilterError):
+        left = filtered(ROWS, parse_filter(text))
+        assert set(map(id, left)) <= set(map(id, ROWS))
+
+
+@given(st.lists(st.sampled_from(["lander", "state:running", "return>0", "-aaaa"]), max_size=4))
+def test_more_terms_never_leave_more_runs(terms):
+    assert len(names(" ".join(terms))) <= len(names(" ".join(terms[:1])))

@@ -1,0 +1,48 @@
+"""The list of runs keeps its columns."""
+
+from __future__ import annotations
+
+import pytest
+from views import all_states, make_row, texts
+
+from operant.monitor.look.lines import line_width
+from operant.monitor.runs.run_table import draw_count, draw_head, draw_row
+from operant.monitor.runs.runs_poller import RunRow
+
+
+@pytest.mark.parametrize("width", [40, 59, 79, 119, 199])
+def test_every_row_takes_the_width_of_the_screen(width):
+    for row in (*all_states().rows, RunRow(make_row("unread", "running").run)):
+        for is_selected in (False, True):
+            assert line_width(draw_row(row, width, is_selected)) == width
+
+
+@pytest.mark.parametrize("width", [59, 79, 119, 199])
+def test_numbers_stand_under_their_names(width):
+    (head,) = texts([draw_head(width)])
+    (row,) = texts([draw_row(make_row("a", "running"), width, False)])
+    for name, value in [("age", "3s"), ("return", "487.3"), ("done", "50.0%")]:
+        assert head.index(name) + len(name) == row.index(value) + len(value)
+
+
+def test_the_state_is_a_word_and_a_symbol():
+    (row,) = texts([draw_row(make_row("a", "crashed"), 79, False)])
+    assert row[1:].startswith("✗ crashed")
+
+
+def test_narrow_screens_drop_the_date_of_the_name_and_wide_ones_show_a_bar():
+    row = make_row("cart_pole-ppo-k3f9", "running")
+    assert "20261121" not in texts([draw_row(row, 79, False)])[0]
+    wide = texts([draw_row(row, 119, False)])[0]
+    assert "20261121-142530-cart_pole-ppo-k3f9" in wide
+    assert "━" in wide
+
+
+def test_a_run_without_numbers_says_why():
+    row = make_row("a", "running", age_s=None, message="not an operant page")
+    assert "not an operant page" in texts([draw_row(row, 79, False)])[0]
+
+
+def test_runs_are_counted():
+    assert draw_count(all_states().rows) == "7 runs, 3 alive"
+    assert draw_count(all_states().rows[-1:]) == "1 run"

@@ -1,0 +1,116 @@
+"""The list looks often at what lives, once at what has ended, and survives broken runs."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from views import put_page
+
+from operant.monitor.runs import runs_poller
+from operant.monitor.runs.runs_poller import CHECKED_AT_ONCE, NEW_AT_ONCE, RunsPoller
+from operant.shared import ranks
+from operant.shared.lock import RunLock
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+
+@pytest.fixture
+def looked_at(monkeypatch) -> list[str]:
+    """The ids of the runs that were read, in order."""
+    ids: list[str] = []
+    look_at = runs_poller._look_at
+
+    def note(run, known):
+        ids.append(run.id)
+        return look_at(run, known)
+
+    monkeypatch.setattr(runs_poller, "_look_at", note)
+    return ids
+
+
+def states(view) -> list[str]:
+    return [row.status.state for row in view.rows]
+
+
+def test_no_runs_are_an_empty_list():
+    view = RunsPoller().poll()
+    assert (view.rows, view.is_complete) == ((), True)
+
+
+def test_the_newest_run_is_first_and_runs_come_and_go(make_session):
+    poller = RunsPoller()
+    first = make_session("first")
+    assert [row.run for row in poller.poll().rows] == [first.run]
+    second = make_session("second")
+    assert [row.run for row in poller.poll().rows] == [second.run, first.run]
+    shutil.rmtree(first.run.folder)
+    assert {row.run for row in poller.poll().rows} == {second.run, first.run}  # it lives
+    first.close("finished", 0)
+    assert [row.run for row in poller.poll().rows] == [second.run]
+
+
+def test_ended_runs_are_read_once_and_living_ones_each_time(make_session, looked_at):
+    alive, ended = make_session("alive"), make_session("ended")
+    ended.close("finished", 0)
+    poller = RunsPoller()
+    for _ in range(3):
+        view = poller.poll()
+    assert looked_at.count(alive.run.id) == 3
+    assert looked_at.count(ended.run.id) == 1
+    assert states(view) == ["finished", "running"]
+
+
+def test_an_ended_run_grows_older_without_being_read(make_session, looked_at):
+    session = make_session()
+    session.metrics.publish({"a": 1.0})
+    session.close("finished", 0)
+    clock = iter([100.0, 100.0, 160.0]).__next__
+    poller = RunsPoller(clock)
+    first, later = (poller.poll().rows[0].status.age_s for _ in range(2))
+    assert later == pytest.approx(first + 60)
+    assert len(looked_at) == 1
+
+
+def test_an_end_and_a_resumption_are_both_seen(make_session):
+    session = make_session()
+    session.metrics.publish({"a": 1.0})
+    poller = RunsPoller()
+    assert states(poller.poll()) == ["running"]
+    session.close("stopped", 130)
+    assert states(poller.poll()) == ["stopped"]
+    lock = RunLock(session.run.lock_path, 0)
+    resumed = RunSession(session.run, lock, publish_interval_s=100.0)
+    assert states(poller.poll()) == ["running"]
+    resumed.close("finished", 0)
+
+
+def test_many_runs_are_read_a_few_at_a_time(operant_home, looked_at):
+    for number in range(NEW_AT_ONCE + CHECKED_AT_ONCE + 5):
+        _run, lock = create_run(f"run-{number}", {}, rank=0)
+        lock.release()
+    poller = RunsPoller()
+    first = poller.poll()
+    assert not first.is_complete
+    assert len(first.rows) == NEW_AT_ONCE + CHECKED_AT_ONCE + 5
+    assert len(looked_at) == NEW_AT_ONCE
+    while not poller.poll().is_complete:
+        pass
+    assert len(looked_at) == len(set(looked_at)) == len(first.rows)
+
+
+def test_one_broken_run_does_not_hide_the_others(make_session, operant_home):
+    good, bad = make_session("good"), make_session("bad")
+    good.metrics.publish({"a": 1.0})
+    put_page(bad, b"rubbish" * 1000)
+    (operant_home / "runs" / "20261121-000000-empty-aaaa").mkdir()
+    rows = {row.run.id: row for row in RunsPoller().poll().rows}
+    assert rows[good.run.id].status.age_s is not None
+    assert "not an operant page" in rows[bad.run.id].status.message
+    assert rows["20261121-000000-empty-aaaa"].status.state == "crashed"
+
+
+def test_errors_nobody_thought_of_stay_in_their_row(make_session, monkeypatch):
+    make_session()
+    monkeypatch.setattr(ranks, "read_status", lambda run: 1 / 0)
+    assert "division by zero" in RunsPoller().poll().rows[0].status.message
