@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .config import TrainConfig
@@ -14,6 +14,7 @@ from .evaluation import Evaluation, Progress, evaluate
 from .iterations import Iterations
 from .kernels.collecting import CompiledCollector
 from .kernels.learning import CompiledPPO
+from .kernels.normalizing import discount
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
@@ -60,6 +61,14 @@ class Experiment(Iterations):
         self._notices: list[str] = []
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
         self.threads = threads
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """The compiled loops that an iteration calls, in the order of their first calls."""
+        collector = self.collector.loops if isinstance(self.collector, CompiledCollector) else ()
+        normalizer = (discount,) if self.reward_normalizer else ()
+        learner = self.learner.loops if isinstance(self.learner, CompiledPPO) else ()
+        return (*collector, *normalizer, *learner)
 
     @property
     def env_steps(self) -> int:
@@ -166,8 +175,11 @@ def part_seed(config: TrainConfig, part: str) -> int:
     return len(PARTS) * config.seed + PARTS.index(part)
 
 
-def choose_num_threads(config: TrainConfig) -> int:
-    """As configured, or the count with which an iteration runs fastest here and now."""
+def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None) -> int:
+    """As configured, or the count with which an iteration runs fastest here and now.
+
+    The first of these iterations compiles; `progress` is told how many loops are ready.
+    """
     if config.num_threads:
         return config.num_threads
     if config.env in LEARNED_ENV_NAMES:
@@ -177,7 +189,10 @@ def choose_num_threads(config: TrainConfig) -> int:
         if threads not in experiments:
             experiments[threads] = Experiment(config, threads)
         experiment = experiments[threads]
+        threads.tick = lambda: tell_num_compiled(experiment.loops, progress)
+        threads.tick()
         experiment.learn(experiment.collector.collect())
+        threads.tick()
 
     experiments: dict[Threads, Experiment] = {}
     try:
@@ -185,3 +200,9 @@ def choose_num_threads(config: TrainConfig) -> int:
     finally:
         for experiment in experiments.values():
             experiment.close()
+
+
+def tell_num_compiled(loops: Sequence[Any], progress: Progress) -> None:
+    """How many of these loops have machine code by now, just compiled or from the disk."""
+    if loops:
+        progress(sum(bool(loop.signatures) for loop in loops), len(loops), "loops")

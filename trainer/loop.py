@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from .checkpoints import Checkpoint, restoring, save_checkpoint
 from .config import TrainConfig
 from .device import chosen_device
 from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
-from .evaluation import Evaluation, cut_off_message
+from .evaluation import Evaluation, Progress, cut_off_message
 from .experiment import Experiment, choose_num_threads
 from .telemetry import Report, Telemetry
 from .threads import Threads
@@ -40,7 +41,7 @@ def train(
     whether the run is complete.
     """
     metrics.phase("compiling")
-    with closing(make_experiment(config)) as experiment:
+    with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
         if resume_from:
             metrics.phase("restoring")
             with restoring("the run's state"):
@@ -88,9 +89,12 @@ def train(
 
 
 def make_experiment(
-    config: TrainConfig,
+    config: TrainConfig, compiling: Progress = lambda *_: None
 ) -> Experiment | CudaExperiment | TinyPhysicsExperiment:
-    """The experiment of a configuration on its device. Raises ConfigError where there is none."""
+    """The experiment of a configuration on its device. Raises ConfigError where there is none.
+
+    `compiling` is told how many of its loops are ready.
+    """
     device = chosen_device(config.device)
     if config.env in LEARNED_ENV_NAMES:
         from .tinyphysics.experiment import TinyPhysicsExperiment  # only here ONNX is needed
@@ -101,7 +105,7 @@ def make_experiment(
         from .cuda.experiment import CudaExperiment  # only here numba-cuda is needed
 
         return CudaExperiment(config, device)
-    return Experiment(config, Threads(choose_num_threads(config)))
+    return Experiment(config, Threads(choose_num_threads(config, compiling)))
 
 
 def save(

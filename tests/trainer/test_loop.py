@@ -124,6 +124,29 @@ def test_as_many_evaluations_and_checkpoints_come_as_are_due(small_config, every
     }
 
 
+@pytest.mark.parametrize(
+    ("overrides", "num_loops"),
+    [
+        ((), 4),  # first observations, collecting, advantages, the update
+        (("normalization.reward=true", "ppo.normalize_advantages=rollout"), 6),
+        (("env=gymnasium:CartPole-v1",), 2),  # PyTorch collects
+    ],
+)
+def test_a_run_tells_how_many_of_its_loops_are_compiled(
+    small_config, page, tmp_path, overrides, num_loops
+):
+    writer, _ = page
+    told = []
+    writer.on_phase = lambda *phase: told.append(phase)
+    train(small_config("num_threads=0", "total_env_steps=128", *overrides), writer, tmp_path)
+    compiling = [phase for phase in told if phase[0] == "compiling"]
+    assert compiling[0] == ("compiling", None, None, "")  # before anything is known
+    assert {(total, unit) for _, _, total, unit in compiling[1:]} == {(num_loops, "loops")}
+    counts = [done for _, done, _, _ in compiling[1:]]
+    assert counts == sorted(counts)
+    assert counts[-1] == num_loops
+
+
 def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_path):
     writer, reader = page
     told = []

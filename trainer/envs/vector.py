@@ -83,16 +83,16 @@ class VectorEnv:
             episode_return=np.zeros(num_envs),
         )
         self.totals = EpisodeTotals(*(np.zeros(num_envs) for _ in range(3)))
-        self._loops = compile_loops(spec)
+        self.loops = compile_loops(spec)
 
     def reset(self, obs: Array) -> None:
         """Begin the first episode everywhere; writes `obs` [N, D]."""
         self.state.episode[:] = 0
-        self._loops.reset(self.state, self.seed, self.stream, obs)
+        self.loops.reset(self.state, self.seed, self.stream, obs)
 
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [N, ...]; writes `out`."""
-        self._loops.step(self.state, self.totals, self.seed, self.stream, actions, out)
+        self.loops.step(self.state, self.totals, self.seed, self.stream, actions, out)
 
     def take_episode_totals(self) -> tuple[int, float, float]:
         """(count, summed return, summed length) of the episodes that ended since the last call."""

@@ -64,6 +64,11 @@ class CompiledCollector:
         """Env steps of the collection that is going on."""
         return int(self._progress.sum())
 
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """Those that are called, in the order of their first calls."""
+        return self._envs.loops.reset, self._collect
+
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
         envs, memory = self._envs, self._memory

@@ -76,6 +76,12 @@ class CompiledPPO:
         """Steps of the optimizer since the start, with those of the update under way."""
         return self.optimizer.num_steps + int(self._results.num_steps[0])
 
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """Those that are called, in the order of their first calls."""
+        by_rollout = self._config.normalize_advantages == "rollout"
+        return (gae_loop, normalize_all, self._learn) if by_rollout else (gae_loop, self._learn)
+
     def update(
         self, rollout: Rollout, rewards: Tensor, progress_fraction: float
     ) -> dict[str, float]:
