@@ -18,6 +18,7 @@ from .kernels.normalizing import discount
 from .normalizers import RewardNormalizer
 from .policy import ActorCritic
 from .ppo import PPO
+from .precompiling import Precompiling
 from .rollout import Collector, Rollout
 from .stopwatch import Stopwatch
 from .thread_choice import ThreadChoice
@@ -35,6 +36,8 @@ class Experiment(Iterations):
         self.policy = make_policy(config)
         self.envs = make_envs(self.spec, config.num_envs, config.seed, TRAINING)
         self.why_pytorch = why_pytorch(config)
+        compiled = None if self.why_pytorch else self.spec
+        self._precompiling = Precompiling.of(config, compiled, self.policy)
         self.collector: Collector | CompiledCollector
         self.learner: PPO | CompiledPPO
         seed = part_seed(config, "learner")
@@ -104,6 +107,7 @@ class Experiment(Iterations):
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """One iteration's update; returns its metrics."""
+        self._precompiling.wait(self.threads.tick)
         rewards = rollout.rewards
         if self.reward_normalizer:
             rewards = self.reward_normalizer.normalized(rewards, rollout.dones, rollout.valid)
@@ -126,6 +130,7 @@ class Experiment(Iterations):
         return evaluation
 
     def close(self) -> None:
+        self._precompiling.close()
         self.envs.close()
         super().close()
 

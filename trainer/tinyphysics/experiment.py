@@ -30,7 +30,7 @@ from ..iterations import Iterations
 from ..normalizers import RewardNormalizer
 from ..policy import ActorCritic
 from ..rollout import Rollout, judge
-from ..telemetry import Stopwatch
+from ..stopwatch import Stopwatch
 from ..threads import Threads
 from .cloning import clone, demonstrations
 from .collecting import EpisodeCollector
