@@ -36,10 +36,12 @@ class PageFile(NamedTuple):
 
 
 def page_folder() -> Path:
-    """The folder of this user's pages: $OPERANT_PAGES, else on /dev/shm, else temporary."""
+    """The folder of this user's pages: $OPERANT_PAGES, else on /dev/shm, else temporary; absolute,
+    as a loop may change its working directory.
+    """
     chosen = os.environ.get("OPERANT_PAGES")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).absolute()
     root = SHM if os.access(SHM, os.W_OK) else Path(tempfile.gettempdir())
     return root / f"operant-{os.getuid()}"
 
@@ -131,7 +133,8 @@ def place_of_live_page(path: Path) -> Path | None:
 
 def create_unnamed_page_file(size_bytes: int) -> PageFile:
     """A page without a name, for where tmpfs has no room: readers of the same user find it under
-    /proc/<pid>/fd. Where the system has no such files, nobody reads it before its copy on disk.
+    /proc/<pid>/fd. Where the system has no such files, or none so large (RLIMIT_FSIZE), nobody
+    reads it before its copy on disk.
     """
     try:
         fd = os.memfd_create("operant-page", os.MFD_CLOEXEC)
@@ -139,8 +142,10 @@ def create_unnamed_page_file(size_bytes: int) -> PageFile:
         return PageFile(-1, mmap.mmap(-1, size_bytes), None)
     try:
         return PageFile(fd, _reserve(fd, size_bytes), None)
-    except BaseException:
+    except BaseException as error:
         os.close(fd)
+        if isinstance(error, OSError):
+            return PageFile(-1, mmap.mmap(-1, size_bytes), None)
         raise
 
 

@@ -33,9 +33,11 @@ _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
 
 
 def home_folder() -> Path:
-    """$OPERANT_HOME, or the platform's folder for a user's state."""
+    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, as a loop may change
+    its working directory.
+    """
     chosen = os.environ.get("OPERANT_HOME")
-    return Path(chosen) if chosen else platformdirs.user_state_path("operant")
+    return Path(chosen).absolute() if chosen else platformdirs.user_state_path("operant")
 
 
 def runs_folder() -> Path:

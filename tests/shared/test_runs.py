@@ -8,6 +8,7 @@ import pytest
 
 from operant.shared import RunFolderError, RunNotFoundError
 from operant.shared.run_folder import create_run, find_run, latest_run, list_runs, make_run_id
+from operant.shared.session import RunSession
 
 
 def make_run(name="cart_pole-ppo"):
@@ -66,6 +67,23 @@ def test_without_any_run_the_error_says_how_to_start_one():
 def test_a_half_made_run_is_not_listed(operant_home):
     (operant_home / "runs" / ".20260101-000000-x-aaaa.building").mkdir(parents=True)
     assert list_runs() == []
+
+
+def test_a_loop_that_changes_its_folder_keeps_its_relative_home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPERANT_HOME", "home")
+    monkeypatch.setenv("OPERANT_PAGES", "pages")
+    (tmp_path / "pages").mkdir(mode=0o700)
+    (tmp_path / "elsewhere").mkdir()
+    run, lock = create_run("test", {}, rank=0)
+    warnings = []
+    session = RunSession(run, lock, publish_interval_s=5.0, recorder=None, warn=warnings.append)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    session.metrics.publish({"a": 1.0})
+    session.close("finished", 0)
+    assert warnings == []
+    assert run.page_copy_path().is_file()
+    assert not list((tmp_path / "pages").iterdir())
 
 
 def test_a_home_that_cannot_be_written_is_one_clear_error(operant_home):

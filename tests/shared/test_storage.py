@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,27 @@ def test_the_trainer_finishes_without_room_for_a_page(small_memory):
     assert done.returncode == 0
     assert done.stderr.count("a page needs") == 1
     assert operant_json("status")["state"] == "finished"
+
+
+def test_a_process_that_may_write_no_large_file_keeps_its_page_to_itself(tmp_path):
+    code = """
+import operant
+operant.init("small")
+operant.log({"a": 1.0})
+operant.log({"a": 2.0})
+operant.finish()
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20)),
+    )
+    assert done.stdout == "done\n"
+    assert "training goes on" in done.stderr
+    assert "nothing of it is kept" not in done.stderr
+    assert Run(latest_run().folder).manifest()["summary"] == {"a": 2.0}
 
 
 def test_a_page_on_memory_that_fills_up_later_is_written_all_the_same(tmp_path, monkeypatch, train):
