@@ -62,6 +62,7 @@ class RankRecorder:
         self._events, self._sinks = events, sinks
         self._is_alive, self._complain, self._now = is_alive, complain, now
         self._watch = PageWatch(run, rank, now)
+        self._is_page_held = False  # by its process's lock, when it was opened
         self._rows: MetricsFile | None = None
         self._drain = RowDrain(run.rows_path(rank))
         self._drained_s = NEVER_S
@@ -97,7 +98,7 @@ class RankRecorder:
     def has_lost_its_writer(self) -> bool:
         """Whether the page that is open was let go of by its process, which thus has ended."""
         page = self._watch.page
-        return page is not None and not self.is_finished and not is_held(page.reader.fd)
+        return bool(page and self._is_page_held and not is_held(page.reader.fd))
 
     def flush(self) -> None:
         """Write everything there is, due or not."""
@@ -130,6 +131,9 @@ class RankRecorder:
         with self._complaining():
             self._drain.close()
         self._watch.close()
+        if self._rows:
+            self._rows.close()
+            self._rows = None
 
     def _drain_if_due(self) -> None:
         with self._complaining():
@@ -173,9 +177,11 @@ class RankRecorder:
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
                 self._alerts, self._alerts_s, self._judged = None, NEVER_S, 0
                 self._drained_s = NEVER_S
-                if self._watch.page:
-                    self._drain.begin(self._watch.page)
-                self._rewind(self._watch.page)
+                page = self._watch.page
+                self._is_page_held = page is not None and is_held(page.reader.fd)
+                if page:
+                    self._drain.begin(page)
+                self._rewind(page)
 
     def _rewind(self, page: Page | None) -> None:
         """Drop the rows of a former process that this one's page does not have either."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from command_line import operant_json
@@ -344,6 +345,42 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
         copy = MetricsReader.attach(run.page_copy_path())
         assert copy.read().metrics == {"a": 3.0}
         copy.detach()
+
+
+def test_a_page_without_a_lock_is_not_one_that_lost_its_writer(tmp_path, monkeypatch):
+    with tmpfs(tmp_path / "pages", "1m") as pages:
+        monkeypatch.setenv("OPERANT_PAGES", str(pages))
+        run, lock = create_run("test", {}, rank=0)
+        lock.release()
+        recorded = Recorded(run)
+        recorded.begin()
+        recorded.publish(1)
+        recorded.look()
+        assert not recorded.recorder.has_lost_its_writer()
+        recorded.die()
+
+
+def test_a_page_that_is_let_go_of_has_lost_its_writer_until_that_is_seen(recorded):
+    recorded.publish(1)
+    recorded.look()
+    assert not recorded.recorder.has_lost_its_writer()
+    recorded.die()
+    assert recorded.recorder.has_lost_its_writer()
+    recorded.look()
+    assert not recorded.recorder.has_lost_its_writer()
+
+
+def test_a_rank_that_is_recorded_keeps_no_file_open(recorded):
+    def open_files() -> list[str]:
+        links = Path("/proc/self/fd").iterdir()
+        return [os.readlink(link) for link in links if link.is_symlink()]
+
+    recorded.publish(1, 2)
+    recorded.look()
+    assert any(str(recorded.run.folder) in name for name in open_files())
+    recorded.die()
+    recorded.look()
+    assert not [name for name in open_files() if str(recorded.run.folder) in name]
 
 
 def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after(recorded):
