@@ -77,15 +77,17 @@ class RowFile:
             self._places = {name: place for place, name in enumerate(self._metrics)}
             self._tail = _tail(self._db)
             self.num_rows = _num_rows(self._db)
-            self.last_publish = int(self.info("last_publish") or 0)
+            self.last_publish = _count(self._db, "last_publish")
 
     def info(self, key: str) -> Any:
         """What was noted under `key`, None where nothing was."""
         with _errors(self.path):
-            found = self._db.execute(
-                "SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)
-            ).fetchone()
-        return found[0] if found else None
+            return _info(self._db, key)
+
+    def count(self, key: str) -> int:
+        """The whole number that was noted under `key`, 0 where none was."""
+        with _errors(self.path):
+            return _count(self._db, key)
 
     def note(self, key: str, value: int | str) -> None:
         """Keep `value` under `key`, if it is not there already."""
@@ -123,14 +125,14 @@ class RowFile:
                         self._insert("tail", first_row, part)
             self._note("last_publish", min(publish, self.last_publish))
             self._note("kept_rows", last_row)
-            self._note("epoch", int(self.info("epoch") or 0) + 1)
+            self._note("epoch", self.count("epoch") + 1)
         self._tail = _tail(self._db)
         self.num_rows = last_row
         self.last_publish = min(publish, self.last_publish)
 
     def _last_row_up_to(self, publish: int) -> int:
         """The last row before one above `publish`, of those counted from 1 last."""
-        counted_from = int(self.info("counted_from") or 1)
+        counted_from = self.count("counted_from") or 1
         for table in ("chunks", "tail"):
             for first_row, _, data in _blobs(self._db, table, counted_from):
                 numbers = _decoded(data).publish
@@ -215,7 +217,8 @@ class RowFileReader:
         with _errors(path):
             if not path.is_file():
                 raise RowFileError(f"{path}: there is no such file")
-            self._db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)
+            address = f"{path.absolute().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(address, uri=True, timeout=_BUSY_S)
             self._db.execute("PRAGMA trusted_schema = OFF")
             self._db.execute("PRAGMA query_only = ON")
             _check_version(self._db, path)
@@ -231,10 +234,12 @@ class RowFileReader:
 
     def info(self, key: str) -> Any:
         with _errors(self.path):
-            found = self._db.execute(
-                "SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)
-            ).fetchone()
-        return found[0] if found else None
+            return _info(self._db, key)
+
+    def count(self, key: str) -> int:
+        """The whole number that was noted under `key`, 0 where none was."""
+        with _errors(self.path):
+            return _count(self._db, key)
 
     def num_rows(self) -> int:
         with _errors(self.path):
@@ -245,23 +250,28 @@ class RowFileReader:
         with _errors(self.path):
             self._db.execute("BEGIN")
             try:
-                return _num_rows(self._db), int(self.info("last_publish") or 0)
+                return _num_rows(self._db), _count(self._db, "last_publish")
             finally:
                 self._db.execute("ROLLBACK")
 
     def num_lost(self) -> int:
         """Rows that were overwritten in the page before anyone took them."""
-        return int(self.info("num_lost") or 0)
+        return self.count("num_lost")
 
     def batches(self, first_row: int = 1) -> Iterator[RowBatch]:
         """All rows from `first_row` on, oldest first, some at a time, as they are at one moment."""
         with _errors(self.path):
             self._db.execute("BEGIN")
             try:
+                next_row = first_row
                 for table in ("chunks", "tail"):
-                    for first, _, data in _blobs(self._db, table, first_row):
+                    for first, num_rows, data in _blobs(self._db, table, first_row):
                         batch = _decoded(data)
-                        yield batch.part(slice(max(0, first_row - first), None))
+                        # Whoever counts rows would look for those that are not there for ever.
+                        if len(batch) != num_rows or not first <= next_row < first + num_rows:
+                            raise RowFileError(f"{self.path}: row {next_row} is missing")
+                        yield batch.part(slice(next_row - first, None))
+                        next_row = first + num_rows
             finally:
                 self._db.execute("ROLLBACK")
 
@@ -270,11 +280,11 @@ def num_lost(paths: Iterable[Path]) -> tuple[int, int]:
     """Rows and messages that were lost, in all of these files that there are and can be read."""
     num_rows = num_events = 0
     for path in paths:
-        with suppress(RowFileError, ValueError):
+        with suppress(RowFileError):
             reader = RowFileReader(path)
             try:
                 num_rows += reader.num_lost()
-                num_events += int(reader.info(LOST_EVENTS) or 0)
+                num_events += reader.count(LOST_EVENTS)
             finally:
                 reader.close()
     return num_rows, num_events
@@ -284,6 +294,11 @@ def _info(db: sqlite3.Connection, key: str) -> Any:
     """Not by the index, which would have a key of any length in memory."""
     found = db.execute("SELECT value FROM info NOT INDEXED WHERE key = ?", (key,)).fetchone()
     return found[0] if found else None
+
+
+def _count(db: sqlite3.Connection, key: str) -> int:
+    """The whole number under `key`; 0 where none was noted. Raises ValueError for anything else."""
+    return int(_info(db, key) or 0)
 
 
 def _blobs(db: sqlite3.Connection, table: str, first_row: int) -> Iterator[tuple[int, int, bytes]]:
@@ -399,6 +414,8 @@ def _errors(path: Path) -> Iterator[None]:
         yield
     except MemoryError:
         raise RowFileError(f"{path}: takes more memory than there is") from None
+    except (ValueError, TypeError, OverflowError) as error:  # a number that is none
+        raise RowFileError(f"{path}: {error}") from None
     except sqlite3.Error as error:
         raise RowFileError(f"{path}: {_no_space(path) or error}") from None
     except OSError as error:

@@ -74,7 +74,7 @@ class ExportedRows:
         if self._file:
             for batch in self._file.batches():
                 # At the same moment as the rows: the recorder goes on meanwhile.
-                last = int(self._file.info("last_publish") or 0)
+                last = self._file.count("last_publish")
                 of_page, self.num_lost = self._file.info("page"), self._file.num_lost()
                 yield batch
         # Of another process than the file's last rows: which of them hold, the recorder decides.

@@ -66,9 +66,7 @@ class RowDrain:
         last = file.last_publish
         records = [record for record in ring.records if publish_of(record) > last]
         if records:
-            num_lost = (
-                publish_of(records[-1]) - last - len(records) + int(file.info("num_lost") or 0)
-            )
+            num_lost = publish_of(records[-1]) - last - len(records) + file.count("num_lost")
             file.append(
                 [batch_of(piece) for piece in _pieces(records)],
                 reader.schema(),
@@ -94,12 +92,12 @@ class RowDrain:
         if self._page is None or not numbers:
             return 0
         file = self._opened()
-        last = int(file.info(LAST_EVENT) or 0)
+        last = file.count(LAST_EVENT)
         if last > numbers[-1]:  # of a page that was lost
             last = 0
         num_lost = max(0, numbers[0] - last - 1)
         if num_lost:
-            file.note(LOST_EVENTS, num_lost + int(file.info(LOST_EVENTS) or 0))
+            file.note(LOST_EVENTS, num_lost + file.count(LOST_EVENTS))
         file.note(LAST_EVENT, numbers[-1])
         return num_lost
 

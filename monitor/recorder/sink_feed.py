@@ -34,10 +34,10 @@ class SinkFeed:
         with closing(RowFileReader(self._path)) as file:
             if self._row is None:
                 self._epoch, self._row = _parsed(file.info(self._key))
-            epoch = int(file.info("epoch") or 0)
+            epoch = file.count("epoch")
             if epoch != self._epoch:  # rows were dropped, as the run does them again
                 self._epoch = epoch
-                self._row = min(self._row, int(file.info("kept_rows") or 0))
+                self._row = min(self._row, file.count("kept_rows"))
             # Batch by batch: what is being read keeps the file from being tidied up.
             while (batch := next(file.batches(self._row + 1), None)) is not None:
                 sink.take(self._rank, batch, file.metrics())

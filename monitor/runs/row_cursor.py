@@ -5,7 +5,6 @@ keeps, then of the page, for as long as the page has them all.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -95,4 +94,6 @@ class RowCursor:
         if len(batch.places) and batch.places.max() >= len(self._file_places):
             names = [metric.name for metric in self._file.metrics()]
             self._file_places = self._all_places.of_all(names)
-        return replace(batch, places=self._file_places[batch.places])
+        known = batch.places < len(self._file_places)
+        places = self._file_places[batch.places[known]]
+        return RowBatch(batch.heads, places, batch.values[known])

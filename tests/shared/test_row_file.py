@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import resource
 import sqlite3
 import subprocess
@@ -161,6 +162,36 @@ def test_rows_of_thousands_of_metrics_are_packed_into_smaller_chunks(path):
     batch = joined(batches)
     assert batch.publish.tolist() == list(range(1, 301))
     assert batch.values[3999].tolist() == (batch.publish + 3999 / 7).tolist()
+
+
+WRONG = {
+    "a count that is none": "INSERT OR REPLACE INTO info VALUES ('last_publish', 'x')",
+    "a blob as a count": "INSERT INTO info VALUES ('num_lost', x'00')",
+    "a level that is none": "UPDATE metrics SET level = 'x'",
+    "an endless level": "UPDATE metrics SET level = 9e999",
+    "fewer rows than it says": "UPDATE tail SET num_rows = 10",
+    "rows from nowhere": "UPDATE tail SET first_row = 1 << 62",
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_numbers_that_cannot_be_are_an_error_of_the_file(path, kind):
+    file = RowFile(path)
+    file.append([rows(1, 5)], [A])
+    file.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(WRONG[kind])
+        database.commit()
+    reader = RowFileReader(path)
+    with pytest.raises(RowFileError, match=re.escape(str(path))):
+        reader.metrics(), reader.end(), reader.num_lost(), list(reader.batches())
+    reader.close()
+
+
+def test_a_file_is_read_by_a_relative_path(path, monkeypatch):
+    RowFile(path).append([rows(1, 5)], [A])
+    monkeypatch.chdir(path.parent)
+    assert held(Path(path.name)).publish.tolist() == [1, 2, 3, 4, 5]
 
 
 HOSTILE = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,8 @@ from operant.monitor.runs.replay import view_at
 from operant.monitor.runs.run_poller import RunPoller
 from operant.shared import Metric
 from operant.shared.lock import RunLock
+from operant.shared.row_file import RowFile
+from operant.shared.rows import RowBatch
 from operant.shared.session import RunSession
 
 
@@ -182,6 +187,24 @@ def test_the_past_of_a_run_has_the_points_of_then(make_session):
     past = view_at(view, row)
     curve, _ = drawn(past, "loss")
     assert curve.x[-1] == 10 * past.publish
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE tail SET num_rows = num_rows + 1", "DELETE FROM metrics"]
+)
+def test_a_file_that_does_not_fit_together_ends_in_a_view(make_session, damage):
+    session = make_session()
+    publish(session, 1, 3000)
+    path = session.run.rows_path()
+    file = RowFile(path)
+    heads = np.stack([np.arange(1, 6)] * 6)
+    file.append([RowBatch(heads, np.array([0]), np.zeros((1, 5)))], [Metric("loss")])
+    file.close()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(damage)
+        database.commit()
+    curve, _ = drawn(settled(RunPoller(session.run)), "loss")
+    assert curve.x[-1] == 30_000
 
 
 def test_a_damaged_file_leaves_the_history(make_session):
