@@ -95,9 +95,8 @@ class MetricsFile:
         end = tail.rfind(b"\n") + 1
         if start + end < size:
             os.ftruncate(self._fd, start + end)
-        lines = tail[:end].splitlines()
-        if lines:
-            self.last = _parsed(lines[-1])
+        rows = map(_parsed, reversed(tail[:end].splitlines()))  # the last may be someone's note
+        self.last = next((row for row in rows if row != NOTHING), NOTHING)
 
     def _add_columns(self, new: list[str]) -> None:
         """Write the file anew with more columns, empty in the rows there are."""
@@ -118,7 +117,7 @@ class MetricsFile:
 
     def _lines(self) -> Iterator[bytes]:
         """The rows of the file as they are."""
-        if self.last != NOTHING:
+        if self._fd >= 0:
             with self.path.open("rb") as file:
                 file.readline()
                 yield from file

@@ -36,8 +36,9 @@ class SinkFeed:
                 self._epoch, self._row = _parsed(file.info(self._key))
             epoch = file.count("epoch")
             if epoch != self._epoch:  # rows were dropped, as the run does them again
-                self._epoch = epoch
+                # Another thread notes both, at any moment: the row first, which is right of either.
                 self._row = min(self._row, file.count("kept_rows"))
+                self._epoch = epoch
             # Batch by batch: what is being read keeps the file from being tidied up.
             while (batch := next(file.batches(self._row + 1), None)) is not None:
                 sink.take(self._rank, batch, file.metrics())

@@ -38,7 +38,10 @@ class SinkThread:
         self._name, self._open_sink, self._complain = name, open_sink, complain
         self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue(QUEUE_ROWS)
         self._feeds: dict[int, SinkFeed] = {}
-        self._is_due: set[int] = set()  # ranks whose rows the thread will look for
+        self._newest: dict[int, Sequence[Row]] = {}
+        # What the thread will look for, once however often it came: what is not needed takes no
+        # memory while a sink hangs.
+        self._is_due: set[tuple[str, int]] = set()
         self._thread = threading.Thread(target=self._feed, name=name, daemon=True)
         self._thread.start()
 
@@ -47,26 +50,23 @@ class SinkThread:
 
     def write_newest(self, rank: int, rows: Sequence[Row]) -> None:
         """For sinks that have no use for every row."""
+        self._newest[rank] = rows
 
         def write(sink: Sink) -> None:
             if not sink.takes_every_row:
-                sink.write(rank, rows)
+                sink.write(rank, self._newest[rank])
 
-        self._put(write)
+        self._put_once(("newest", rank), write)
 
     def rows_came(self, rank: int, path: Path) -> None:
         """There is more in the file of a rank, for sinks that take every row."""
         feed = self._feeds.setdefault(rank, SinkFeed(path, rank, self._name))
-        if rank in self._is_due:
-            return
-        self._is_due.add(rank)
 
         def give(sink: Any) -> None:
-            self._is_due.discard(rank)
             if sink.takes_every_row:
                 feed.give(sink)
 
-        self._put(give)
+        self._put_once(("every", rank), give)
 
     def notes(self, rank: int) -> dict[str, str]:
         """How far the sink is, for the next recorder."""
@@ -81,13 +81,28 @@ class SinkThread:
             name = self._name
             self._complain(f"{name} is slow: `operant record --to {name}` sends it the rest")
 
-    def _put(self, work: Callable[[Sink], None] | None) -> None:
-        if not self._thread.is_alive():
+    def _put_once(self, key: tuple[str, int], work: Callable[[Sink], None]) -> None:
+        if key in self._is_due:
             return
+        self._is_due.add(key)
+
+        def do(sink: Sink) -> None:
+            self._is_due.discard(key)
+            work(sink)
+
+        if not self._put(do):
+            self._is_due.discard(key)
+
+    def _put(self, work: Callable[[Sink], None] | None) -> bool:
+        """Whether the thread will do it."""
+        if not self._thread.is_alive():
+            return False
         try:
             self._work.put_nowait(work)
         except queue.Full:
             self._complain(f"{self._name} takes no rows; some are lost there")
+            return False
+        return True
 
     def _feed(self) -> None:
         try:

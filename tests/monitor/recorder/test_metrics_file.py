@@ -82,6 +82,19 @@ def test_half_a_row_at_the_end_is_cut_off(path, cut):
     assert numbers(path) == [1, 3]
 
 
+def test_a_line_that_is_no_row_costs_none_of_those_before_it(path):
+    first = MetricsFile(path)
+    first.append([row(1, a=1.0), row(2, a=2.0)])
+    first.close()
+    with path.open("a") as file:
+        file.write("\n")  # as an editor may leave it
+    second = MetricsFile(path)
+    assert second.last.publish == 2
+    second.append([row(3, a=3.0, b=4.0)])
+    heads = [line.split(",")[0] for line in path.read_text().splitlines()]
+    assert heads == ["publish", "1", "2", "", "3"]
+
+
 def test_a_file_cut_within_its_header_is_begun_anew(path):
     MetricsFile(path).append([row(1, a=1.0)])
     path.write_bytes(path.read_bytes()[:20])

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import pytest
@@ -221,6 +222,35 @@ def test_a_sink_that_fails_is_told_once_and_left_alone():
     thread.write(0, [row(2, a=1.0)])
     thread.close(is_success=True)
     assert complaints == ["broken: no more; the run is recorded without it"]
+
+
+class SlowSink:
+    """Takes what it is given once it may."""
+
+    takes_every_row = False
+
+    def __init__(self) -> None:
+        self.may_go, self.taken, self.is_closed = threading.Event(), [], False
+
+    def write(self, rank, rows) -> None:
+        self.may_go.wait(60)
+        self.taken.append(rows[-1].publish)
+
+    def close(self, is_success: bool) -> None:
+        self.is_closed = True
+
+
+def test_of_what_only_the_newest_counts_nothing_waits_for_a_slow_sink():
+    complaints, sink = [], SlowSink()
+    thread = SinkThread("slow", lambda: sink, complaints.append)
+    for number in range(1, 2 * sinks.QUEUE_ROWS):
+        thread.write_newest(0, [row(number, a=1.0)])
+    sink.may_go.set()
+    thread.close(is_success=True)
+    assert sink.taken[-1] == 2 * sinks.QUEUE_ROWS - 1
+    assert len(sink.taken) <= 2
+    assert sink.is_closed
+    assert complaints == []
 
 
 def test_a_sink_that_hangs_holds_up_nobody(monkeypatch):
