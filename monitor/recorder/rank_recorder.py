@@ -86,10 +86,12 @@ class RankRecorder:
             self.is_complete = num_complaints == self._num_complaints
         elif page:
             self._take_events(page)
-            if self._now() - self._alerts_s >= ALERTS_EVERY_S:
+            is_row_due = self._now() - self._row_s >= self._every_s
+            # Before each row: the next recorder takes what has a row for decided on.
+            if is_row_due or self._now() - self._alerts_s >= ALERTS_EVERY_S:
                 self._take_alerts(page)
             self._drain_if_due()
-            if self._now() - self._row_s >= self._every_s:
+            if is_row_due:
                 self._take_rows(page)
             if self._now() - self._copied_s >= COPY_EVERY_S:
                 self._copy(page)

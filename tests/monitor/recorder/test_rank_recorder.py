@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -394,6 +395,21 @@ def test_an_alert_is_written_once_with_its_numbers_whatever_recorder_comes_after
     (alert,) = alerts_in(recorded.run.events_path.read_text().splitlines())
     assert (alert.text, alert.publish, alert.env_steps) == ("NaN or infinite: a", 40, 400)
     recorded.session.close("finished", 0)
+
+
+def test_an_alert_is_told_though_its_recorder_was_killed_right_after_a_row(recorded):
+    recorded.publish(1)
+    recorded.look()
+    recorded.publish(2)
+    recorded.look(later_s=2.0)
+    recorded.session.metrics.publish({"a": math.nan}, 3, 30)
+    recorded.look(later_s=1.0)
+    assert publishes(recorded.run)[-1] == 3
+    recorded.restart_recorder()
+    recorded.publish(4)
+    recorded.look()
+    (alert,) = alerts_in(recorded.run.events_path.read_text().splitlines())
+    assert (alert.kind, alert.metric, alert.publish) == ("nan", "a", 3)
 
 
 def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
