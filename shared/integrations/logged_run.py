@@ -141,7 +141,7 @@ class LoggedRun(TrackedRun):
     @property
     def disabled(self) -> bool:
         """Whether nothing is kept."""
-        return self._session is None
+        return self._run is None
 
     @property
     def offline(self) -> bool:

@@ -50,6 +50,7 @@ class TrackedRun:
         holds. A continued run goes on from `iteration` and `step`.
         """
         self._session, self._manifest = session, manifest
+        self._run = session.run if session else None
         self.resumed = iteration > 0
         self._iteration, self._step = iteration, step
         self._lock = threading.RLock()  # a signal's handler may end the run in the middle of a log
@@ -76,12 +77,12 @@ class TrackedRun:
     @property
     def id(self) -> str:
         """As `operant status` takes it; empty for a run that keeps nothing."""
-        return self._session.run.id if self._session else ""
+        return self._run.id if self._run else ""
 
     @property
     def dir(self) -> str:
         """The run's folder; files may be put there."""
-        return str(self._session.run.folder) if self._session else tempfile.gettempdir()
+        return str(self._run.folder) if self._run else tempfile.gettempdir()
 
     @property
     def step(self) -> int:
@@ -171,6 +172,8 @@ class TrackedRun:
                 self._session.close(ending.state, ending.exit_code, ending.message)
             except Exception as error:  # as when the loop has closed all descriptors
                 self._warn_once("close", f"cannot end {self.id} well: {described_error(error)}")
+            # The page's memory goes with its session, and not with whoever keeps the ended run.
+            self._session = None
 
     def __enter__(self) -> TrackedRun:
         return self
@@ -312,7 +315,7 @@ class TrackedRun:
         self.event("warning", text)
 
     def _warn_of_closed(self) -> None:
-        if self._session and os.getpid() == self._pid:
+        if self._run and os.getpid() == self._pid:
             self._warn_once("closed", f"{self.id} is over: what is logged to it is not kept")
 
 

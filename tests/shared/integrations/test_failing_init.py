@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 import operant
-from operant.shared.integrations import wandb_shape
 from operant.shared.run_folder import list_runs, memory_runs_folder, runs_folder
 
 # What a begin asks of the system that it may refuse.
@@ -103,10 +102,6 @@ def test_whatever_the_system_refuses_a_loop_goes_on_and_leaves_no_half_of_a_run(
         run.log({"loss": 1.0})
         run.finish()
         assert list(operant_pages.glob("*.page*")) == []
-        del run
-        # The page's memory goes with the last who has the run.
-        wandb_shape.run = wandb_shape.config = wandb_shape.summary = None
-        gc.collect()
         assert newly_open(before) == {}, f"{failures.happened} failed, call {at}"
         for found in list_runs():
             shutil.rmtree(found.folder)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import shutil
 import threading
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,3 +255,23 @@ run.log({"a": object(), "b": 1.0})
 def test_a_page_in_use_is_let_go_of(operant_pages):
     operant.init().finish()
     assert not list(os.scandir(operant_pages))
+
+
+def test_an_ended_run_that_somebody_keeps_holds_no_memory_of_its_page():
+    before = pages_held()
+    gc.disable()  # a cycle would hold it for as long
+    try:
+        run = operant.init()
+        run.log({"loss": 1.0})
+        assert pages_held() > before
+        run.finish()
+        assert pages_held() == before
+    finally:
+        gc.enable()
+    assert run.id
+    assert not run.is_open
+
+
+def pages_held() -> set[str]:
+    """Of this process, by the kernel."""
+    return {line for line in Path("/proc/self/maps").read_text().splitlines() if ".page" in line}
