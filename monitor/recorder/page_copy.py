@@ -87,11 +87,11 @@ def _emptied(reader: MetricsReader, data: bytes, offset: int, ring: Section) -> 
     """`data` from `offset` of a page on, its ring of rows zeros that begin where they end."""
     start = ring.offset + ROWS_END_OFFSET
     end_of_rows = os.pread(reader.fd, 8, start)
-    empty = end_of_rows * 2 + bytes(ring.size_bytes - 16)
     first, last = max(offset, ring.offset), min(offset + len(data), ring.offset + ring.size_bytes)
     if first >= last:
         return data
-    inside = empty[first - ring.offset : last - ring.offset]
+    head = (end_of_rows * 2)[first - ring.offset : last - ring.offset]
+    inside = head + bytes(last - first - len(head))
     return data[: first - offset] + inside + data[last - offset :]
 
 
