@@ -34,5 +34,7 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
 
     done = export(chosen, to, output, rank=rank, spread=spread)
     print_line(f"{output}: {done.num_rows} rows")
+    if done.problem:
+        warn(f"{done.problem}; these are the rows that the page still has")
     if done.num_lost:
         warn(f"{done.num_lost} rows were overwritten before a recorder could keep them")

@@ -14,13 +14,13 @@ import click
 from ..monitor.runs.conditions import phase_words
 from ..monitor.runs.log_tail import LogTail
 from ..shared.errors import CheckpointError, ConfigError, OperantError, PageError, UsageError
-from ..shared.lock import LAUNCHER, RunLock, lock_holder
+from ..shared.lock import LAUNCHER, RunLock
 from ..shared.provenance import provenance
 from ..shared.python_program import python_program
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..shared.small_file import open_to_append
-from ..shared.status import open_page
+from ..shared.status import holder_of, open_page
 from ..trainer.config import TrainConfig
 from ..trainer.config_file import load_config
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
@@ -68,7 +68,7 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
     from ..trainer.checkpoints import check_same_config, latest_checkpoint
     from ..trainer.saved_config import saved_config
 
-    if lock_holder(run.lock_path):
+    if holder_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     checkpoint = latest_checkpoint(run.checkpoint_folder)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)

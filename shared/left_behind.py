@@ -16,6 +16,7 @@ from .lock import RECORDER, lock_holder
 from .page_file import is_left_behind, page_folder
 from .reader import MetricsReader
 from .run_folder import Run, list_runs, runs_folder
+from .status import holder_of
 
 # A page that is being made has no lock for its first moment.
 MADE_WITHIN_S = 60.0
@@ -31,7 +32,13 @@ def runs_left_behind() -> list[Run]:
     for path in _pages_left_behind():
         if run := _run_of(path):
             found[run] = None
-    return [run for run in found if lock_holder(run.lock_path, 0, RECORDER + 1) is None]
+    return [run for run in found if not _is_at_work(run)]
+
+
+def _is_at_work(run: Run) -> bool:
+    """Whether a process or the recorder of `run` lives."""
+    is_recorded = lock_holder(run.lock_path, RECORDER, 1) is not None
+    return is_recorded or holder_of(run) is not None
 
 
 def _pages_left_behind() -> Iterator[Path]:

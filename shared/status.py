@@ -149,15 +149,15 @@ def status_of(
         # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
         if is_resumed or (launcher and not own and reader.read()):
             return RunStatus(run.id, "running", message="resuming")
-        return _page_status(run, reader, outcome, holder)
+        return _page_status(run, reader, outcome, holder, bool(own or launcher))
     except PageError as error:
         return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
 
 
 def holder_of(run: Run) -> Holder | None:
-    """A process of `run` that lives; its page tells of it where the folder was deleted."""
-    if run.lock_path.exists():
-        return lock_holder(run.lock_path)
+    """A process of `run` that lives; its page tells of it where the lock was deleted."""
+    if holder := lock_holder(run.lock_path):
+        return holder
     try:
         reader = open_page(run)
     except PageError:
@@ -169,8 +169,8 @@ def holder_of(run: Run) -> Holder | None:
 
 
 def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
-    """Who lives by the page's own lock, where the run's lock was deleted with its folder."""
-    if reader is None or run.lock_path.exists() or reader.header.place is None:
+    """Who lives by the page's own lock, where the run's lock was deleted, or all of its folder."""
+    if reader is None or reader.header.place is None:
         return None
     if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
         return None
@@ -179,15 +179,20 @@ def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
 
 
 def _page_status(
-    run: Run, reader: MetricsReader, outcome: Outcome | None, holder: Holder | None
+    run: Run,
+    reader: MetricsReader,
+    outcome: Outcome | None,
+    holder: Holder | None,
+    is_locked: bool,
 ) -> RunStatus:
     """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
     snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
     signs = LifeSigns(reader, snapshot, age_s, reader.phase())
     state, message = _state(outcome, holder, signs)
-    if holder and not run.lock_path.exists():
-        message = message or "its folder was deleted"
+    if holder and not is_locked:
+        lost = "lock" if run.folder.exists() else "folder"
+        message = message or f"its {lost} was deleted"
     status = RunStatus(run.id, state, age_s, message=message)
     if status.is_alive:
         status = replace(status, **signs.phase_fields())

@@ -28,19 +28,26 @@ class ExportedRows:
     def __init__(self, run: Run, rank: int = 0, spread: bool = False) -> None:
         """With `spread`, each metric is followed by its lowest and its highest value in the row.
 
-        Raises PageError when there is neither a file of rows nor a page that can be read.
+        Where the file of rows cannot be read, `problem` says why, and the rows are those that the
+        page still has. Raises PageError when there is neither such a file nor a page.
         """
         self.num_rows = self.num_lost = 0
         self._spread = spread
-        path = run.rows_path(rank)
-        self._file = RowFileReader(path) if path.exists() else None
+        self.problem = ""
+        self._file: RowFileReader | None = None
         self._page: MetricsReader | None = None
+        known: list[Metric] = []
+        try:
+            if run.rows_path(rank).exists():
+                self._file = RowFileReader(run.rows_path(rank))
+                known += self._file.metrics()
+        except PageError as error:
+            self._file, self.problem = None, str(error)
         try:
             self._page = open_page(run, rank)
-        except PageError:
+        except PageError as error:
             if self._file is None:
-                raise
-        known = [*(self._file.metrics() if self._file else [])]
+                raise PageError(self.problem or str(error)) from None
         known += self._page.schema() if self._page else []
         by_name = {metric.name: metric for metric in known}
         self._places = {name: place for place, name in enumerate(by_name)}

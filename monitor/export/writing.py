@@ -24,10 +24,13 @@ _PIECE_CELLS = 1 << 18  # made into Python's objects at once
 
 
 class Exported(NamedTuple):
-    """What was written, and how many rows were lost before anyone could keep them."""
+    """What was written, how many rows were lost before anyone could keep them, and what is wrong
+    with the file of rows, if anything.
+    """
 
     num_rows: int
     num_lost: int
+    problem: str
 
 
 def export(run: Run, to: str, output: Path, *, rank: int = 0, spread: bool = False) -> Exported:
@@ -47,7 +50,7 @@ def export(run: Run, to: str, output: Path, *, rank: int = 0, spread: bool = Fal
         raise OperantError(f"cannot write {output}: {error.strerror or error}") from None
     finally:
         rows.close()
-    return Exported(rows.num_rows, rows.num_lost)
+    return Exported(rows.num_rows, rows.num_lost, rows.problem)
 
 
 def column_names(metrics: list[Metric]) -> list[str]:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
-from ..lock import RunLock, lock_holder
+from ..lock import RunLock
 from ..page_file import make_private_folder, page_folder
 from ..plain_values import described_error
 from ..provenance import provenance
 from ..recorder_process import RecorderSettings
 from ..run_folder import Run, create_run, list_runs, memory_runs_folder
 from ..session import RunSession, warn_on_stderr
-from ..status import open_page
+from ..status import holder_of, open_page
 from ..writer import DEFAULT_MAX_METRICS
 from .tracked_run import TrackedRun
 
@@ -133,7 +133,7 @@ def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
 
 def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     """A run that ended goes on in its folder, with its curves."""
-    if lock_holder(run.lock_path):
+    if holder_of(run):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
     lock = RunLock(run.lock_path, 0)
     try:

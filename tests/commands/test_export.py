@@ -52,6 +52,16 @@ def test_a_table_holds_every_row(run, to, tmp_path):
     assert (table["env_steps"] == 10 * table["publish"]).all()
 
 
+def test_a_file_of_rows_that_is_damaged_leaves_the_pages_rows(run, tmp_path):
+    run.rows_path(0).write_bytes(b"junk" * 1000)
+    done = operant("export", run.id, "--to", "csv")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert "rows.sqlite" in line
+    assert line.endswith("these are the rows that the page still has")
+    assert pd.read_csv(tmp_path / f"{run.id}.csv")["publish"].tolist()[-1] == NUM_PUBLISHES
+
+
 def logged(*rows, names=(), recorded=True):
     """A run of (step, values), taken to its file by a recorder's drain."""
     run, lock = create_run("test", {}, rank=0)
@@ -119,7 +129,7 @@ def test_what_no_recorder_has_taken_yet_comes_from_the_page_once(tmp_path):
     take(run)
     for number in range(2001, 2011):
         session.metrics.publish({"a": number, "late": 1.0})
-    assert export(run, "csv", tmp_path / "a.csv") == (2010, 0)
+    assert export(run, "csv", tmp_path / "a.csv") == (2010, 0, "")
     table = pd.read_csv(tmp_path / "a.csv")
     assert table["a"].tolist() == list(range(1, 2011))
     assert table["late"].sum() == 10

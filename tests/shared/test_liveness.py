@@ -166,6 +166,7 @@ def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
     session = RunSession(run, lock, publish_interval_s=1e-9)
     session.metrics.publish({"a": 1.0}, 1, 1)
     lock.release()  # as a process that died
+    session.metrics.leave()
     assert read_status(run).state == "crashed"
     launcher = RunLock(run.lock_path, LAUNCHER)
     assert (read_status(run).state, read_status(run).message) == ("running", "resuming")

@@ -55,6 +55,16 @@ def loop(tmp_path):
     process.stderr.close()
 
 
+def delete(run) -> None:
+    """Its folder, though others write into it meanwhile."""
+
+    def is_gone() -> bool:
+        shutil.rmtree(run.folder, ignore_errors=True)
+        return not run.folder.exists()
+
+    wait_for(is_gone)
+
+
 def goes_on(run) -> bool:
     before = read_status(run).env_steps
     return wait_for(lambda: (read_status(run).env_steps or 0) > before + 3)
@@ -104,7 +114,7 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
     _, end = request.getfixturevalue("loop")
     (run,) = list_runs()
     recorded = recorder == "on" and wait_for(lambda: recorder_pid(run))
-    shutil.rmtree(run.folder)
+    delete(run)
     assert goes_on(run)
     status = operant_json("status", run.id)
     assert (status["state"], status["message"]) == ("running", "its folder was deleted")
@@ -124,16 +134,31 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
 def test_a_run_without_its_folder_can_be_stopped(loop, operant_pages):
     process, _ = loop
     (run,) = list_runs()
-    shutil.rmtree(run.folder)
+    delete(run)
     assert operant("stop", run.id).returncode == 0
     assert process.wait() == -signal.SIGTERM
     assert not list(operant_pages.iterdir())
 
 
+def test_a_run_whose_lock_is_deleted_is_still_its_own(loop):
+    _, end = loop
+    run = list_runs()[0]
+    run.lock_path.unlink()
+    for _ in range(2):  # the first of these would have completed it, and so made another lock
+        status = read_status(run)
+        assert (status.state, status.message) == ("running", "its lock was deleted")
+        assert "running" in operant("runs").stdout
+    assert operant("train", "--resume", run.id).returncode == 2
+    assert goes_on(run)
+    assert "Traceback" not in end()
+    assert read_status(run).state == "finished"
+    assert not run.events_path.exists()  # where a crash would be told of
+
+
 def test_a_run_killed_after_its_folder_was_deleted_leaves_no_page(loop, operant_pages):
     process, _ = loop
     (run,) = list_runs()
-    shutil.rmtree(run.folder)
+    delete(run)
     assert goes_on(run)
     process.kill()
     process.wait()
