@@ -129,6 +129,21 @@ def __getattr__(name: str) -> Any:
     return module.attribute(name)
 
 
+class _WandbSubmodules:
+    """Asked last for modules: those of wandb's that lie nowhere here."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not fullname.startswith("operant.") or __name__ != "operant":
+            return None
+        from .shared.integrations.wandb_submodules import Submodules
+
+        return Submodules.find_spec(fullname, path, target)
+
+
+sys.meta_path.append(_WandbSubmodules)  # type: ignore[arg-type]
+
+
 def _is_submodule(name: str) -> bool:
     folder = os.path.join(os.path.dirname(__file__), name)
     return os.path.isdir(folder) or os.path.isfile(f"{folder}.py")

@@ -41,7 +41,7 @@ class Entry:
         """The path of the file; with `root`, that of a copy below it."""
         if root is None or not os.path.isfile(self.path):
             return self.path
-        copy = Path(root) / clean(self.name)
+        copy = _place(root, self.name)
         copy.parent.mkdir(parents=True, exist_ok=True)
         return str(shutil.copyfile(self.path, copy))
 
@@ -132,14 +132,24 @@ class Artifact:
         return self
 
     def download(self, root: Any = None, **_: Any) -> str:
-        """The folder where the files lie; with `root`, copies below that."""
+        """The folder where the files lie under their names in the artifact, as links where they lie
+        elsewhere or have others; with `root`, copies below that.
+        """
         if root is not None:
             os.makedirs(root, exist_ok=True)
             for entry in self.entries.values():
                 entry.download(root)
             return str(root)
-        folders = [os.path.dirname(entry.path) for entry in self.entries.values() if entry.path]
-        return os.path.commonpath(folders) if folders else tempfile.mkdtemp(prefix="operant-")
+        files = [entry for entry in self.entries.values() if os.path.isfile(entry.path)]
+        folders = {_folder_of(entry) for entry in files}
+        if len(folders) == 1 and None not in folders:
+            return str(folders.pop())
+        gathered = tempfile.mkdtemp(prefix="operant-artifact-")
+        for entry in files:
+            link = _place(gathered, entry.name)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(entry.path)
+        return gathered
 
     checkout = download
 
@@ -254,6 +264,19 @@ def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
         for line in file:
             with contextlib.suppress(ValueError):
                 yield json.loads(line)
+
+
+def _place(root: Any, name: str) -> Path:
+    """Where the file of that name lies below `root`, and nowhere else."""
+    return Path(root, *(clean(part) for part in Path(name).parts))
+
+
+def _folder_of(entry: Entry) -> str | None:
+    """The folder below which a file has its name in the artifact; None where it has another."""
+    path, name = Path(entry.path), Path(entry.name)
+    if path.parts[-len(name.parts) :] != name.parts:
+        return None
+    return str(Path(*path.parts[: -len(name.parts)]))
 
 
 def _size_and_digest(path: str) -> tuple[int | None, str]:

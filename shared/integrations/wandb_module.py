@@ -32,7 +32,24 @@ class _DataTypes:
     """`wandb.data_types`"""
 
     def __getattr__(self, name: str) -> Any:
-        return attribute(name)
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return attribute(name, Accepted(f"data_types.{name}"))
+
+
+class _Util:
+    """`wandb.util`"""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Accepted(f"util.{name}")
+
+    @staticmethod
+    def generate_id(length: int = 8) -> str:
+        """Letters and digits at random, for `init(id=...)`."""
+        characters = string.ascii_lowercase + string.digits
+        return "".join(secrets.choice(characters) for _ in range(length))
 
 
 def _quietly(*_: Any, **__: Any) -> None:
@@ -41,11 +58,6 @@ def _quietly(*_: Any, **__: Any) -> None:
 
 def _said(*strings: Any, **_: Any) -> None:
     print("operant:", *strings, file=sys.stderr)
-
-
-def generate_id(length: int = 8) -> str:
-    """Letters and digits at random, for `init(id=...)`."""
-    return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(length))
 
 
 def _follow_tensorboard(*_: Any, **__: Any) -> None:
@@ -83,7 +95,7 @@ _NAMES: dict[str, Callable[[], Any]] = {
     "termlog": lambda: _said,
     "termsetup": lambda: _quietly,
     "termwarn": lambda: _said,
-    "util": lambda: SimpleNamespace(generate_id=generate_id),
+    "util": _Util,
     **{
         name: lambda name=name: getattr(media, name)  # type: ignore[misc]
         for name in (
@@ -94,12 +106,16 @@ _NAMES: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
-def attribute(name: str) -> Any:
-    """`operant.<name>` for a name of wandb's module. Raises AttributeError for what is none."""
+def attribute(name: str, otherwise: Any = None) -> Any:
+    """`operant.<name>` for a name of wandb's module. What is none is `otherwise`; without that it
+    raises AttributeError.
+    """
     if name == "__version__":
         return version()
     if name in _NAMES:
         return _NAMES[name]()
+    if name not in MODULE and otherwise is not None:
+        return otherwise
     if name not in MODULE:
         raise AttributeError(f"module 'operant' has no attribute '{name}'")
     if name in RUN and callable(getattr(logged_run.LoggedRun, name, None)):

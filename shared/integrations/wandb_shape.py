@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import UsageError, nearest
 from ..plain_values import text_of
@@ -52,7 +52,19 @@ class BeforeInit:
 
 
 # The run of this process, its configuration and its summary, as `import operant as wandb` has them.
-run: LoggedRun | None = None
+_current: LoggedRun | None = None
+
+if TYPE_CHECKING:
+    run: LoggedRun | None
+
+
+def __getattr__(name: str) -> Any:
+    """`run` is the run of this process while it is open, and None before and after."""
+    if name == "run":
+        return open_run()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 config: Any = BeforeInit("config")
 summary: Any = BeforeInit("summary")
 
@@ -99,11 +111,11 @@ def init(
         notes, tags = by_name.get("notes", notes), by_name.get("tags", tags)
         config = by_name.get("config", config)
     _check(accepted, mode)
-    if run and run.is_open:
+    if _current and _current.is_open:
         if reinit in (None, False, "default", "return_previous"):
-            return run
+            return _current
         if reinit in (True, "finish_previous"):
-            run.finish()
+            _current.finish()
     details = {
         "project": project or os.environ.get("WANDB_PROJECT"),
         "entity": entity or os.environ.get("WANDB_ENTITY"),
@@ -177,22 +189,22 @@ def _resume(resume: bool | str | None) -> str | None:
 
 
 def _make_current(begun: LoggedRun) -> None:
-    global run, config, summary
-    run, config, summary = begun, begun.config, begun.summary
+    global _current, config, summary
+    _current, config, summary = begun, begun.config, begun.summary
 
 
 def open_run() -> LoggedRun | None:
     """The run of this process while it is open: other integrations log into it."""
-    return run if run and run.is_open else None
+    return _current if _current and _current.is_open else None
 
 
 def of_current(method: str) -> Callable[..., Any]:
     """A method of the run of this process, as a function."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
-        if run is None:
+        if _current is None:
             raise UsageError(f"operant.init() comes before operant.{method}()")
-        return getattr(run, method)(*arguments, **keywords)
+        return getattr(_current, method)(*arguments, **keywords)
 
     function.__name__ = method
     function.__doc__ = getattr(LoggedRun, method).__doc__
@@ -219,8 +231,8 @@ watch = of_current("watch")
 
 def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: Any) -> None:
     """End the run of this process, if there is one."""
-    if run:
-        run.finish(exit_code, quiet, **unknown)
+    if _current:
+        _current.finish(exit_code, quiet, **unknown)
 
 
 def login(*arguments: Any, **keywords: Any) -> bool:

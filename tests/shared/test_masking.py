@@ -68,7 +68,7 @@ def test_nothing_secret_of_a_loop_is_in_run_toml_and_the_loop_has_its_own(monkey
     text = latest_run().manifest_path.read_text()
     assert "XXX" not in text
     assert "lr = 0.1" in text
-    wandb_shape.run = None
+    wandb_shape._current = None
 
 
 def test_what_is_named_is_kept(monkeypatch):

@@ -18,7 +18,7 @@ from operant.shared.status import RunStatus, open_page
 @pytest.fixture(autouse=True)
 def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test begins without a run, and leaves none open."""
-    for name in ("run", "config", "summary"):
+    for name in ("_current", "config", "summary"):
         monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
     yield
     wandb_shape.finish()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from waiting import wait_for
@@ -266,3 +268,57 @@ frameworks = {"torch", "wandb", "tensorboard", "stable_baselines3", "lightning",
 assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
+    for _ in range(2):
+        assert operant.run is None
+        with operant.init():
+            assert operant.run
+    operant.init()
+    operant.finish()
+    assert operant.run is None
+    assert len(list_runs()) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from operant.integration.sb3 import WandbCallback",
+        "from operant.integration.keras import WandbMetricsLogger",
+        "from operant.keras import WandbCallback",
+        "from operant.apis.public import Run",
+        "from operant.sdk import wandb_run",
+        "from operant.data_types import BoundingBoxes2D, Table; assert Table(['a']).columns",
+        "from operant.errors import CommError; assert issubclass(CommError, Exception)",
+        "from operant.util import generate_id; assert len(generate_id()) == 8",
+        "import operant.plot; operant.plot.line",
+        "import operant; operant.data_types.ImageMask, operant.util.make_artifact_name_safe",
+    ],
+)
+def test_submodules_of_wandb_are_imported_as_its_attributes_are_read(line):
+    subprocess.run([sys.executable, "-c", line], check=True)
+
+
+def test_what_is_no_submodule_of_wandb_is_none_here():
+    for name in ("operant.nonsense", "operant.commands.nonsense", "operant.trainer.keras"):
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module(name)
+
+
+def test_an_artifact_is_downloaded_under_its_files_names(tmp_path):
+    run = operant.init()
+    (tmp_path / "best.pt").write_text("weights")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("a")
+    artifact = operant.Artifact("m", "model")
+    artifact.add_file(tmp_path / "best.pt", name="model.pt")
+    artifact.add_dir(tmp_path / "folder", name="sub")
+    with artifact.new_file("config.json") as file:
+        file.write("{}")
+    run.log_artifact(artifact)
+    for root in (None, tmp_path / "copies"):
+        folder = Path(run.use_artifact("m:latest").download(root))
+        assert (folder / "model.pt").read_text() == "weights"
+        assert (folder / "sub" / "a.txt").read_text() == "a"
+        assert (folder / "config.json").read_text() == "{}"

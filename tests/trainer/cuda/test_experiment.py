@@ -18,7 +18,7 @@ from operant.trainer.telemetry import METRICS
 def on_the_device(monkeypatch):
     """`train` as with a GPU; the processor stands in for it."""
     monkeypatch.setattr(
-        loop, "make_experiment", lambda config: CudaExperiment(config, torch.device("cpu"))
+        loop, "make_experiment", lambda config, _: CudaExperiment(config, torch.device("cpu"))
     )
 
 
