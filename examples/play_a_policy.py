@@ -13,6 +13,8 @@ from operant.trainer.trained_policy import load_trained
 
 run = find_run(sys.argv[1]) if len(sys.argv) > 1 else latest_run()
 trained = load_trained(run)
+if not trained.config.env.endswith(("cart_pole", "CartPole-v1")):
+    sys.exit(f"{run.id} was trained on {trained.config.env}: name a run of CartPole")
 env = gymnasium.make("CartPole-v1")
 obs, _ = env.reset(seed=1)
 return_, is_over = 0.0, False

@@ -56,6 +56,7 @@ def train(
         )
         experiment.on_tick(telemetry.tick)
         phase = telemetry.stopwatch.phase
+        telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
         if experiment.why_pytorch:
             telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
         saved_at = experiment.iteration if resume_from else None
@@ -106,6 +107,11 @@ def make_experiment(
 
         return CudaExperiment(config, device)
     return Experiment(config, Threads(choose_num_threads(config, compiling)))
+
+
+def is_compiling(experiment: Experiment, first: int) -> bool:
+    """Whether the first iteration still waits for machine code."""
+    return experiment.iteration == first and not all(loop.signatures for loop in experiment.loops)
 
 
 def save(

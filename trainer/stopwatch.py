@@ -28,8 +28,12 @@ class Stopwatch:
         now: Callable[[], float] = time.perf_counter,
         say: Callable[..., None] = lambda *_: None,
     ) -> None:
-        """`say` is told of every phase that begins, and how far it is: as `MetricsWriter.phase`."""
+        """`say` is told of every phase that begins, and how far it is: as `MetricsWriter.phase`.
+
+        While `is_compiling`, what trains is said to be that: its first call takes most of a minute.
+        """
         self._now, self._say = now, say
+        self.is_compiling: Callable[[], bool] = lambda: False
         self._seconds = dict.fromkeys(PHASES, 0.0)
         self._taken_at = now()
         self._said = ""
@@ -42,7 +46,8 @@ class Stopwatch:
     def phase(self, name: str) -> Iterator[None]:
         """Time what is done inside."""
         start, said = self._now(), self._said
-        self.said(_SAID.get(name, said))
+        is_training = name in ("collect", "learn")
+        self.said("compiling" if is_training and self.is_compiling() else _SAID.get(name, said))
         self._paused_at = start if name in PAUSES else None
         try:
             yield

@@ -21,7 +21,7 @@ from .rank_recorder import RankRecorder
 from .sinks import SinkThread, open_sinks
 
 LOOK_EVERY_S = 0.25
-NOTICE_AFTER_S = 0.05  # that a process is gone: it may be waiting for the last of its rows
+NOTICE_AFTER_S = 0.1  # that a process is gone: it may be waiting for the last of its rows
 LOCK_PATIENCE_S = 10.0
 NICENESS = 10  # the run goes first
 

@@ -80,6 +80,20 @@ def test_a_run_that_hangs_publishes_nothing(parts):
     assert len(page.rows) == 1
 
 
+def test_what_waits_for_machine_code_is_said_to_compile_and_then_what_it_does():
+    page = Page()
+    stopwatch = Stopwatch(Clock(), page.phase)
+    is_compiling = True
+    stopwatch.is_compiling = lambda: is_compiling
+    for name in ("collect", "learn", "collect", "learn"):
+        with stopwatch.phase(name):
+            is_compiling &= name == "collect"
+    with stopwatch.phase("evaluate"):
+        pass
+    said = [name for name, *_ in page.phases]
+    assert said == ["compiling", "collecting", "learning", "evaluating", "learning"]
+
+
 def test_phases_add_up_until_they_are_taken():
     clock = Clock()
     stopwatch = Stopwatch(clock)

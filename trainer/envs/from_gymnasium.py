@@ -78,11 +78,12 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
         return Discrete(int(space.n))
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
         return MultiDiscrete(tuple(int(n) for n in space.nvec))
-    if isinstance(space, spaces.Box) and space.is_bounded() and len(space.shape) == 1:
+    is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
+    if is_real and space.is_bounded() and len(space.shape) == 1:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{PREFIX}{name}': actions are {space}; they may be Discrete, a row of "
-        "MultiDiscrete, or a bounded row of Box"
+        "MultiDiscrete, or a bounded row of Box of floating-point numbers"
     )
 
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, action_spec
 from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.loop import train
@@ -272,3 +272,17 @@ def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experi
     second.load_state_dict(first.state_dict(), 1)
     assert second.reward_normalizer.returns.tolist() == [0.0] * 8
     assert second.reward_normalizer.moments.count == first.reward_normalizer.moments.count
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gymnasium.spaces.Box(0, 5, (2,), np.int64),
+        gymnasium.spaces.Box(-np.inf, np.inf, (2,)),
+        gymnasium.spaces.Box(0, 1, (2, 2)),
+        gymnasium.spaces.MultiBinary(3),
+    ],
+)
+def test_actions_that_no_policy_gives_are_refused_in_one_line(space):
+    with pytest.raises(ConfigError, match="bounded row of Box of floating-point numbers"):
+        action_spec(gymnasium, "Odd-v0", space)
