@@ -141,7 +141,7 @@ class _WandbSubmodules:
         return Submodules.find_spec(fullname, path, target)
 
 
-sys.meta_path.append(_WandbSubmodules)  # type: ignore[arg-type]
+sys.meta_path.append(_WandbSubmodules)
 
 
 def _is_submodule(name: str) -> bool:

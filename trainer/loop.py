@@ -109,9 +109,13 @@ def make_experiment(
     return Experiment(config, Threads(choose_num_threads(config, compiling)))
 
 
-def is_compiling(experiment: Experiment, first: int) -> bool:
-    """Whether the first iteration still waits for machine code."""
-    return experiment.iteration == first and not all(loop.signatures for loop in experiment.loops)
+def is_compiling(
+    experiment: Experiment | CudaExperiment | TinyPhysicsExperiment, first: int
+) -> bool:
+    """Whether iteration `first` + 1 still waits for the machine code of its loops."""
+    if experiment.iteration > first or not isinstance(experiment, Experiment):
+        return False
+    return not all(loop.signatures for loop in experiment.loops)
 
 
 def save(
