@@ -134,11 +134,11 @@ class _WandbSubmodules:
 
     @staticmethod
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
-        if not fullname.startswith("operant.") or __name__ != "operant":
+        if not fullname.startswith(f"{__name__}."):
             return None
-        from .shared.integrations.wandb_submodules import Submodules
+        from .shared.integrations.wandb_submodules import submodule_spec
 
-        return Submodules.find_spec(fullname, path, target)
+        return submodule_spec(fullname)
 
 
 sys.meta_path.append(_WandbSubmodules)

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..plain_values import text_of
+from ..plain_values import plain, text_of
 from .accepted import unknown_keywords
 from .media import Media, WriteFile
 from .media_folder import MAX_FILE_BYTES
@@ -122,7 +122,8 @@ def _cell(name: str, cell: Any, write_file: WriteFile) -> Any:
     if cell is None or type(cell) in (bool, int, float):
         return cell
     if not isinstance(cell, Media):
-        return text_of(cell)  # lists that hold each other twice unfold into billions
+        # Lists that hold each other twice unfold into billions.
+        return text_of(cell) if isinstance(cell, str) else str(plain(cell))
     names: list[str] = []
     cell.write(name, lambda *file: names.append(write_file(*file).name))
     return " ".join(names) or " ".join(f"{k}={v:g}" for k, v in cell.numbers().items())

@@ -114,10 +114,10 @@ def attribute(name: str, otherwise: Any = None) -> Any:
         return version()
     if name in _NAMES:
         return _NAMES[name]()
-    if name not in MODULE and otherwise is not None:
-        return otherwise
     if name not in MODULE:
-        raise AttributeError(f"module 'operant' has no attribute '{name}'")
+        if otherwise is None:
+            raise AttributeError(f"module 'operant' has no attribute '{name}'")
+        return otherwise
     if name in RUN and callable(getattr(logged_run.LoggedRun, name, None)):
         return wandb_shape.of_current(name)
     return Accepted(f"operant.{name}")

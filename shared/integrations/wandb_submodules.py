@@ -22,15 +22,11 @@ SUBMODULES = frozenset(
 )  # fmt: skip
 
 
-class Submodules:
-    """Python asks it for modules that lie nowhere."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, rest = fullname.partition(".")
-        if package != "operant" or rest.partition(".")[0] not in SUBMODULES:
-            return None
-        return ModuleSpec(fullname, _Loader(), is_package=True)
+def submodule_spec(fullname: str) -> ModuleSpec | None:
+    """Of `operant.integration.sb3` and the like; None for what wandb has not."""
+    if fullname.split(".")[1] not in SUBMODULES:
+        return None
+    return ModuleSpec(fullname, _Loader(), is_package=True)
 
 
 class _Loader(Loader):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 from pathlib import Path
@@ -163,3 +164,12 @@ def test_a_file_of_an_artifact_that_is_not_there_is_warned_of(capsys):
     run = operant.init()
     run.log_artifact("/nowhere/model.pt", name="lost")
     assert "/nowhere/model.pt cannot be referred to" in capsys.readouterr().err
+
+
+def test_a_list_in_a_cell_of_a_table_is_kept_whole():
+    numbers = list(range(100))
+    run = operant.init()
+    run.log({"t": operant.Table(columns=["a"], data=[[numbers]])})
+    run.finish()
+    (path,) = Path(run.dir).glob("media/tables/*.csv")
+    assert list(csv.reader(path.open())) == [["a"], [str(numbers)]]
