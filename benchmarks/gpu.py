@@ -87,7 +87,7 @@ class Gpu:
         }
 
     def config(self, *overrides: str) -> Any:
-        from operant.trainer.config_file import load_config
+        from operant.trainer.config.files import load_config
 
         sizes = (f"num_envs={self.sizes.rollout_envs}", f"rollout_steps={self.sizes.rollout_steps}")
         return load_config("cart_pole_ppo", [*CART_POLE, *sizes, *overrides])
@@ -225,7 +225,7 @@ class Gpu:
         """What is said when the GPU's memory does not suffice: of a rollout too large for any."""
         import torch
 
-        from operant.trainer.device import out_of_memory_message
+        from operant.trainer.run.device import out_of_memory_message
 
         if self.device.type != "cuda":
             return {"absent": "no GPU whose memory could be short"}
@@ -246,12 +246,12 @@ class Gpu:
         return measured(self.routes, 4 if self.dry else 5000)
 
     def experiment(self, config: Any) -> Any:
-        from operant.trainer.cuda.experiment import CudaExperiment
+        from operant.trainer.making import device_experiment
 
-        return CudaExperiment(config, self.device)
+        return device_experiment(config, self.device)
 
     def telemetry(self, experiment: Any, metrics: Any) -> Any:
-        from operant.trainer.telemetry import Telemetry
+        from operant.trainer.run.telemetry import Telemetry
 
         return Telemetry(metrics or NoPage(), 10**12, experiment)
 
@@ -259,12 +259,15 @@ class Gpu:
     def page(self) -> Iterator[Any]:
         """A page on memory, as every run has one."""
         from operant.shared import MetricsWriter
-        from operant.trainer.telemetry import METRICS
+        from operant.trainer.config.files import load_config
+        from operant.trainer.run.telemetry import metrics_of
 
         root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.TemporaryDirectory(dir=root) as folder:
             self._page = Path(folder) / "page"
-            yield MetricsWriter.create(self._page, "gpu", METRICS, publish_interval_s=1)
+            yield MetricsWriter.create(
+                self._page, "gpu", metrics_of(load_config()), publish_interval_s=1
+            )
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:

@@ -37,6 +37,7 @@ from operant.trainer.bench.measuring import summary
 BARS = {
     "acrobot_ppo": -85.0,
     "cart_pole_ppo": 495.0,
+    "cart_pole_pqn": 495.0,
     "lunar_lander_ppo": 200.0,
     "mountain_car_ppo": -115.0,
     "mountain_car_continuous_ppo": 90.0,

@@ -54,9 +54,9 @@ def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
 
     from operant.shared.run_folder import create_run
     from operant.shared.session import RunSession
-    from operant.trainer.config_file import load_config
+    from operant.trainer.config.files import load_config
     from operant.trainer.loop import train
-    from operant.trainer.telemetry import METRICS, PUBLISH_INTERVAL_S
+    from operant.trainer.run.telemetry import PUBLISH_INTERVAL_S, metrics_of
 
     threads = max(1, len(os.sched_getaffinity(0)) - 1)
     overrides = [f"seed={seed}", f"total_env_steps={env_steps}", f"num_threads={threads}"]
@@ -65,7 +65,9 @@ def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
     with contextlib.ExitStack() as stack:
         os.environ["OPERANT_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
         run, lock = create_run("benchmark", {}, rank=0)
-        session = RunSession(run, lock, METRICS, publish_interval_s=PUBLISH_INTERVAL_S)
+        session = RunSession(
+            run, lock, metrics_of(load_config()), publish_interval_s=PUBLISH_INTERVAL_S
+        )
         metrics: Any = session.metrics if name.startswith("operant") else _NoPage()
         log = None if name.startswith("operant") else stack.enter_context(logger(name))
 

@@ -26,25 +26,27 @@ KIB_PER_GIB = 1024**2
 def solve(preset: str, seed: int) -> dict[str, Any]:
     """Train one seed until it is solved, or the preset's env steps are used up."""
     start = time.perf_counter()
-    from operant.trainer.config_file import load_config
+    from operant.trainer.config.files import load_config
+    from operant.trainer.envs import spec_of
     from operant.trainer.evaluation import evaluate
-    from operant.trainer.experiment import Experiment, choose_num_threads
-    from operant.trainer.threads import Threads
+    from operant.trainer.making import choose_num_threads, processor_experiment
+    from operant.trainer.run.stopwatch import Stopwatch
+    from operant.trainer.run.threads import Threads
 
     config = load_config(preset, [f"seed={seed}"])
     threads = Threads(choose_num_threads(config))
-    experiment = Experiment(config, threads)
+    experiment = processor_experiment(config, threads)
     experiment.evaluate(EPISODES)  # compiles what evaluation needs
     ready = time.perf_counter()
     evaluating_s, mean_return = 0.0, 0.0
     while mean_return < BAR and experiment.iteration < config.num_iterations:
-        experiment.learn(experiment.collector.collect())
+        list(experiment.iterate(Stopwatch(), wait=True))
         if experiment.iteration % EVALUATE_EVERY == 0:
             before = time.perf_counter()
             mean_return = float(experiment.evaluate(EPISODES).returns.mean())
             evaluating_s += time.perf_counter() - before
     whole_s = time.perf_counter() - ready
-    others = evaluate(experiment.policy, experiment.spec, EPISODES, seed + 1_000_000)
+    others = evaluate(experiment.policy, spec_of(config), EPISODES, seed + 1_000_000)
     peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "solved": mean_return >= BAR,

@@ -28,9 +28,10 @@ def measured(
     of PPO, the medians of three after a first that warms up; and how far the mean PID cost in this
     precision is from that in float32, as a fraction.
     """
-    from operant.trainer.config_file import load_config
-    from operant.trainer.threads import Threads
-    from operant.trainer.tinyphysics.experiment import TinyPhysicsExperiment
+    from operant.trainer.config.files import load_config
+    from operant.trainer.executors import as_numbers
+    from operant.trainer.making import processor_experiment
+    from operant.trainer.run.threads import Threads
 
     os.environ["OPERANT_TINYPHYSICS"] = str(data)
     config = load_config(
@@ -41,13 +42,13 @@ def measured(
             "ppo.num_minibatches=20", f"total_env_steps={400 * num_routes * 100}",
         ],
     )  # fmt: skip
-    experiment = TinyPhysicsExperiment(config, Threads(1))
+    experiment = processor_experiment(config, Threads(1))
     rollouts, iterations = [], []
     for _ in range(NUM_ITERATIONS + 1):
         start = synchronised()
-        rollout = experiment.collector.collect()
+        experiment.collect()
         middle = synchronised()
-        experiment.learn(rollout)
+        as_numbers(experiment.learn())
         rollouts.append(middle - start)
         iterations.append(synchronised() - start)
     return {

@@ -75,8 +75,8 @@ def run(
     from ..trainer.bench.measuring import alternate, machine, versions
     from ..trainer.bench.peers import peer_sides
     from ..trainer.bench.sides import own_sides
-    from ..trainer.config_file import load_config
-    from ..trainer.device import chosen_device, device_name
+    from ..trainer.config.files import load_config
+    from ..trainer.run.device import chosen_device, device_name
     from .output import print_json
 
     named = {"device": device, "num_envs": num_envs}

@@ -18,7 +18,7 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     """
     chosen = find_run(run)
 
-    from ..trainer.envs import load_any_spec
+    from ..trainer.envs import env_spec_of
     from ..trainer.evaluation import cut_off_message, evaluate
     from ..trainer.trained_policy import load_trained
     from .output import print_json, print_line, warn
@@ -26,9 +26,8 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     trained = load_trained(chosen)
     config = trained.config
     warn(trained.warning)
-    spec = load_any_spec(config.env, config.gymnasium.vectorization)
     limit = config.evaluation.max_episode_steps
-    evaluation = evaluate(trained.policy, spec, episodes, config.seed, limit)
+    evaluation = evaluate(trained.policy, env_spec_of(config), episodes, config.seed, limit)
     returns = evaluation.returns
     if evaluation.num_cut_off:
         click.echo(cut_off_message(evaluation, limit), err=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from ..shared.errors import UsageError
-from ..shared.run_folder import find_run
+from ..shared.run_folder import Run, find_run
 
-ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard"}
+ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", "onnx": ".onnx"}
 
 
 @click.command("export")
@@ -19,15 +19,21 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard"}
 @click.option("--rank", default=0, type=click.IntRange(0), help="Of a run of several processes.")
 @click.option("--spread", is_flag=True, help="Also lowest and highest values of such means.")
 def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> None:
-    """Write every row of RUN, running, finished or crashed, to a file.
+    """Write every row of RUN, running, finished or crashed, to a file; or, as onnx, the policy of
+    its newest checkpoint: observation in, greedy action out.
 
     RUN is a run's id or any part of it that no other run has. What was overwritten before a
     recorder could keep it has a row for 8, 64, ... publishes, with their mean.
     """
     if spread and to == "tensorboard":
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
+    if to == "onnx" and (spread or rank):
+        raise UsageError("--to onnx writes a policy: --spread and --rank are for histories")
     chosen = find_run(run)
     output = output or Path(chosen.id + ENDINGS[to])
+    if to == "onnx":
+        _export_policy(chosen, output)
+        return
 
     from ..monitor.export.writing import export
     from .output import print_line, warn
@@ -38,3 +44,20 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
         warn(f"{done.problem}; these are the rows that the page still has")
     if done.num_lost:
         warn(f"{done.num_lost} rows were overwritten before a recorder could keep them")
+
+
+def _export_policy(run: Run, output: Path) -> None:
+    from ..trainer.envs import spec_of
+    from ..trainer.onnx_export import write_onnx
+    from ..trainer.trained_policy import load_trained
+    from .output import print_line, warn
+
+    trained = load_trained(run)
+    warn(trained.warning)
+    config = trained.config
+    about = f"{run.id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
+    try:
+        write_onnx(trained.policy, spec_of(config).obs_size, output, about)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    print_line(f"{output}: the policy of iteration {trained.iteration}")

@@ -21,8 +21,8 @@ from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
 from ..shared.small_file import open_to_append
 from ..shared.status import holder_of, open_page
-from ..trainer.config import TrainConfig
-from ..trainer.config_file import load_config
+from ..trainer.config.files import load_config
+from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .output import headline, print_json, print_line, warn
 
@@ -55,7 +55,8 @@ def prepared_run(
     if config.env in LEARNED_ENV_NAMES:
         from ..trainer.envs.tinyphysics.model_file import check_files
 
-        check_files(config.tinyphysics.model, config.tinyphysics.routes)
+        settings = config.env_section("tinyphysics")
+        check_files(settings.model, settings.routes)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest["config"] = config.model_dump(mode="json")
@@ -65,8 +66,8 @@ def prepared_run(
 
 def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank: int) -> Prepared:
     """The run as its newest checkpoint has it, with what may change changed."""
-    from ..trainer.checkpoints import check_same_config, latest_checkpoint
-    from ..trainer.saved_config import saved_config
+    from ..trainer.config.saved_config import saved_config
+    from ..trainer.run.checkpoints import check_same_config, latest_checkpoint
 
     if holder_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
@@ -95,7 +96,7 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
 def _check_device(config: TrainConfig) -> None:
     """Raises ConfigError where the device asked for is not there, or what only a GPU does."""
     if config.device == "cuda" or config.rollout == "fused":  # else PyTorch need not be imported
-        from ..trainer.device import chosen_device
+        from ..trainer.run.device import chosen_device
 
         if chosen_device(config.device).type == "cpu" and config.rollout == "fused":
             raise ConfigError("rollout = fused is for a GPU, and there is none here; use steps")
@@ -103,8 +104,8 @@ def _check_device(config: TrainConfig) -> None:
 
 def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> int:
     """Train in this process; returns its exit code."""
-    from ..trainer.process import run_training
-    from ..trainer.signals import stop_requests
+    from ..trainer.run.process import run_training
+    from ..trainer.run.signals import stop_requests
     from .progress import progress_report
 
     with stop_requests() as received:

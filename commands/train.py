@@ -53,7 +53,7 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
-    from ..trainer.config_file import hardware_overrides, load_config
+    from ..trainer.config.files import hardware_overrides, load_config
     from .launching import Prepared, detached_training, foreground_training, prepared_run
 
     named = {"device": device, "seed": seed}
@@ -78,7 +78,7 @@ def command(
 def print_config_help() -> int:
     """Every key with its default and description."""
     from ..shared.harmless import harmless_lines
-    from ..trainer.config_file import fields_with_defaults, preset_names
+    from ..trainer.config.files import fields_with_defaults, preset_names
 
     click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
     for key, default, description in fields_with_defaults():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..shared.lock import RunLock
 from ..shared.run_folder import Run
-from ..trainer.signals import stop_requests
+from ..trainer.run.signals import stop_requests
 
 
 def main(folder: str, resume_publish: str | None = None) -> int:
@@ -18,8 +18,8 @@ def main(folder: str, resume_publish: str | None = None) -> int:
     # Before anything that takes time: from here on the run is alive by its own lock.
     lock = RunLock(run.lock_path, 0)
     with stop_requests() as received:
-        from ..trainer.config_file import make_config
-        from ..trainer.process import run_training
+        from ..trainer.config.files import make_config
+        from ..trainer.run.process import run_training
         from .progress import PlainProgress
 
         progress = PlainProgress(sys.stdout)

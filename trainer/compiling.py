@@ -29,8 +29,8 @@ PARALLEL: Any = {
     "stencil": False,
 }
 
-COMPILED = ("cuda", "distributions", "envs", "kernels")  # folders with compiled loops
-HOST_SIDE = "experiment.py"  # that only puts them together
+COMPILED = ("compiled", "cuda", "distributions", "envs")  # folders with compiled loops
+HOST_SIDE = ("parts.py", "training")  # files and folders that only put them together
 
 OPTIONS: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
 
@@ -69,7 +69,7 @@ def sources(trainer: Path) -> list[Path]:
     """
     found: set[Path] = set()
     waiting = [p for folder in COMPILED for p in (trainer / folder).rglob("*.py")]
-    waiting = [path for path in waiting if path.name != HOST_SIDE]
+    waiting = [path for path in waiting if not {path.name, path.parent.name} & set(HOST_SIDE)]
     while waiting:
         path = waiting.pop()
         if path not in found:

@@ -14,8 +14,8 @@ from .envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
 from .envs.vector import Transitions, VectorEnv
-from .policy import ActorCritic
-from .threads import one_torch_thread
+from .networks.policy import Policy
+from .run.threads import one_torch_thread
 
 MAX_EPISODE_STEPS = 27_000  # half an hour at 15 actions a second, as Atari's episodes are limited
 
@@ -37,7 +37,7 @@ class Evaluation:
 
 @torch.inference_mode()
 def evaluate(
-    policy: ActorCritic,
+    policy: Policy,
     spec: EnvSpec | GymnasiumSpec,
     num_episodes: int,
     seed: int,
@@ -55,7 +55,7 @@ def evaluate(
 
 
 def _play(
-    policy: ActorCritic, envs: VectorEnv | GymnasiumEnvs, most_steps: int, progress: Progress
+    policy: Policy, envs: VectorEnv | GymnasiumEnvs, most_steps: int, progress: Progress
 ) -> Evaluation:
     num_episodes, spec = envs.num_envs, envs.spec
     obs = np.zeros((num_episodes, spec.obs_size), np.float32)
@@ -70,8 +70,7 @@ def _play(
     returns, lengths = np.zeros(num_episodes), np.zeros(num_episodes, np.int64)
     playing = np.ones(num_episodes, np.bool_)
     for _ in range(most_steps):
-        actions = policy.distribution.mode(policy.outputs(torch.from_numpy(obs)))
-        envs.step(policy.distribution.env_actions(actions).numpy(), out)
+        envs.step(policy.greedy(torch.from_numpy(obs)).numpy(), out)
         one_torch_thread()
         returns[playing] += out.reward[playing]
         lengths[playing] += 1

@@ -2,212 +2,168 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from .algorithms.on_policy import Metrics, OnPolicy
+from .collector import CollectsRollouts
 from .config import TrainConfig
-from .envs import LEARNED_ENV_NAMES, load_any_spec, make_envs
-from .envs.streams import TRAINING
-from .envs.vector import VectorEnv
-from .evaluation import Evaluation, Progress, evaluate
-from .iterations import Iterations
-from .kernels.collecting import CompiledCollector
-from .kernels.learning import CompiledPPO
-from .kernels.normalizing import discount
-from .normalizers import RewardNormalizer
-from .policy import ActorCritic
-from .ppo import PPO
+from .evaluation import Evaluation, Progress
+from .executors import Executor
 from .precompiling import Precompiling
-from .rollout import Collector, Rollout
-from .stopwatch import Stopwatch
-from .thread_choice import ThreadChoice
-from .threads import Threads, available_cores, fastest_num_threads, numbers_to_try
-
-PARTS = ("policy", "learner", "collector")
+from .rollout import Rollout
+from .run.stopwatch import Stopwatch
 
 
-class Experiment(Iterations):
-    """Environments, policy and learner of one configuration, from their first state on."""
+@dataclass
+class Parts:
+    """What an experiment is made of. `evaluate` plays so many greedy episodes; `notices` are told
+    when the run begins; `precompiling` is waited for before the first update.
+    """
 
-    def __init__(self, config: TrainConfig, threads: Threads) -> None:
-        self.config = config
-        self.spec = load_any_spec(config.env, config.gymnasium.vectorization)
-        self.policy = make_policy(config)
-        self.envs = make_envs(self.spec, config.num_envs, config.seed, TRAINING)
-        self.why_pytorch = why_pytorch(config)
-        compiled = None if self.why_pytorch else self.spec
-        self._precompiling = Precompiling.of(config, compiled, self.policy)
-        self.collector: Collector | CompiledCollector
-        self.learner: PPO | CompiledPPO
-        seed = part_seed(config, "learner")
-        if isinstance(self.envs, VectorEnv) and not self.why_pytorch:
-            steps = config.rollout_steps
-            self.collector = CompiledCollector(self.envs, self.policy, steps, threads)
-        else:
-            self.collector = Collector(
-                self.envs, self.policy, config.rollout_steps, part_seed(config, "collector"),
-                tick=lambda: threads.tick(),
-            )  # fmt: skip
-        if self.why_pytorch:
-            self.learner = PPO(self.policy, config.ppo, seed, tick=lambda: threads.tick())
-        else:
-            self.learner = CompiledPPO(self.policy, config.ppo, threads, seed)
-        self.reward_normalizer = (
-            RewardNormalizer(config.num_envs, config.ppo.gamma)
-            if config.normalization.reward
-            else None
-        )
-        self.iteration = 0
-        chooses = not (config.num_threads or self.why_pytorch)
-        self._thread_choice = ThreadChoice(threads, numbers_to_try()) if chooses else None
-        self._notices: list[str] = []
+    algorithm: OnPolicy
+    collector: CollectsRollouts
+    evaluate: Callable[[int, Progress], Evaluation]
+    notices: tuple[str, ...] = ()
+    precompiling: Precompiling = field(default_factory=Precompiling)
+
+
+class Experiment:
+    """Environments, policy and algorithm of one configuration, from their first state on."""
+
+    def __init__(
+        self, config: TrainConfig, executor: Executor, make_parts: Callable[[], Parts]
+    ) -> None:
+        self.config, self.executor = config, executor
+        with executor.prepared():
+            parts = make_parts()
+            self._num_learned: Any = executor.counter()
+        self.algorithm, self.collector = parts.algorithm, parts.collector
+        self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
+        self._notices, self._precompiling = list(parts.notices), parts.precompiling
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
-        self.threads = threads
 
     @property
     def loops(self) -> tuple[Any, ...]:
         """The compiled loops that an iteration calls, in the order of their first calls."""
-        collector = self.collector.loops if isinstance(self.collector, CompiledCollector) else ()
-        normalizer = (discount,) if self.reward_normalizer else ()
-        learner = self.learner.loops if isinstance(self.learner, CompiledPPO) else ()
-        return (*collector, *normalizer, *learner)
+        return (*self.collector.loops, *self.algorithm.loops)
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations."""
+        return self.executor.iteration
+
+    @property
+    def num_started(self) -> int:
+        """Iterations begun."""
+        return self.executor.num_started
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was begun is finished."""
+        return self.iteration == self.num_started
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all iterations were begun."""
+        return self.num_started >= self.config.num_iterations
 
     @property
     def env_steps(self) -> int:
-        """Env steps of all finished iterations."""
-        return self.iteration * self.config.rollout_size - self.dead_env_steps
+        """Env steps of all finished iterations, and those learned from besides."""
+        return self.iteration * self.config.rollout_size + self.unplanned_env_steps
 
     @property
     def unplanned_env_steps(self) -> int:
         """Env steps beyond those of all rollouts; dead ones lack."""
-        return -self.dead_env_steps
+        return self.algorithm.env_steps_besides - self.dead_env_steps
 
     @property
     def env_steps_so_far(self) -> int:
-        """Env steps with those of the collection under way."""
+        """Env steps with those of the collection under way, where the host knows of them."""
         return self.env_steps + self.collector.env_steps_under_way
 
     @property
-    def mark(self) -> object:
+    def work_done(self) -> object:
         """Something that changes whenever work is done."""
-        return self.env_steps_so_far, self.learner.num_steps
+        return self.env_steps_so_far, self.executor.work_done(self.algorithm)
+
+    def on_tick(self, tick: Callable[[], None]) -> None:
+        """Call `tick` every so often while there is nothing to do but wait."""
+        self.executor.tick = tick
 
     def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
-        start_s = time.perf_counter()
-        values = super().iterate(stopwatch, wait)
-        if self._thread_choice:
-            notice = self._thread_choice.iteration(time.perf_counter() - start_s)
-            self._notices += [notice] if notice else []
-        return values
+        """Start an iteration; gives the metrics of those that have finished, in order: all that
+        were started where the caller wants to `wait`.
+        """
+        if self.algorithm.begins and self.num_started == 0:
+            with stopwatch.phase("learn"):
+                self.algorithm.begin()
+        return self.executor.iterate(self.collect, self.learn, stopwatch, wait)
 
     def take_notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
+        """What people should be told of how the run goes, once each."""
+        taken, self._notices = self._notices + self.executor.take_notices(), []
         return taken
 
-    def learn(self, rollout: Rollout) -> dict[str, float]:
-        """One iteration's update; returns its metrics."""
-        self._precompiling.wait(self.threads.tick)
-        rewards = rollout.rewards
-        if self.reward_normalizer:
-            rewards = self.reward_normalizer.normalized(rewards, rollout.dones, rollout.valid)
-        progress_fraction = self.iteration / self.config.num_iterations
-        metrics = self.learner.update(rollout, rewards, progress_fraction)
-        # After the update: all of an iteration sees observations through the same statistics.
-        self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
-        self.iteration += 1
+    def finish(self) -> Iterator[dict[str, float]]:
+        """Wait for all that was started; gives the metrics that are still to come."""
+        return self.executor.finish()
+
+    def collect(self) -> Rollout:
+        """One rollout, with the policy as it explores now."""
+        self.algorithm.explore(self._progress_fraction)
+        return self.collector.collect()
+
+    def learn(self) -> Metrics:
+        """One update from the rollout, and its metrics."""
+        self._precompiling.wait(self.executor.tick)
+        rollout = self.collector.rollout
+        metrics = dict(self.algorithm.update(rollout, self._progress_fraction))
+        metrics |= self.collector.details
+        self._num_learned += 1
         self.dead_env_steps += rollout.rewards.numel() - rollout.num_valid
-        count, return_, length = self.envs.take_episode_totals()
-        metrics["episode/count"] = count
-        if count:
-            metrics |= {"episode/return": return_ / count, "episode/length": length / count}
-        return metrics
+        count, return_, length = self.collector.take_episode_totals().unbind()
+        return metrics | {
+            "episode/count": count,
+            "episode/return": return_ / count,
+            "episode/length": length / count,
+        }
+
+    @property
+    def _progress_fraction(self) -> Any:
+        return self._num_learned / self.config.num_iterations
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
-        limit = self.config.evaluation.max_episode_steps
-        arguments = (self.policy, self.spec, num_episodes, self.config.seed, limit, progress)
-        evaluation: Evaluation = self.threads.run(evaluate, *arguments)
-        return evaluation
+        """Greedy episodes; waits for all that was started. `progress` is told how far they are."""
+        return self._evaluate(num_episodes, progress)
 
     def close(self) -> None:
         self._precompiling.close()
-        self.envs.close()
-        super().close()
+        self.collector.close()
+        self.executor.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Tensors and plain values only."""
-        state = {
-            "policy": self.policy.state_dict(),
+        """Tensors in main memory and plain values only. Waits for the device."""
+        return {
+            "policy": {name: x.cpu() for name, x in self.policy.state_dict().items()},
             "collector": self.collector.state_dict(),
-            "learner": self.learner.state_dict(),
+            "learner": self.algorithm.state_dict(),
             "dead_env_steps": self.dead_env_steps,
+            **self.algorithm.state_besides(),
         }
-        if self.reward_normalizer:
-            state["reward_normalizer"] = self.reward_normalizer.state_dict()
-        return state
 
     def load_state_dict(self, state: Mapping[str, Any], iteration: int) -> None:
-        self.policy.load_state_dict(state["policy"])
-        self.collector.load_state_dict(state["collector"])
-        self.learner.load_state_dict(state["learner"])
-        if self.reward_normalizer:
-            self.reward_normalizer.load_state_dict(state["reward_normalizer"])
-            if not self.envs.resumes_exactly:  # the episodes of those sums are no more
-                self.reward_normalizer.returns.zero_()
+        with self.executor.prepared():
+            self.policy.load_state_dict(state["policy"])
+            self.collector.load_state_dict(state["collector"])
+            self.algorithm.load_state_dict(state["learner"])
+            self.algorithm.load_state_besides(state)
+            if not self.collector.resumes_exactly:
+                self.algorithm.forget_episodes()
+            # In place: graphs remember where it lies.
+            self._num_learned *= 0
+            self._num_learned += iteration
         self.dead_env_steps = state.get("dead_env_steps", 0)
-        self.iteration = iteration
-
-
-def make_policy(config: TrainConfig) -> ActorCritic:
-    """The policy of a configuration, its weights drawn from the seed."""
-    return ActorCritic(
-        load_any_spec(config.env, config.gymnasium.vectorization),
-        config.policy,
-        config.normalization.obs,
-        part_seed(config, "policy"),
-    )
-
-
-def why_pytorch(config: TrainConfig) -> str:
-    """What the compiled loops cannot do; empty when they can do all that is asked for."""
-    if config.policy.precision != "float32":
-        return f"policy.precision = {config.policy.precision}"
-    return ""
-
-
-def part_seed(config: TrainConfig, part: str) -> int:
-    """A seed for each part that draws random numbers, so that none repeats another's."""
-    return len(PARTS) * config.seed + PARTS.index(part)
-
-
-def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None) -> int:
-    """As configured, or the count with which an iteration runs fastest here and now.
-
-    The first of these iterations compiles; `progress` is told how many loops are ready.
-    """
-    if config.num_threads:
-        return config.num_threads
-    if config.env in LEARNED_ENV_NAMES:
-        return available_cores()  # an iteration is too long to try, and the model's calls scale
-
-    def iterate(threads: Threads) -> None:
-        if threads not in experiments:
-            experiments[threads] = Experiment(config, threads)
-        experiment = experiments[threads]
-        threads.tick = lambda: tell_num_compiled(experiment.loops, progress)
-        threads.tick()
-        experiment.learn(experiment.collector.collect())
-        threads.tick()
-
-    experiments: dict[Threads, Experiment] = {}
-    try:
-        return fastest_num_threads(iterate)
-    finally:
-        for experiment in experiments.values():
-            experiment.close()
-
-
-def tell_num_compiled(loops: Sequence[Any], progress: Progress) -> None:
-    """How many of these loops have machine code by now, just compiled or from the disk."""
-    if loops:
-        progress(sum(bool(loop.signatures) for loop in loops), len(loops), "loops")
+        self.executor.begin_at(iteration)

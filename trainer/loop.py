@@ -6,22 +6,16 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..shared import MetricsWriter
 from ..shared.status import AVERAGE_ENV_STEPS_PER_S
-from .checkpoints import Checkpoint, restoring, save_checkpoint
 from .config import TrainConfig
-from .device import chosen_device
-from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
-from .evaluation import Evaluation, Progress, cut_off_message
-from .experiment import Experiment, choose_num_threads
-from .telemetry import Report, Telemetry
-from .threads import Threads
-
-if TYPE_CHECKING:
-    from .cuda.experiment import CudaExperiment
-    from .tinyphysics.experiment import TinyPhysicsExperiment
+from .evaluation import Evaluation, cut_off_message
+from .experiment import Experiment
+from .making import make_experiment
+from .run.agenda import Agenda
+from .run.checkpoints import Checkpoint, restoring, save_checkpoint
+from .run.telemetry import Report, Telemetry
 
 
 def train(
@@ -46,123 +40,69 @@ def train(
             metrics.phase("restoring")
             with restoring("the run's state"):
                 experiment.load_state_dict(resume_from.state, resume_from.iteration)
+        agenda = Agenda(config, experiment, wants_checkpoint)
         telemetry = Telemetry(
-            metrics,
-            config.num_iterations * config.rollout_size,
-            experiment,
-            report=report,
-            num_pauses=num_pauses_left(config, experiment.iteration),
+            metrics, config.num_iterations * config.rollout_size, experiment, report=report,
+            num_pauses=agenda.num_pauses_left(),
             average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
-        )
+        )  # fmt: skip
         experiment.on_tick(telemetry.tick)
-        phase = telemetry.stopwatch.phase
         telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
-        if experiment.why_pytorch:
-            telemetry.event("info", f"PyTorch collects and learns because {experiment.why_pytorch}")
+        tell_notices(experiment, telemetry)
         saved_at = experiment.iteration if resume_from else None
 
-        while experiment.num_started < config.num_iterations and not should_stop():
-            number = experiment.num_started + 1
-            asked = wants_checkpoint()
-            looks = asked or evaluation_due(config, number) or checkpoint_due(config, number)
-            for values in experiment.iterate(telemetry.stopwatch, wait=looks):
-                if evaluation_due(config, experiment.iteration):
-                    with phase("evaluate"):
-                        num_episodes = config.evaluation.num_episodes
-                        evaluation = experiment.evaluate(num_episodes, telemetry.progress)
-                    values |= evaluation_values(evaluation)
-                    report_evaluation(evaluation, config, telemetry)
+        while not experiment.is_complete and not should_stop():
+            due = agenda.of_next_iteration()
+            for values in experiment.iterate(telemetry.stopwatch, wait=due.anything):
+                if due.evaluation and experiment.is_idle:
+                    values |= evaluation_values(evaluated(experiment, telemetry))
                 telemetry.iteration(values)
-                for notice in experiment.take_notices():
-                    telemetry.event("info", notice)
-                is_asked = asked and experiment.iteration == number
-                if is_asked or checkpoint_due(config, experiment.iteration):
-                    with phase("checkpoint"), telemetry.errors_as_events(OSError):
-                        save(experiment, metrics, checkpoint_folder, telemetry)
-                        saved_at = experiment.iteration
+            tell_notices(experiment, telemetry)
+            if due.checkpoint:
+                with telemetry.errors_as_events(OSError):
+                    save(experiment, metrics, checkpoint_folder, telemetry)
+                    saved_at = experiment.iteration
         for values in experiment.finish():
             telemetry.iteration(values)
 
         if saved_at != experiment.iteration:
-            with phase("checkpoint"):
-                save(experiment, metrics, checkpoint_folder, telemetry)
-    return experiment.iteration >= config.num_iterations
+            save(experiment, metrics, checkpoint_folder, telemetry)
+        return experiment.is_complete
 
 
-def make_experiment(
-    config: TrainConfig, compiling: Progress = lambda *_: None
-) -> Experiment | CudaExperiment | TinyPhysicsExperiment:
-    """The experiment of a configuration on its device. Raises ConfigError where there is none.
-
-    `compiling` is told how many of its loops are ready.
-    """
-    device = chosen_device(config.device)
-    if config.env in LEARNED_ENV_NAMES:
-        from .tinyphysics.experiment import TinyPhysicsExperiment  # only here ONNX is needed
-
-        return TinyPhysicsExperiment(config, Threads(choose_num_threads(config)))
-    # Gymnasium's environments live on the processor, and so does what learns from them.
-    if device.type == "cuda" and not config.env.startswith(GYMNASIUM_PREFIX):
-        from .cuda.experiment import CudaExperiment  # only here numba-cuda is needed
-
-        return CudaExperiment(config, device)
-    return Experiment(config, Threads(choose_num_threads(config, compiling)))
+def tell_notices(experiment: Experiment, telemetry: Telemetry) -> None:
+    for notice in experiment.take_notices():
+        telemetry.event("info", notice)
 
 
-def is_compiling(
-    experiment: Experiment | CudaExperiment | TinyPhysicsExperiment, first: int
-) -> bool:
+def is_compiling(experiment: Experiment, first: int) -> bool:
     """Whether iteration `first` + 1 still waits for the machine code of its loops."""
-    if experiment.iteration > first or not isinstance(experiment, Experiment):
-        return False
-    return not all(loop.signatures for loop in experiment.loops)
+    return experiment.iteration == first and not all(loop.signatures for loop in experiment.loops)
 
 
 def save(
-    experiment: Experiment | CudaExperiment | TinyPhysicsExperiment,
-    metrics: MetricsWriter,
-    folder: Path,
-    telemetry: Telemetry,
+    experiment: Experiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
 ) -> None:
     """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
-    checkpoint = Checkpoint(
-        iteration=experiment.iteration,
-        env_steps=experiment.env_steps,
-        publish=metrics.num_publishes,
-        config=experiment.config.model_dump(mode="json"),
-        state=experiment.state_dict(),
-    )
-    path = save_checkpoint(folder, checkpoint, experiment.config.checkpoint.keep)
+    with telemetry.stopwatch.phase("checkpoint"):
+        checkpoint = Checkpoint(
+            iteration=experiment.iteration,
+            env_steps=experiment.env_steps,
+            publish=metrics.num_publishes,
+            config=experiment.config.model_dump(mode="json"),
+            state=experiment.state_dict(),
+        )
+        path = save_checkpoint(folder, checkpoint, experiment.config.checkpoint.keep)
     telemetry.event("info", f"checkpoint: {path.name}")
 
 
-def evaluation_due(config: TrainConfig, iteration: int) -> bool:
-    """Every so many iterations, and at the end."""
-    every = config.evaluation.every_iterations
-    is_due = iteration == config.num_iterations or (every > 0 and iteration % every == 0)
-    return is_due and config.evaluation.num_episodes > 0
-
-
-def checkpoint_due(config: TrainConfig, iteration: int) -> bool:
-    every = config.checkpoint.every_iterations
-    return every > 0 and iteration % every == 0
-
-
-def num_pauses_left(config: TrainConfig, iteration: int) -> dict[str, int]:
-    """How many evaluations and checkpoints come after `iteration`, by the stopwatch's names."""
-    last = config.num_iterations
-
-    def num_left(every: int) -> int:
-        """One at every multiple, and one at the end."""
-        if iteration >= last:
-            return 0
-        return (last // every - iteration // every + (last % every > 0)) if every > 0 else 1
-
-    evaluations = num_left(config.evaluation.every_iterations)
-    return {
-        "evaluate": evaluations if config.evaluation.num_episodes else 0,
-        "checkpoint": num_left(config.checkpoint.every_iterations),
-    }
+def evaluated(experiment: Experiment, telemetry: Telemetry) -> Evaluation:
+    """Greedy episodes with the policy as it is now; tells what came of them."""
+    with telemetry.stopwatch.phase("evaluate"):
+        num_episodes = experiment.config.evaluation.num_episodes
+        evaluation = experiment.evaluate(num_episodes, telemetry.progress)
+    report_evaluation(evaluation, experiment.config, telemetry)
+    return evaluation
 
 
 def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Telemetry) -> None:

@@ -8,6 +8,7 @@ learns. Without a helper, or when it fails, the run compiles them itself.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -19,13 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from ..shared.python_program import python_program
+from .compiled.advantages import gae_loop
+from .compiled.heads import head_of
+from .compiled.learning import CompiledPPO, compile_learn
 from .config import TrainConfig
+from .config.files import make_config
+from .envs import spec_of
 from .envs.spec import EnvSpec
-from .kernels.advantages import gae_loop
-from .kernels.heads import head_of
-from .kernels.learning import compile_learn
-from .policy import ActorCritic
-from .threads import TICK_S, available_cores
+from .networks.actor_critic import ActorCritic
+from .networks.policy import Policy
+from .rollout import Rollout
+from .run.threads import TICK_S, Threads, available_cores
 
 PATIENCE_S = 120.0  # for a helper that neither ends nor dies
 
@@ -38,12 +43,14 @@ class Precompiling:
         self._deadline_s = time.monotonic() + PATIENCE_S
 
     @classmethod
-    def of(cls, config: TrainConfig, spec: object, policy: ActorCritic) -> Precompiling:
+    def of(cls, config: TrainConfig, spec: object, policy: Policy) -> Precompiling:
         """Start a helper where it saves time: the other core has nothing to do while this process
         compiles what collects, which it does for operant's own environments only.
         """
-        if not isinstance(spec, EnvSpec) or available_cores() < 2:
+        is_compiled = isinstance(spec, EnvSpec) and isinstance(policy, ActorCritic)
+        if not is_compiled or available_cores() < 2:
             return cls()
+        assert isinstance(policy, ActorCritic)
         loops = (gae_loop, compile_learn(head_of(policy.distribution)))
         if all(map(has_machine_code, loops)):
             return cls()
@@ -106,27 +113,21 @@ def start_helper(config: TrainConfig) -> subprocess.Popen[bytes] | None:
 
 def compile_learning(config: TrainConfig) -> None:
     """Make one small update of a policy as the run's, and forget it."""
-    from .envs import load_any_spec
-    from .experiment import make_policy
-    from .kernels.learning import CompiledPPO
-    from .normalizers import RewardNormalizer
-    from .rollout import Rollout
-    from .threads import Threads
+    from .making import make_policy  # which makes what starts a helper
 
-    spec = load_any_spec(config.env, config.gymnasium.vectorization)
-    policy = make_policy(config)
-    ppo = config.ppo.model_copy(update={"num_epochs": 1})
-    rollout = Rollout.empty(spec, 2, ppo.num_minibatches, policy.distribution)
-    rewards = rollout.rewards
-    if config.normalization.reward:
-        normalizer = RewardNormalizer(ppo.num_minibatches, ppo.gamma)
-        rewards = normalizer.normalized(rewards, rollout.dones, rollout.valid)
+    num_envs = config.algorithm_section.num_minibatches
+    tiny = {"num_envs": num_envs, "rollout_steps": 2}
+    ppo = {**config.algorithm_section.model_dump(), "num_epochs": 1}
+    config = make_config({**config.model_dump(), **tiny, "ppo": ppo})
+    policy: Any = make_policy(config)
+    rollout = Rollout.empty(spec_of(config).obs_size, 2, num_envs, policy)
+    rollout.has_values = True
     with closing(Threads(1)) as threads:
-        CompiledPPO(policy, ppo, threads, seed=0).update(rollout, rewards, 0.0)
+        CompiledPPO(config, policy, seed=0, threads=threads).update(rollout, 0.0)
 
 
 def main(lines: Iterable[bytes]) -> None:
-    config = TrainConfig.model_validate_json(next(iter(lines)))
+    config = make_config(json.loads(next(iter(lines))))
     threading.Thread(target=_end_with_the_run, daemon=True).start()
     compile_learning(config)
 

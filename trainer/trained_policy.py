@@ -8,18 +8,18 @@ import torch
 from torch import Tensor
 
 from ..shared.run_folder import Run
-from .checkpoints import latest_checkpoint, restoring
 from .config import TrainConfig
-from .experiment import make_policy
-from .policy import ActorCritic
-from .saved_config import saved_config
+from .config.saved_config import saved_config
+from .making import make_policy
+from .networks.policy import Policy
+from .run.checkpoints import latest_checkpoint, restoring
 
 
 @dataclass(frozen=True)
 class TrainedPolicy:
     """The policy of a checkpoint. `warning` tells what of the checkpoint this version left out."""
 
-    policy: ActorCritic
+    policy: Policy
     config: TrainConfig
     iteration: int
     warning: str = ""
@@ -27,8 +27,7 @@ class TrainedPolicy:
     @torch.inference_mode()
     def act(self, obs: Tensor) -> Tensor:
         """Greedy actions as the environment takes them, from obs [B, obs_size], float32."""
-        distribution = self.policy.distribution
-        return distribution.env_actions(distribution.mode(self.policy.outputs(obs)))
+        return self.policy.greedy(obs)
 
 
 def load_trained(run: Run) -> TrainedPolicy:

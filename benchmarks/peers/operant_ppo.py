@@ -16,13 +16,13 @@ START_S = time.perf_counter()
 def main(seed: int, env_steps: int) -> None:
     """Train for `env_steps`, or for as long as the preset says where that is 0."""
     from operant.shared import MetricsWriter
-    from operant.trainer.checkpoints import latest_checkpoint
-    from operant.trainer.config_file import load_config
+    from operant.trainer.config.files import load_config
     from operant.trainer.envs import load_spec
     from operant.trainer.evaluation import evaluate
-    from operant.trainer.experiment import make_policy
     from operant.trainer.loop import train
-    from operant.trainer.telemetry import METRICS
+    from operant.trainer.making import make_policy
+    from operant.trainer.run.checkpoints import latest_checkpoint
+    from operant.trainer.run.telemetry import metrics_of
 
     overrides = [f"seed={seed}", "evaluation.num_episodes=0"]
     overrides += [f"total_env_steps={env_steps}"] if env_steps else []
@@ -34,7 +34,9 @@ def main(seed: int, env_steps: int) -> None:
             marks.append((time.perf_counter(), steps))
 
     with tempfile.TemporaryDirectory() as folder:
-        page = MetricsWriter.create(Path(folder) / "page", "bench", METRICS, publish_interval_s=1)
+        page = MetricsWriter.create(
+            Path(folder) / "page", "bench", metrics_of(load_config()), publish_interval_s=1
+        )
         train(config, page, Path(folder) / "checkpoints", report=report)
         state = latest_checkpoint(Path(folder) / "checkpoints").state
     policy = make_policy(config)

@@ -16,7 +16,7 @@ from ...shared.harmless import one_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
-    from ...trainer.tinyphysics.controlling import Driven
+    from ...trainer.envs.tinyphysics.training.controlling import Driven
 
 NUM_EXAMPLES = 4
 
@@ -57,7 +57,7 @@ def command(
     from ...trainer.envs.tinyphysics.engines.engine import agreement
     from ...trainer.envs.tinyphysics.model_file import read_model
     from ...trainer.envs.tinyphysics.places import model_path
-    from ...trainer.tinyphysics.controlling import drive, make_controller
+    from ...trainer.envs.tinyphysics.training.controlling import drive, make_controller
     from ..output import print_json, print_line
 
     check_engine_name(engine)

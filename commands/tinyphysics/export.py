@@ -17,8 +17,8 @@ def command(run: str, file: Path) -> None:
 
     The file holds the weights and needs NumPy alone; there it steers as `eval` does here.
     """
-    from ...trainer.tinyphysics.controlling import load_policy
-    from ...trainer.tinyphysics.exporting import controller_source
+    from ...trainer.envs.tinyphysics.training.controlling import load_policy
+    from ...trainer.envs.tinyphysics.training.exporting import controller_source
     from ..output import print_line
 
     if file.suffix != ".py":

@@ -15,7 +15,7 @@ from .eval import costs_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
-    from ...trainer.tinyphysics.controlling import Driven
+    from ...trainer.envs.tinyphysics.training.controlling import Driven
 
 Series = NDArray[np.float64]
 

@@ -224,7 +224,7 @@ def test_running_and_crashed_runs_are_exported_alike(start_training, tmp_path):
 
 
 def test_wrong_input_is_one_line(run):
-    assert "'csv', 'parquet', 'tensorboard'" in error_line("export", run.id, "--to", "onnx")
+    assert "'csv', 'parquet', 'tensorboard', 'onnx'" in error_line("export", run.id, "--to", "xlsx")
     assert "--to" in error_line("export", run.id)
     assert "no run is called" in error_line("export", "nonsense", "--to", "csv")
     where = ("--output", "no/such/folder.csv")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from operant.trainer.config import TrainConfig
-from operant.trainer.config_file import load_config
-from operant.trainer.device import why_no_cuda
+from operant.trainer.config.files import load_config
+from operant.trainer.config.train_config import TrainConfig
+from operant.trainer.run.device import why_no_cuda
 
 HERE = Path(__file__).parent
 

@@ -7,15 +7,16 @@ import pytest
 import torch
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.checkpoints import latest_checkpoint
-from operant.trainer.cuda.experiment import CudaExperiment
+from operant.trainer.config.files import load_config
 from operant.trainer.cuda.graphs import Replayed
-from operant.trainer.cuda.orders import Orders
+from operant.trainer.cuda.orders import CountedOrders
 from operant.trainer.envs import ENV_NAMES
 from operant.trainer.loop import train
-from operant.trainer.staged_values import StagedValues
-from operant.trainer.stopwatch import Stopwatch
-from operant.trainer.telemetry import METRICS, Telemetry
+from operant.trainer.making import device_experiment
+from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.trainer.run.staged_values import StagedValues
+from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.run.telemetry import Telemetry, metrics_of
 
 CUDA = torch.device("cuda")
 
@@ -32,22 +33,22 @@ def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
 
 def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
     def make(*overrides):
-        return CudaExperiment(config("num_envs=300", "ppo.num_minibatches=1", *overrides), CUDA)
+        return device_experiment(config("num_envs=300", "ppo.num_minibatches=1", *overrides), CUDA)
 
     kernel_checks.check_fused(make, [])
 
 
 def test_a_replayed_graph_gives_another_order_each_time():
-    orders, seen = Orders(1000, 1, CUDA), torch.zeros(1000, dtype=torch.int64, device=CUDA)
+    orders, seen = CountedOrders(1000, 1, CUDA), torch.zeros(1000, dtype=torch.int64, device=CUDA)
     with torch.cuda.stream(torch.cuda.Stream()):
-        replayed = Replayed(lambda: seen.copy_(orders.next()), capture=True)
+        replayed = Replayed(lambda: seen.copy_(orders.next(1000)), capture=True)
         found = []
         for _ in range(4):
             replayed()
             torch.cuda.synchronize()
             found.append(tuple(seen.tolist()))
-    on_the_processor = Orders(1000, 1, torch.device("cpu"))
-    assert found == [tuple(on_the_processor.next().tolist()) for _ in range(4)]
+    on_the_processor = CountedOrders(1000, 1, torch.device("cpu"))
+    assert found == [tuple(on_the_processor.next(1000).tolist()) for _ in range(4)]
 
 
 def test_values_are_staged_without_waiting(strict):
@@ -65,8 +66,10 @@ def test_values_are_staged_without_waiting(strict):
 
 @pytest.mark.parametrize("rollout", ["steps", "fused"])
 def test_the_loop_never_synchronises_while_it_is_read(config, operant_pages, strict, rollout):
-    experiment = CudaExperiment(config(f"rollout={rollout}"), CUDA)
-    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    experiment = device_experiment(config(f"rollout={rollout}"), CUDA)
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
     reader = MetricsReader.attach(operant_pages / "p")
     telemetry = Telemetry(writer, 10**9, experiment)
     for iteration in range(50):
@@ -86,7 +89,9 @@ def test_the_loop_never_synchronises_while_it_is_read(config, operant_pages, str
 @pytest.mark.parametrize("normalize", ["true", "false"])
 def test_replayed_iterations_are_those_without_a_graph(config, normalize):
     overrides = [f"normalization.obs={normalize}", "ppo.learning_rate_schedule=linear"]
-    experiments = [CudaExperiment(config(*overrides), CUDA, capture) for capture in (True, False)]
+    experiments = [
+        device_experiment(config(*overrides), CUDA, capture) for capture in (True, False)
+    ]
     for experiment in experiments:
         for _ in range(6):
             list(experiment.iterate(Stopwatch(), wait=True))
@@ -97,7 +102,7 @@ def test_replayed_iterations_are_those_without_a_graph(config, normalize):
 def test_the_same_seed_gives_the_same_run(config):
     weights = []
     for _ in range(2):
-        experiment = CudaExperiment(config(), CUDA)
+        experiment = device_experiment(config(), CUDA)
         for _ in range(20):
             list(experiment.iterate(Stopwatch(), wait=True))
         weights.append(experiment.policy.flat_parameters.clone())
@@ -105,7 +110,9 @@ def test_the_same_seed_gives_the_same_run(config):
 
 
 def test_it_learns_cart_pole(config, operant_pages, tmp_path):
-    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
     chosen = config("total_env_steps=10000000", "checkpoint.every_iterations=100")
     assert train(chosen, writer, tmp_path) is True
     metrics = MetricsReader.attach(operant_pages / "p").read().metrics

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from toy_envs import POINT, SWITCHES
 
-from operant.trainer import config, experiment
-from operant.trainer.config import TrainConfig
-from operant.trainer.config_file import make_config
-from operant.trainer.cuda import experiment as cuda_experiment
+from operant.trainer import making
+from operant.trainer.config import train_config
+from operant.trainer.config.files import make_config
+from operant.trainer.config.train_config import TrainConfig
+from operant.trainer.cuda import parts as cuda_parts
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment import Experiment
-from operant.trainer.threads import Threads
+from operant.trainer.run.threads import Threads
 
 SMALL = {
     "num_envs": 8,
@@ -49,9 +50,10 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    monkeypatch.setattr(cuda_experiment, "load_spec", lambda _: spec)
-    for module in (config, experiment):
-        monkeypatch.setattr(module, "load_any_spec", lambda *_: spec)
+    monkeypatch.setattr(cuda_parts, "load_spec", lambda _: spec)
+    for module in (train_config, making):
+        monkeypatch.setattr(module, "spec_of", lambda _: spec)
+    monkeypatch.setattr(making, "env_spec_of", lambda _: spec)
     return f"policy.distribution={name}"
 
 
@@ -64,7 +66,7 @@ def make_experiment() -> Iterator[Callable[..., Experiment]]:
         small = small_config(*overrides)
         threads = Threads(small.num_threads)
         all_threads.append(threads)
-        return Experiment(small, threads)
+        return making.processor_experiment(small, threads)
 
     yield make
     for threads in all_threads:

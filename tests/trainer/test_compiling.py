@@ -27,10 +27,10 @@ def digest() -> str:
 @pytest.mark.parametrize(
     ("name", "constant"),
     [
-        ("adam.py", "BETA_1, BETA_2 = 0.9, 0.999"),
+        ("algorithms/flat_adam.py", "BETA_1, BETA_2 = 0.9, 0.999"),
         ("compiling.py", '"error_model": "numpy"'),
         ("distributions/gaussian.py", "MAX_LOG_STD"),
-        ("kernels/networks.py", "CHUNK = 64"),
+        ("compiled/networks.py", "CHUNK = 64"),
     ],
 )
 def test_another_constant_is_another_name(trainer, name, constant):
@@ -46,5 +46,11 @@ def test_another_constant_is_another_name(trainer, name, constant):
 
 def test_every_module_that_compiled_ones_import_counts(trainer):
     names = {str(path.relative_to(trainer)) for path in compiling.sources(trainer)}
-    assert {"adam.py", "compiling.py", "ppo.py", "advantages.py", "threads.py"} <= names
+    assert {
+        "algorithms/flat_adam.py",
+        "compiling.py",
+        "algorithms/ppo.py",
+        "returns/gae.py",
+        "run/threads.py",
+    } <= names
     assert "loop.py" not in names

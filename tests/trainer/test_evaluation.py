@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from learning import iterate
 
 from operant.trainer.evaluation import evaluate
 
@@ -34,13 +35,13 @@ def test_an_episode_ends_at_the_time_limit(make_experiment):
         return torch.cat([-push_right, push_right], -1)
 
     experiment.policy.outputs = outputs
-    evaluation = evaluate(experiment.policy, experiment.spec, 3, seed=1)
+    evaluation = evaluate(experiment.policy, experiment.collector.envs.spec, 3, seed=1)
     assert evaluation.lengths.tolist() == [500] * 3
 
 
 def test_statistics_are_frozen_while_evaluating(make_experiment):
     experiment = make_experiment("normalization.obs=true")
-    experiment.learn(experiment.collector.collect())
+    iterate(experiment)
     before = experiment.policy.normalizer.moments.count.clone()
     experiment.evaluate(5)
     assert experiment.policy.normalizer.moments.count == before > 0

@@ -6,29 +6,30 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from learning import collected, iterate, learn
 from torch import Tensor
 
-from operant.trainer.config_file import load_config
-from operant.trainer.experiment import Experiment
-from operant.trainer.threads import Threads
+from operant.trainer.config.files import load_config
+from operant.trainer.making import is_compiled, processor_experiment
+from operant.trainer.run.threads import Threads
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_cart_pole_is_solved_by_the_smoke_preset(seed):
     config = load_config("cart_pole_ppo_smoke", [f"seed={seed}", "num_threads=2"])
-    experiment = Experiment(config, threads := Threads(2))
+    experiment = processor_experiment(config, threads := Threads(2))
     for _ in range(config.num_iterations):
-        experiment.learn(experiment.collector.collect())
+        iterate(experiment)
     assert experiment.evaluate(50).returns.mean() >= 475
     threads.close()
 
 
 def test_cart_pole_is_solved_by_pytorch_in_bfloat16():
     config = load_config("cart_pole_ppo_smoke", ["num_threads=1", "policy.precision=bfloat16"])
-    experiment = Experiment(config, threads := Threads(1))
+    experiment = processor_experiment(config, threads := Threads(1))
     for _ in range(config.num_iterations):
-        experiment.learn(experiment.collector.collect())
-    assert experiment.why_pytorch
+        iterate(experiment)
+    assert not is_compiled(config)
     assert experiment.evaluate(50).returns.mean() >= 475
     threads.close()
 
@@ -40,11 +41,11 @@ def pendulum_return():
     def train(env_steps: int, change_rewards: Callable[[Tensor], None] = lambda _: None) -> float:
         overrides = [f"total_env_steps={env_steps}", "num_threads=1"]
         config = load_config("pendulum_ppo", overrides)
-        experiment = Experiment(config, threads := Threads(1))
+        experiment = processor_experiment(config, threads := Threads(1))
         for _ in range(config.num_iterations):
-            rollout = experiment.collector.collect()
+            rollout = collected(experiment)
             change_rewards(rollout.rewards)
-            experiment.learn(rollout)
+            learn(experiment)
         mean = float(experiment.evaluate(1000).returns.mean())
         threads.close()
         return mean

@@ -8,14 +8,17 @@ import math
 import pytest
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
-from operant.trainer.loop import checkpoint_due, evaluation_due, num_pauses_left, train
-from operant.trainer.telemetry import METRICS
+from operant.trainer.config.files import load_config
+from operant.trainer.loop import train
+from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.run.telemetry import metrics_of
 
 
 @pytest.fixture
 def page(operant_pages):
-    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
     return writer, MetricsReader.attach(operant_pages / "p")
 
 
@@ -107,21 +110,6 @@ def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_confi
     config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
     train(config, writer, tmp_path, wants_checkpoint=lambda: requests.pop(0))
     assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]
-
-
-@pytest.mark.parametrize("every", [1, 2, 4, 100, 0])
-@pytest.mark.parametrize("iteration", [0, 3, 4, 6])
-def test_as_many_evaluations_and_checkpoints_come_as_are_due(small_config, every, iteration):
-    config = small_config(
-        f"evaluation.every_iterations={every}", f"checkpoint.every_iterations={every}"
-    )
-    coming = range(iteration + 1, 7)
-    is_saved_at_the_end = bool(coming) and not checkpoint_due(config, 6)
-    assert num_pauses_left(config, iteration) == {
-        "evaluate": sum(evaluation_due(config, number) for number in coming),
-        "checkpoint": sum(checkpoint_due(config, number) for number in coming)
-        + is_saved_at_the_end,
-    }
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ import subprocess
 import sys
 
 import pytest
+from learning import iterate
 
 from operant.trainer import precompiling
 from operant.trainer.envs import load_spec
-from operant.trainer.experiment import Experiment, make_policy
+from operant.trainer.making import make_policy, processor_experiment
 from operant.trainer.precompiling import Precompiling, start_helper
-from operant.trainer.threads import Threads
+from operant.trainer.run.threads import Threads
 
 # Says how many helpers a run starts, and which functions its own process compiles.
 RUN = """
@@ -23,9 +24,10 @@ import sys
 from numba.core import event
 
 from operant.trainer import precompiling
-from operant.trainer.config import TrainConfig
-from operant.trainer.experiment import Experiment
-from operant.trainer.threads import Threads
+from operant.trainer.config.files import make_config
+from operant.trainer.making import processor_experiment
+from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.run.threads import Threads
 
 names, helpers = [], []
 
@@ -47,8 +49,8 @@ event.register("numba:compile", Listener())
 precompiling.start_helper = start_helper
 precompiling.available_cores = lambda: 2
 threads = Threads(1)
-experiment = Experiment(TrainConfig.model_validate_json(sys.argv[1]), threads)
-metrics = experiment.learn(experiment.collector.collect())
+experiment = processor_experiment(make_config(json.loads(sys.argv[1])), threads)
+(metrics,) = experiment.iterate(Stopwatch(), wait=True)
 experiment.close()
 codes = [helper.returncode for helper in helpers]
 print(json.dumps({"helpers": codes, "compiled": names, "loss": metrics["loss/policy"]}))
@@ -119,8 +121,8 @@ def test_a_helper_that_never_ends_is_not_waited_for(monkeypatch):
 def test_a_run_trains_without_a_helper(config, other_python, program):
     other_python(program)
     threads = Threads(1)
-    experiment = Experiment(config, threads)
-    experiment.learn(experiment.collector.collect())
+    experiment = processor_experiment(config, threads)
+    iterate(experiment)
     experiment.close()
     assert experiment.iteration == 1
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
+from learning import collected, iterate, learn
 
+from operant.trainer.collector import Collector
 from operant.trainer.envs.vector import VectorEnv
-from operant.trainer.rollout import Collector, set_generator
+from operant.trainer.generators import set_generator
 
 
 @pytest.fixture(params=["compiled", "pytorch"])
@@ -16,9 +18,8 @@ def make_collecting(request, make_experiment):
     def make(*overrides: str):
         experiment = make_experiment(*overrides)
         if request.param == "pytorch":
-            experiment.collector = Collector(
-                experiment.envs, experiment.policy, experiment.config.rollout_steps, seed=1
-            )
+            envs, steps = experiment.collector.envs, experiment.config.rollout_steps
+            experiment.collector = Collector(envs, experiment.policy, steps, seed=1)
         return experiment
 
     return make
@@ -26,8 +27,8 @@ def make_collecting(request, make_experiment):
 
 def test_every_step_leads_from_one_observation_to_the_next(make_collecting):
     experiment = make_collecting("rollout_steps=600", "num_envs=4", "ppo.num_minibatches=1")
-    rollout = experiment.collector.collect()
-    envs = VectorEnv(experiment.spec, 4, experiment.config.seed)
+    rollout = collected(experiment)
+    envs = VectorEnv(experiment.collector.envs.spec, 4, experiment.config.seed)
     obs = torch.zeros(4, 4)
     envs.reset(obs.numpy())
     for t in range(600):
@@ -45,8 +46,8 @@ def test_values_and_log_probabilities_are_the_policys_own(make_collecting, norma
         f"normalization.obs={normalize}", f"policy.activation={activation}", "num_envs=70",
         "ppo.num_minibatches=1",
     )  # fmt: skip
-    experiment.learn(experiment.collector.collect())  # so that there are statistics
-    rollout, policy = experiment.collector.collect(), experiment.policy
+    iterate(experiment)  # so that there are statistics
+    rollout, policy = collected(experiment), experiment.policy
     with torch.no_grad():
         outputs = policy.outputs(rollout.obs[:-1].flatten(0, 1))
         log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, rollout.actions.flatten())
@@ -65,7 +66,7 @@ def test_actions_are_drawn_from_every_distribution_as_it_says(any_distribution, 
     with torch.no_grad():  # the same distribution everywhere, but none that is symmetrical
         policy.actor[-1].weight.zero_()
         policy.actor[-1].bias.copy_(torch.linspace(-0.5, 1.0, len(policy.actor[-1].bias)))
-    rollout = experiment.collector.collect()
+    rollout = collected(experiment)
     found = rollout.actions.flatten(0, 1).double()
     outputs = policy.outputs(rollout.obs[0, :1]).expand(100_000, -1)
     noise = policy.distribution.noise((100_000,), torch.Generator().manual_seed(5))
@@ -83,9 +84,9 @@ def test_the_environment_is_given_actions_within_its_bounds(any_distribution, ma
     # Gaussians so wide that they often pass the bounds; others have no such setting.
     wide = ["policy.initial_log_std=1"] if "gaussian" in any_distribution else []
     experiment = make_collecting(any_distribution, "num_envs=8", *wide)
-    rollout = experiment.collector.collect()
-    envs = VectorEnv(experiment.spec, 8, experiment.config.seed)
-    obs = torch.zeros(8, experiment.spec.obs_size)
+    rollout = collected(experiment)
+    envs = VectorEnv(experiment.collector.envs.spec, 8, experiment.config.seed)
+    obs = torch.zeros(8, experiment.collector.envs.spec.obs_size)
     envs.reset(obs.numpy())
     for t in range(len(rollout.rewards)):
         env_actions = experiment.policy.distribution.env_actions(rollout.actions[t])
@@ -96,8 +97,9 @@ def test_the_environment_is_given_actions_within_its_bounds(any_distribution, ma
 def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_collecting):
     experiment = make_collecting("num_envs=150", "ppo.num_minibatches=1")
     # Every episode is one step short of its limit, so that all are cut in the first step.
-    experiment.envs.state.elapsed[:] = experiment.spec.max_episode_steps - 1
-    rollout, policy = experiment.collector.collect(), experiment.policy
+    envs = experiment.collector.envs
+    envs.state.elapsed[:] = envs.spec.max_episode_steps - 1
+    rollout, policy = collected(experiment), experiment.policy
     assert rollout.truncated[0].all()
     with torch.no_grad():
         cut, restarted = policy.values(rollout.final_obs[0]), policy.values(rollout.obs[1])
@@ -107,9 +109,9 @@ def test_a_time_limit_is_bootstrapped_from_where_the_episode_was_cut(make_collec
 
 def test_pytorch_keeps_to_one_thread_by_which_its_sums_do_not_change(make_collecting):
     experiment = make_collecting("num_threads=2")
-    rollout = experiment.collector.collect()
+    collected(experiment)
     assert torch.get_num_threads() == 1
-    experiment.learn(rollout)
+    learn(experiment)
     assert torch.get_num_threads() == 1
     experiment.evaluate(5)
     assert torch.get_num_threads() == 1
@@ -125,7 +127,7 @@ def test_actions_come_as_often_as_the_policy_says(make_collecting):
     experiment = make_collecting("num_envs=1000", "rollout_steps=32", "ppo.num_minibatches=1")
     with torch.no_grad():
         experiment.policy.actor[-1].bias.copy_(torch.tensor([0.0, 1.0]))
-    rollout = experiment.collector.collect()
+    rollout = collected(experiment)
     expected = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
     # 32,000 draws: the standard deviation of the mean is about 0.0025.
     assert abs(rollout.actions.float().mean() - expected) < 0.0125

@@ -11,7 +11,7 @@ import numpy as np
 from ...shared.errors import UsageError
 from ..config import TrainConfig
 from ..envs import load_spec
-from ..threads import available_cores
+from ..run.threads import available_cores
 from .measuring import Sample, Side, timed
 
 PEERS = {
@@ -97,11 +97,11 @@ class Sb3Training:
             "MlpPolicy",
             make_vec_env(load_spec(config.env).name, n_envs=num_envs, seed=1),
             n_steps=self._steps,
-            batch_size=max(self._steps * num_envs // config.ppo.num_minibatches, 2),
-            n_epochs=config.ppo.num_epochs,
-            learning_rate=config.ppo.learning_rate,
-            gamma=config.ppo.gamma,
-            gae_lambda=config.ppo.gae_lambda,
+            batch_size=max(self._steps * num_envs // config.algorithm_section.num_minibatches, 2),
+            n_epochs=config.algorithm_section.num_epochs,
+            learning_rate=config.algorithm_section.learning_rate,
+            gamma=config.algorithm_section.gamma,
+            gae_lambda=config.algorithm_section.gae_lambda,
             policy_kwargs={
                 "net_arch": {"pi": sizes, "vf": sizes},
                 "activation_fn": activations[config.policy.activation],

@@ -16,9 +16,9 @@ from ..config import TrainConfig
 from ..envs import load_spec
 from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
 from ..envs.vector import Transitions, VectorEnv
-from ..experiment import Experiment, choose_num_threads
-from ..stopwatch import Stopwatch
-from ..threads import Threads, fastest_num_threads
+from ..making import choose_num_threads, device_experiment, processor_experiment
+from ..run.stopwatch import Stopwatch
+from ..run.threads import Threads, fastest_num_threads
 from .measuring import Sample, Side, timed
 
 ACTION_ROWS = 64  # different actions before they repeat
@@ -150,11 +150,11 @@ class Rollouts:
 def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> Callable[[], None]:
     """What collects one rollout."""
     if not on_cuda:
-        collector = Experiment(config, Threads(choose_num_threads(config))).collector
-        return lambda: [collector.collect()].clear()
-    from ..cuda.experiment import CudaExperiment
-
-    return CudaExperiment(config, device).collect_only
+        experiment = processor_experiment(config, Threads(choose_num_threads(config)))
+        return lambda: [experiment.collect()].clear()
+    experiment = device_experiment(config, device)
+    graphs: Any = experiment.executor
+    return lambda: graphs.run("collect", experiment.collect)
 
 
 class Training:
@@ -170,11 +170,9 @@ class Training:
     def prepare(self) -> None:
         config, device = self._config, self._device
         if device.type == "cuda":
-            from ..cuda.experiment import CudaExperiment
-
-            self.experiment: Any = CudaExperiment(config, device)
+            self.experiment = device_experiment(config, device)
         else:
-            self.experiment = Experiment(config, Threads(choose_num_threads(config)))
+            self.experiment = processor_experiment(config, Threads(choose_num_threads(config)))
         self._run(3)
 
     def measure(self, seconds: float) -> Sample:

@@ -2,7 +2,7 @@
 
 Every block keeps the actor's weights in shared memory, every thread its environment and the
 activations of a layer; nothing but the rollout itself goes through device memory. It is for small
-networks, and the same as `CudaCollector`, but for rounding.
+networks, and the same as `ActorCollector`, but for rounding.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from numba import cuda, float32, float64, int64
 from torch import Tensor
 
 from ...shared.errors import ConfigError
+from ..compiled.activations import ACTIVATIONS, RELU, TANH, tanh
+from ..compiled.heads import Head, head_of
+from ..compiled.networks import INPUTS, OUTPUTS, PLACE, layout_of
+from ..compiled.normalizing import CLIP
 from ..envs.spec import EnvSpec
-from ..kernels.activations import ACTIVATIONS, RELU, TANH, tanh
-from ..kernels.heads import Head, head_of
-from ..kernels.networks import INPUTS, OUTPUTS, PLACE, layout_of
-from ..kernels.normalizing import CLIP
-from ..normalizers import ObsNormalizer
-from ..policy import ActorCritic
-from .kernel import Kernel
-from .rollout import CudaCollector, judge
-from .vector import (
+from ..networks.actor_critic import ActorCritic
+from ..networks.normalizers import ObsNormalizer
+from .collecting import ActorCollector
+from .env_kernels import (
     FINAL,
     NEXT,
     OBS,
-    CudaVectorEnv,
     env_bindings,
-    own_bindings,
-    put_back,
-    step_alone,
-    take_out,
+    load_state,
+    local_bindings,
+    step_local,
+    store_state,
 )
+from .kernel import Kernel
+from .vector import CudaVectorEnv
 
 MOST_PARAMETERS = 12_288  # 48 KiB, what a block may have of shared memory without asking
 _ZERO = np.float32(0.0)
 
 
-class FusedCollector(CudaCollector):
-    """Gathers rollouts as `CudaCollector` does, with one launch for all steps."""
+class FusedCollector(ActorCollector):
+    """Gathers rollouts as `ActorCollector` does, with one launch for all steps."""
 
     def __init__(self, envs: CudaVectorEnv, policy: ActorCritic, steps: int) -> None:
         super().__init__(envs, policy, steps)
@@ -63,12 +63,8 @@ class FusedCollector(CudaCollector):
             envs.spec, head_of(distribution), policy.num_actor_parameters, width
         )
 
-    @torch.no_grad()
-    def collect(self) -> None:
-        """Fill the rollout: step every environment T times."""
-        rollout, envs, policy = self.rollout, self._envs, self._policy
-        rollout.obs[0].copy_(rollout.obs[-1])
-        rollout.num_cuts.zero_()
+    def _steps(self, steps: int) -> None:
+        rollout, envs, policy = self.rollout, self.envs, self._policy
         num_log_stds = np.int64(policy.distribution.num_log_stds)
         parameters = policy.flat_parameters[: policy.num_actor_parameters]
         activation = np.int64(ACTIVATIONS.index(policy.activation))
@@ -77,11 +73,9 @@ class FusedCollector(CudaCollector):
             isinstance(policy.normalizer, ObsNormalizer), parameters, self._layers, activation,
             *obs_statistics(policy), num_log_stds, self._table, rollout.obs, rollout.actions,
             self._env_actions, rollout.rewards,
-            rollout.terminated, rollout.truncated, rollout.log_probs, rollout.cut_obs,
-            rollout.num_cuts,
+            rollout.terminated, rollout.truncated, rollout.log_probs, rollout.final_obs,
+            self._num_truncated,
         )  # fmt: skip
-        self._steps_before += len(rollout.rewards)
-        judge(rollout, policy)
 
 
 def obs_statistics(policy: ActorCritic) -> tuple[Tensor, Tensor]:
@@ -101,7 +95,7 @@ def make_fused(spec: EnvSpec, head: Head, num_parameters: int, width: int) -> Ke
         collect_one, f"{spec.name}_{head.label}_{num_parameters}_{width}",
         thread=thread_template, loop=loop_template, sample=head.sample,
         num_parameters=num_parameters, width=width, keeps_final=True,
-        **env_bindings(spec), **own_bindings(spec),
+        **env_bindings(spec), **local_bindings(spec),
     )  # fmt: skip
 
 
@@ -145,15 +139,15 @@ def loop_template(size, arguments):
         body(env, weights, x, y, (fields, counts, return_, obs), arguments)
 
 
-def collect_one(env, weights, x, y, own, arguments):
+def collect_one(env, weights, x, y, local, arguments):
     """The rollout of one environment."""
     (
         state, totals, seed, stream, steps_before, normalizes, _, layers, activation, mean,
         deviation, num_log_stds, table, all_obs, actions, env_actions, rewards,
-        terminated, truncated, log_probs, cut_obs, num_cuts,
+        terminated, truncated, log_probs, final_obs, num_truncated,
     ) = arguments  # fmt: skip
-    obs = own[OBS]
-    take_out(env, own, state)
+    obs = local[OBS]
+    load_state(env, local, state)
     for part in range(obs_size):
         obs[NEXT, part] = all_obs[0, env, part]
     for t in range(len(rewards)):
@@ -172,15 +166,15 @@ def collect_one(env, weights, x, y, own, arguments):
         log_probs[t, env] = sample(
             outputs, 0, num_outputs + num_log_stds, table, seed, step, env, actions[t], env_actions
         )
-        reward, ends, cut = step_alone(env, own, totals, seed, stream, env_actions[env])
-        rewards[t, env], terminated[t, env], truncated[t, env] = reward, ends, cut
+        reward, ends, is_truncated = step_local(env, local, totals, seed, stream, env_actions[env])
+        rewards[t, env], terminated[t, env], truncated[t, env] = reward, ends, is_truncated
         for part in range(obs_size):
             all_obs[t + 1, env, part] = obs[NEXT, part]
-        if cut:
+        if is_truncated:
             for part in range(obs_size):
-                cut_obs[num_cuts[env], env, part] = obs[FINAL, part]
-            num_cuts[env] += 1
-    put_back(env, own, state)
+                final_obs[num_truncated[env], env, part] = obs[FINAL, part]
+            num_truncated[env] += 1
+    store_state(env, local, state)
 
 
 def forward(x, y, weights, layers, activation):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -27,19 +30,25 @@ def key_one(i, arguments):
 KERNEL = Kernel(key_one, "any")
 
 
-class Orders:
-    """One random order of `size` samples after the other, on one device.
+class CountedOrders:
+    """Orders of `num_samples` on one device, as `algorithms.minibatches.Orders`.
 
     Order number k depends on the seed and k alone. `count` [1] int64 is the number of the next.
     """
 
-    def __init__(self, size: int, seed: int, device: torch.device) -> None:
-        self._keys = torch.zeros(size, dtype=torch.float64, device=device)
+    def __init__(self, num_samples: int, seed: int, device: torch.device) -> None:
+        self._keys = torch.zeros(num_samples, dtype=torch.float64, device=device)
         self._seed = np.uint64(seed)
         self.count = torch.zeros(1, dtype=torch.int64, device=device)
 
-    def next(self) -> Tensor:
-        """The numbers 0 to `size` - 1 in random order, int64."""
+    def next(self, num_samples: int) -> Tensor:
+        """The numbers 0 to `num_samples` - 1, all there are, in random order, int64."""
         KERNEL.launch(len(self._keys), self._keys, self.count, self._seed)
         self.count += 1
         return torch.sort(self._keys, stable=True).indices
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"num_orders": int(self.count)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.count.fill_(state.get("num_orders", 0))  # a run that began on the processor has none

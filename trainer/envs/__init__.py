@@ -6,11 +6,12 @@ A new environment is a file here that ends in its `SPEC`, and its name below.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from ..config import TrainConfig
     from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec, Vectorization
-    from .spec import EnvSpec
+    from .spec import EnvSpec, Spaces
     from .vector import VectorEnv
 
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
@@ -27,6 +28,20 @@ def load_any_spec(name: str, vectorization: Vectorization = "sync") -> EnvSpec |
     from .from_gymnasium import load_gymnasium_spec
 
     return load_gymnasium_spec(name.removeprefix(GYMNASIUM_PREFIX), vectorization)
+
+
+def spec_of(config: TrainConfig) -> Spaces:
+    """What a policy needs to know of a configuration's environment. Raises ConfigError."""
+    if config.env in LEARNED_ENV_NAMES:
+        return cast("Spaces", importlib.import_module(f".{config.env}", __name__).SPEC)
+    return env_spec_of(config)
+
+
+def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
+    """What steps the environments of a configuration. Raises ConfigError."""
+    if not config.env.startswith(GYMNASIUM_PREFIX):
+        return load_spec(config.env)
+    return load_any_spec(config.env, config.env_section("gymnasium").vectorization)
 
 
 def make_envs(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from operant.trainer.bench.peers import peer_sides
-from operant.trainer.config_file import load_config
-from operant.trainer.threads import available_cores
+from operant.trainer.config.files import load_config
+from operant.trainer.run.threads import available_cores
 
 
 def test_stable_baselines3_has_all_environments_and_a_number_of_threads_that_was_tried():

@@ -7,7 +7,7 @@ import pytest
 
 from operant.trainer.cuda.kernel import IN_SIMULATOR
 from operant.trainer.envs import ENV_NAMES
-from operant.trainer.stopwatch import Stopwatch
+from operant.trainer.run.stopwatch import Stopwatch
 
 
 def test_this_is_the_simulator():
@@ -31,8 +31,11 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(make_cuda_experiment
     kernel_checks.check_fused(make_cuda_experiment, overrides)
 
 
-def test_an_iteration_in_the_simulator_is_that_of_the_loops(make_cuda_experiment):
-    experiment = make_cuda_experiment("num_envs=4", "rollout_steps=4", "policy.hidden_sizes=[6]")
+@pytest.mark.parametrize("algorithm", ["ppo", "pqn"])
+def test_an_iteration_runs_in_the_simulator(make_cuda_experiment, algorithm):
+    experiment = make_cuda_experiment(
+        "num_envs=4", "rollout_steps=4", "policy.hidden_sizes=[6]", f"algorithm={algorithm}"
+    )
     (values,) = experiment.iterate(Stopwatch(), wait=True)
     assert values["loss/value"] > 0
     assert experiment.iteration == 1

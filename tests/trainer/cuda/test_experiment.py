@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import pytest
 import torch
+from learning import iterate
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer import loop
-from operant.trainer.checkpoints import latest_checkpoint, list_checkpoints
-from operant.trainer.cuda.experiment import CudaExperiment
-from operant.trainer.staged_values import HostEvent, StagedValues
-from operant.trainer.stopwatch import Stopwatch
-from operant.trainer.telemetry import METRICS
+from operant.trainer.config.files import load_config
+from operant.trainer.making import device_experiment
+from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.run.staged_values import HostEvent, StagedValues
+from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.run.telemetry import metrics_of
 
 
 @pytest.fixture
 def on_the_device(monkeypatch):
     """`train` as with a GPU; the processor stands in for it."""
     monkeypatch.setattr(
-        loop, "make_experiment", lambda config, _: CudaExperiment(config, torch.device("cpu"))
+        loop, "make_experiment", lambda config, _: device_experiment(config, torch.device("cpu"))
     )
 
 
 @pytest.fixture
 def page(operant_pages):
-    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
     return writer, MetricsReader.attach(operant_pages / "p")
 
 
@@ -109,18 +113,19 @@ class LateEvent(HostEvent):
 
 def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experiment):
     experiment = make_cuda_experiment()
-    events = []
+    iterate(experiment)  # which finds out what there is to stage
+    events, graphs = [], experiment.executor
 
     def make_event():
         events.append(LateEvent())
         return events[-1]
 
-    names = experiment._staged.names
-    experiment._staged = StagedValues(names, torch.device("cpu"), 2, make_event)
+    names = graphs._staged.names
+    graphs._staged = StagedValues(names, torch.device("cpu"), 2, make_event)
     stopwatch, seen = Stopwatch(), []
     for _ in range(2):
         assert list(experiment.iterate(stopwatch, wait=False)) == []
-    assert (experiment.num_started, experiment.iteration) == (2, 0)
+    assert (experiment.num_started, experiment.iteration) == (3, 1)
 
     def the_device_goes_on():
         seen.append(experiment.num_started)
@@ -128,8 +133,8 @@ def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experimen
 
     experiment.on_tick(the_device_goes_on)
     finished = experiment.iterate(stopwatch, wait=False)
-    assert seen == [2]  # it waited before the third was started
+    assert seen == [3]  # it waited before the fourth was started
     assert len(list(finished)) == 1
-    assert (experiment.num_started, experiment.iteration) == (3, 1)
+    assert (experiment.num_started, experiment.iteration) == (4, 2)
     assert len(list(experiment.finish())) == 2
-    assert experiment.iteration == 3
+    assert experiment.iteration == 4

@@ -26,4 +26,4 @@ def test_it_is_the_rollout_gathered_step_by_step(make_cuda_experiment, overrides
 def test_a_network_too_large_for_shared_memory_is_refused(make_cuda_experiment):
     experiment = make_cuda_experiment("policy.hidden_sizes=[128, 128]")
     with pytest.raises(ConfigError, match="rollout = steps takes any"):
-        FusedCollector(experiment.envs, experiment.policy, 4)
+        FusedCollector(experiment.collector.envs, experiment.policy, 4)

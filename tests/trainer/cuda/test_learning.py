@@ -1,14 +1,14 @@
-"""The update on the device is the one of `ppo.py`, step by step."""
+"""The update on the device is the one of the processor, step by step."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from learning import iterate
 
-from operant.trainer import ppo
-from operant.trainer.cuda.learning import METRIC_NAMES
-from operant.trainer.cuda.orders import Orders
-from operant.trainer.experiment import make_policy, part_seed
+from operant.trainer.algorithms.ppo import LOSS_METRICS
+from operant.trainer.cuda.orders import CountedOrders
+from operant.trainer.making import part_seed
 
 
 @pytest.mark.parametrize(
@@ -23,62 +23,49 @@ from operant.trainer.experiment import make_policy, part_seed
     ],
     ids=["default", "rollout", "off", "normalized", "clipped", "scheduled"],
 )
-def test_an_update_is_that_of_the_reference(
-    make_experiment, make_cuda_experiment, monkeypatch, overrides
-):
+def test_an_update_is_that_of_the_compiled_loops(make_experiment, make_cuda_experiment, overrides):
     overrides = ["num_envs=40", "total_env_steps=9999", "ppo.learning_rate=1e-3", *overrides]
     compiled, device = make_experiment(*overrides), make_cuda_experiment(*overrides)
-    config = device.config
-    orders = Orders(config.rollout_size, part_seed(config, "learner"), torch.device("cpu"))
-    monkeypatch.setattr(
-        ppo,
-        "minibatch_orders",
-        lambda *_: (
-            orders.next().view(config.ppo.num_minibatches, -1) for _ in range(config.ppo.num_epochs)
-        ),
-    )
-    policy = make_policy(config)
-    compiled.learner = ppo.PPO(policy, config.ppo, seed=0)
-    compiled.policy.flat_parameters.copy_(policy.flat_parameters)
+    for experiment in (compiled, device):
+        seed = part_seed(experiment.config, "learner")
+        experiment.algorithm.orders = CountedOrders(640, seed, torch.device("cpu"))
     for number in range(3):
-        rollout = compiled.collector.collect()
-        device.collector.collect()
-        expected = compiled.learn(rollout)
-        device._learn_and_measure()
-        found = dict(zip(device._staged.names, device._staged.values.tolist(), strict=True))
-        for name in METRIC_NAMES:
+        expected, found = iterate(compiled), iterate(device)
+        for name in (*LOSS_METRICS, "value/explained_variance", "optimizer/grad_norm"):
             assert found[name] == pytest.approx(expected[name], rel=2e-3, abs=2e-5), (number, name)
         torch.testing.assert_close(
-            device.policy.flat_parameters, policy.flat_parameters, rtol=1e-4, atol=2e-5
+            device.policy.flat_parameters, compiled.policy.flat_parameters, rtol=1e-4, atol=2e-5
         )
-        assert device.learner.optimizer.num_steps == compiled.learner.num_steps
+        steps = [e.algorithm.optimizer.num_steps for e in (compiled, device)]
+        assert steps[0] == steps[1]
         # Small differences grow, so that each iteration is compared from the same beginning.
-        device.policy.flat_parameters.copy_(policy.flat_parameters)
-        compiled.policy.flat_parameters.copy_(policy.flat_parameters)
-        policy.normalizer.load_state_dict(compiled.policy.normalizer.state_dict())
+        device.policy.flat_parameters.copy_(compiled.policy.flat_parameters)
 
 
 def test_target_kl_ends_an_update_early(make_cuda_experiment):
     steps = {}
     for target in ("1e-9", "1e9"):
         experiment = make_cuda_experiment("ppo.num_epochs=5", f"ppo.target_kl={target}")
-        experiment.collector.collect()
-        experiment._learn_and_measure()
-        steps[target] = int(experiment.learner.optimizer.num_steps)
+        iterate(experiment)
+        steps[target] = experiment.algorithm.optimizer.num_steps
     assert steps == {"1e-9": 4, "1e9": 20}
 
 
 def test_every_order_is_a_permutation_and_none_comes_twice():
     device = torch.device("cpu")
-    orders, again, other = Orders(500, 1, device), Orders(500, 1, device), Orders(500, 2, device)
-    first, second = orders.next(), orders.next()
+    orders, again, other = (
+        CountedOrders(500, 1, device),
+        CountedOrders(500, 1, device),
+        CountedOrders(500, 2, device),
+    )
+    first, second = orders.next(500), orders.next(500)
     assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(500))
     assert (first != second).any()
-    assert (again.next() == first).all()
-    assert (other.next() != first).any()
+    assert (again.next(500) == first).all()
+    assert (other.next(500) != first).any()
 
 
 def test_an_order_leaves_nothing_near_its_place():
-    order = Orders(10_000, 3, torch.device("cpu")).next()
+    order = CountedOrders(10_000, 3, torch.device("cpu")).next(10_000)
     correlation = torch.corrcoef(torch.stack([order.double(), torch.arange(10_000).double()]))
     assert abs(correlation[0, 1]) < 0.04  # four deviations of chance

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
-import psutil
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from learning import collected, iterate, learn
 
-from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, action_spec
 from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.loop import train
-from operant.trainer.telemetry import METRICS
 
 SPEC = GymnasiumSpec("count", 1, Discrete(2))
 MODES = tuple(AutoresetMode)
@@ -125,7 +122,7 @@ WITH_DEAD_STEPS = (
 def test_dead_steps_change_nothing_that_is_learned(make_experiment):
     experiment, again = make_experiment(*WITH_DEAD_STEPS), make_experiment(*WITH_DEAD_STEPS)
     again.load_state_dict(experiment.state_dict(), 0)
-    rollout = experiment.collector.collect()
+    rollout = collected(experiment)
     dead = ~rollout.valid
     assert dead.sum() > 10
     assert torch.equal(dead[1:], rollout.dones[:-1])
@@ -135,13 +132,14 @@ def test_dead_steps_change_nothing_that_is_learned(make_experiment):
                  "log_probs", "values", "next_values"):  # fmt: skip
         getattr(poisoned, name).copy_(getattr(rollout, name))
     poisoned.valid = rollout.valid.clone()
+    rollout.has_values = poisoned.has_values = True
     poisoned.rewards[dead] = 1e6
     poisoned.values[dead] = -1e6
     poisoned.log_probs[dead] = 50.0
     poisoned.obs[:-1][dead] = 1e6
 
-    experiment.learn(rollout)
-    again.learn(poisoned)
+    learn(experiment)
+    learn(again)
     assert torch.equal(experiment.policy.flat_parameters, again.policy.flat_parameters)
     for name, moment in experiment.policy.normalizer.state_dict().items():
         assert torch.equal(moment, again.policy.normalizer.state_dict()[name])
@@ -157,9 +155,9 @@ def test_any_environment_is_trained_by_its_id(make_experiment, vectorization):
     assert rollout.obs[0, :, 0].min() >= -0.6
     assert len(rollout.obs[0, :, 0].unique()) == 8  # each from a seed of its own
     assert experiment.collector.collect() is rollout
-    experiment.learn(rollout)
+    learn(experiment)
     assert experiment.env_steps == 128
-    experiment.envs.close()
+    experiment.close()
 
 
 def test_observations_that_are_no_vector_are_made_one():
@@ -188,7 +186,7 @@ def test_a_resumed_run_plays_other_episodes(make_experiment):
     overrides = ["env=gymnasium:CartPole-v1"]
     first = make_experiment(*overrides)
     began = first.collector.rollout.obs[-1].clone()
-    first.learn(first.collector.collect())
+    iterate(first)
     second = make_experiment(*overrides)
     second.load_state_dict(first.state_dict(), 1)
     assert not torch.equal(second.collector.rollout.obs[-1], began)
@@ -216,62 +214,6 @@ def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected
     envs.reset(out.obs)
     envs.step(np.array([greedy]), out)
     assert seen == [expected]
-
-
-ASYNC = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=async", "num_envs=2")
-
-
-def test_evaluation_leaves_no_processes(make_experiment):
-    others = set(psutil.Process().children())  # multiprocessing's tracker, of an earlier test
-    experiment = make_experiment(*ASYNC)
-    before = set(psutil.Process().children())
-    assert len(before - others) >= 2
-    experiment.evaluate(3)
-    assert set(psutil.Process().children()) == before
-    experiment.close()
-    left = (before - others) & set(psutil.Process().children())
-    assert [process for process in left if "tracker" not in "".join(process.cmdline())] == []
-
-
-def test_training_leaves_no_processes_however_it_ends(small_config, operant_pages, tmp_path):
-    def fails(*_):
-        raise RuntimeError("on purpose")
-
-    config = small_config(*ASYNC, "num_threads=0", "evaluation.num_episodes=0")
-    page = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
-    before = set(psutil.Process().children())
-    with pytest.raises(RuntimeError, match="on purpose"):
-        train(config, page, tmp_path, report=fails)
-    left = set(psutil.Process().children()) - before
-    assert [process for process in left if "tracker" not in "".join(process.cmdline())] == []
-
-
-def test_an_episode_without_end_is_cut_off_and_said(
-    small_config, operant_pages, tmp_path, monkeypatch
-):
-    gymnasium.register("Endless-v0", Count)
-    monkeypatch.setitem(gymnasium.registry, "Endless-v0", gymnasium.registry["Endless-v0"])
-    config = small_config("env=gymnasium:Endless-v0", "evaluation.max_episode_steps=10")
-    monkeypatch.setattr(Count, "step", lambda self, _: (self.obs(), 1.0, False, False, {}))
-    writer = MetricsWriter.create(operant_pages / "p", "run", METRICS, publish_interval_s=1)
-    train(config, writer, tmp_path)
-    reader = MetricsReader.attach(operant_pages / "p")
-    assert reader.read().metrics["evaluation/return"] == 10.0
-    assert (
-        "evaluation: 5 of 5 episodes had no end and were cut off at "
-        "evaluation.max_episode_steps = 10"
-    ) in [event.text for event in reader.events() if event.level == "warning"]
-
-
-def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experiment):
-    overrides = ["env=gymnasium:CartPole-v1", "normalization.reward=true"]
-    first = make_experiment(*overrides)
-    first.learn(first.collector.collect())
-    assert first.reward_normalizer.returns.abs().sum() > 0
-    second = make_experiment(*overrides)
-    second.load_state_dict(first.state_dict(), 1)
-    assert second.reward_normalizer.returns.tolist() == [0.0] * 8
-    assert second.reward_normalizer.moments.count == first.reward_normalizer.moments.count
 
 
 @pytest.mark.parametrize(

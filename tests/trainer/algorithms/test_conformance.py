@@ -1,0 +1,167 @@
+"""Every algorithm does what runs expect of it, with every kind of actions it can choose."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from learning import iterate, learn
+
+from operant.shared.errors import ConfigError
+from operant.trainer.algorithms import ALGORITHMS
+from operant.trainer.config.files import make_config
+from operant.trainer.config.train_config import algorithm_sections
+from operant.trainer.envs import load_spec
+from operant.trainer.evaluation import evaluate
+from operant.trainer.making import device_experiment, processor_experiment
+from operant.trainer.onnx_export import write_onnx
+from operant.trainer.run.threads import Threads
+
+ENVS = {"discrete": "cart_pole", "continuous": "mountain_car_continuous"}
+SUPPORTED, REFUSED = [], []
+for name, section in algorithm_sections().items():
+    for kind, env in ENVS.items():
+        can_act = section().can_act(load_spec(env).actions)
+        (SUPPORTED if can_act else REFUSED).append(pytest.param(name, env, id=f"{name}-{kind}"))
+
+SMALL = {
+    "num_envs": 8, "rollout_steps": 16, "total_env_steps": 8 * 16 * 6, "num_threads": 1,
+    "policy": {"hidden_sizes": [16, 16]}, "normalization": {"obs": True, "reward": True},
+    "evaluation": {"num_episodes": 5, "max_episode_steps": 50},
+}  # fmt: skip
+
+
+@pytest.fixture(params=["processor", "device"])
+def make(request):
+    """Experiments as the processor runs them, and as a GPU does, there without graphs."""
+    all_threads = []
+
+    def make_one(algorithm, env, seed=1):
+        values = {**SMALL, "algorithm": algorithm, "env": env, "seed": seed}
+        config = make_config({**values, algorithm: {"learning_rate": 1e-2}})
+        if request.param == "device":
+            return device_experiment(config, torch.device("cpu"))
+        all_threads.append(Threads(1))
+        return processor_experiment(config, all_threads[-1])
+
+    yield make_one
+    for threads in all_threads:
+        threads.close()
+
+
+def parameters(experiment):
+    return experiment.policy.flat_parameters.detach().clone()
+
+
+def test_every_algorithm_has_a_section_and_every_section_an_algorithm():
+    assert set(ALGORITHMS) == set(algorithm_sections())
+    assert {case.values[0] for case in SUPPORTED} == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize(("algorithm", "env"), REFUSED)
+def test_actions_that_it_cannot_choose_are_refused_in_one_line(algorithm, env):
+    with pytest.raises(ConfigError, match=rf"^{algorithm} needs .* actions; {env} has .*: ") as e:
+        make_config({"algorithm": algorithm, "env": env})
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_an_iteration_moves_the_policy_and_gives_what_its_section_says(make, algorithm, env):
+    experiment = make(algorithm, env)
+    before = parameters(experiment)
+    values = iterate(experiment, 3)
+    assert torch.isfinite(parameters(experiment)).all()
+    assert (parameters(experiment) != before).float().mean() > 0.5
+    assert {metric.name for metric in experiment.algorithm.section.metrics} <= values.keys()
+    assert all(np.isfinite(value) for name, value in values.items() if name.startswith("loss/"))
+    assert experiment.env_steps == 3 * 8 * 16
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_the_same_seed_gives_the_same_run_and_another_another(make, algorithm, env):
+    one, same, other = (make(algorithm, env, seed) for seed in (1, 1, 2))
+    for experiment in (one, same, other):
+        iterate(experiment, 2)
+    assert torch.equal(parameters(one), parameters(same))
+    assert not torch.equal(parameters(one), parameters(other))
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_a_run_gone_on_with_equals_one_never_stopped(make, algorithm, env):
+    whole, half, rest = make(algorithm, env), make(algorithm, env), make(algorithm, env)
+    iterate(whole, 4)
+    iterate(half, 2)
+    saved = io.BytesIO()
+    torch.save(half.state_dict(), saved)
+    saved.seek(0)
+    rest.load_state_dict(torch.load(saved, weights_only=True), half.iteration)
+    iterate(rest, 2)
+    for name, value in whole.policy.state_dict().items():
+        assert torch.equal(value, rest.policy.state_dict()[name]), name
+    assert rest.iteration == 4
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_a_time_limit_is_bootstrapped_from_the_final_observation_and_an_end_is_not(
+    make, algorithm, env
+):
+    def learned(terminated, final_obs):
+        experiment = make(algorithm, env)
+        rollout = experiment.collect()
+        rollout.has_values = False
+        rollout.truncated.zero_()
+        rollout.terminated.zero_()
+        rollout.truncated[3] = True
+        rollout.terminated[3] = terminated
+        rollout.final_obs.fill_(final_obs)
+        learn(experiment)
+        return parameters(experiment)
+
+    # One that ends as its time is up has ended: what comes after counts for nothing.
+    assert torch.equal(learned(True, 0.0), learned(True, 0.5))
+    assert not torch.equal(learned(False, 0.0), learned(False, 0.5))
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_greedy_episodes_are_the_same_every_time_and_change_nothing(make, algorithm, env):
+    experiment = make(algorithm, env)
+    iterate(experiment)
+    before = experiment.state_dict()
+    one, other = experiment.evaluate(5), experiment.evaluate(5)
+    assert one.returns.tolist() == other.returns.tolist()
+    assert len(one.returns) == 5
+    for name, value in experiment.policy.state_dict().items():
+        assert torch.equal(value, before["policy"][name])
+    directly = evaluate(experiment.policy, load_spec(env), 5, experiment.config.seed, 50)
+    assert directly.returns.tolist() == one.returns.tolist()
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_an_exported_policy_acts_as_it_does_here(tmp_path, algorithm, env):
+    config = make_config({**SMALL, "algorithm": algorithm, "env": env})
+    threads = Threads(1)
+    experiment = processor_experiment(config, threads)
+    iterate(experiment, 2)  # so that there are statistics of observations
+    policy, obs_size = experiment.policy, load_spec(env).obs_size
+    obs = 3 * torch.randn(10_000, obs_size, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        here = policy.greedy(obs).numpy()
+        scores = getattr(policy, "outputs", policy.values)(obs)
+    write_onnx(policy, obs_size, tmp_path / "policy.onnx", "a test")
+    session = onnxruntime.InferenceSession(
+        tmp_path / "policy.onnx", providers=["CPUExecutionProvider"]
+    )
+    (there,) = session.run(["action"], {"observation": obs.numpy()})
+    (one,) = session.run(["action"], {"observation": obs[:1].numpy()})
+    assert one.shape == (1, *here.shape[1:])
+    if np.issubdtype(here.dtype, np.integer):
+        best = scores.sort(-1).values
+        is_tied = (best[:, -1] - best[:, -2] < 1e-5).numpy()
+        assert (here == there)[~is_tied].all()
+        assert is_tied.mean() < 0.01
+    else:
+        np.testing.assert_allclose(here, there, atol=1e-5)
+    threads.close()

@@ -1,0 +1,216 @@
+"""The update is the one the paper describes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from learning import collected, iterate, learn
+
+from operant.trainer.algorithms.on_policy import explained_variance, scaled_down
+from operant.trainer.algorithms.ppo import PPO, Batch, normalized, ppo_loss_sums
+from operant.trainer.compiled.learning import CompiledPPO
+
+
+@pytest.fixture(params=["compiled", "pytorch"])
+def make_learning(request, make_experiment):
+    """Experiments that learn with the compiled loop, and with PyTorch."""
+
+    def make(*overrides: str):
+        experiment = make_experiment(*overrides)
+        if request.param == "pytorch":
+            experiment.algorithm = PPO(experiment.config, experiment.policy, seed=1)
+        return experiment
+
+    return make
+
+
+class FixedPolicy:
+    """A policy whose log-probabilities and values are given."""
+
+    def __init__(self, log_probs, values):
+        self.log_probs, self.fixed_values = torch.tensor(log_probs), torch.tensor(values)
+        self.distribution = self
+
+    def outputs(self, obs):
+        return obs
+
+    def log_prob_and_entropy(self, outputs, actions):
+        return self.log_probs, torch.full_like(self.log_probs, 0.5)
+
+    def values(self, obs):
+        return self.fixed_values
+
+
+def test_the_objective_is_clipped_only_where_clipping_makes_it_worse():
+    ratios = torch.tensor([1.5, 1.5, 0.5, 0.5, 1.1])
+    advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 2.0])
+    policy = FixedPolicy(ratios.log().tolist(), [0.0, 0.0, 0.0, 0.0, 3.0])
+    nothing = torch.zeros(5)
+    returns = torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0])
+    batch = Batch(nothing, nothing, nothing, advantages, returns, nothing)
+    sums = ppo_loss_sums(policy, batch, clip_coef=0.2)
+    # min of: 1.5 or 1.2; -1.5 or -1.2; 0.5 or 0.8; -0.5 or -0.8; 2.2 or 2.2
+    assert sums.policy.item() == pytest.approx(-(1.2 - 1.5 + 0.5 - 0.8 + 2.2))
+    assert sums.value.item() == pytest.approx(0.5 * (3.0 - 1.0) ** 2)
+    assert sums.entropy.item() == pytest.approx(5 * 0.5)
+    assert sums.clipped.item() == 4
+    expected_kl = sum((r - 1) - math.log(r) for r in ratios.tolist())
+    assert sums.kl.item() == pytest.approx(expected_kl, abs=1e-6)
+
+
+def test_advantages_are_normalised_over_what_they_are_given():
+    found = normalized(torch.tensor([1.0, 2.0, 3.0]))
+    torch.testing.assert_close(found, torch.tensor([-1.0, 0.0, 1.0]))
+    assert normalized(torch.tensor([7.0])).item() == 7.0
+
+
+def test_a_value_counts_only_as_far_as_it_may_move():
+    policy = FixedPolicy([0.0] * 4, [2.0, 2.0, 0.3, -2.0])
+    nothing, returns = torch.zeros(4), torch.tensor([3.0, 1.0, 1.0, 0.0])
+    batch = Batch(nothing, nothing, nothing, nothing, returns, torch.zeros(4))
+    sums = ppo_loss_sums(policy, batch, clip_coef=0.2, value_clip=0.5)
+    # larger of: 1 or 2.5; 1 or 0.5; 0.7 or 0.7; 2 or 0.5
+    assert sums.value.item() == pytest.approx(0.5 * (2.5**2 + 1 + 0.7**2 + 2**2))
+
+
+@pytest.mark.parametrize("normalize", ["true", "false"])
+def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experiment, normalize):
+    experiment = make_experiment(
+        any_distribution, f"normalization.obs={normalize}", f"normalization.reward={normalize}"
+    )
+    for _ in range(3):  # after updates of the statistics as well
+        rollout = collected(experiment)
+        with torch.no_grad():
+            outputs = experiment.policy.outputs(rollout.obs[:-1].flatten(0, 1))
+            log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(
+                outputs, rollout.actions.flatten(0, 1)
+            )
+        ratios = (log_probs - rollout.log_probs.flatten()).exp()
+        assert (ratios - 1).abs().max() < 1e-5
+        learn(experiment)
+
+
+def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
+    """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
+    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")
+    for _ in range(2):
+        metrics = iterate(experiment)
+        assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
+        assert metrics["policy/clip_fraction"] == 0
+
+
+def dead(rollout):
+    """Make some transitions of `rollout` dead: a few that follow the end of an episode."""
+    rollout.truncated[3:5, :4] = True
+    rollout.valid = torch.ones_like(rollout.truncated)
+    rollout.valid[4:6, :4] = False
+    return rollout
+
+
+@pytest.mark.parametrize("normalize", ["minibatch", "rollout"])
+def test_nothing_is_learned_from_dead_transitions(make_learning, normalize):
+    weights = []
+    for nonsense in (0.0, 1e3):
+        experiment = make_learning(
+            f"ppo.normalize_advantages={normalize}",
+            "normalization.obs=true",
+            "normalization.reward=true",
+        )
+        rollout = dead(experiment.collector.collect())
+        # What is said of a dead transition, and would follow from it, changes nothing.
+        rollout.rewards[~rollout.valid] = nonsense
+        rollout.obs[:-1][~rollout.valid] = nonsense
+        rollout.values[~rollout.valid] = nonsense
+        rollout.next_values[~rollout.valid] = nonsense
+        metrics = learn(experiment)
+        assert experiment.env_steps == rollout.rewards.numel() - 8
+        weights.append((experiment.policy.flat_parameters.clone(), metrics))
+        assert experiment.policy.normalizer.moments.count == experiment.env_steps
+    assert (weights[0][0] == weights[1][0]).all()
+    assert weights[0][1] == weights[1][1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_probabilities_and_weights_are_float32_whatever_the_networks_compute_in(
+    make_experiment, dtype
+):
+    experiment = make_experiment(f"policy.precision={dtype}")
+    rollout = collected(experiment)
+    policy = experiment.policy
+    products = []
+    policy.actor[0].register_forward_hook(lambda _, __, out: products.append(out.dtype))
+    outputs = policy.outputs(rollout.obs[0])
+    assert products == [getattr(torch, dtype)]
+    assert outputs.dtype == policy.values(rollout.obs[0]).dtype == torch.float32
+    assert rollout.log_probs.dtype == rollout.values.dtype == torch.float32
+    learn(experiment)
+    moments = experiment.algorithm.optimizer.mean
+    assert policy.flat_parameters.dtype == moments.dtype == torch.float32
+
+
+def test_what_the_compiled_loops_cannot_do_pytorch_does(make_experiment):
+    assert type(make_experiment("policy.precision=bfloat16").algorithm) is PPO
+    (notice,) = make_experiment("policy.precision=bfloat16").take_notices()
+    assert "bfloat16" in notice
+    assert type(make_experiment().algorithm) is CompiledPPO
+    assert make_experiment().take_notices() == []
+
+
+def test_an_update_makes_good_actions_likelier(make_learning):
+    experiment = make_learning("ppo.learning_rate=1e-2", "ppo.num_epochs=10")
+    rollout = collected(experiment)
+    rewards = rollout.actions.float()  # action 1 pays, action 0 does not
+    before = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
+    rollout.terminated[:] = True  # each action stands for itself
+    experiment.algorithm.learn(rollout, rewards, 0.0)
+    after = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
+    assert after > before + 0.1
+
+
+def test_target_kl_ends_an_update_early(make_learning):
+    steps = {}
+    for target in ("1e-9", "1e9"):
+        experiment = make_learning("ppo.num_epochs=5", f"ppo.target_kl={target}")
+        iterate(experiment)
+        steps[target] = experiment.algorithm.optimizer.num_steps
+    assert steps == {"1e-9": 4, "1e9": 20}
+
+
+def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
+    gradients = torch.tensor([3.0, 4.0])
+    assert scaled_down(gradients, 10.0) == 5.0
+    assert gradients.tolist() == [3.0, 4.0]
+    assert scaled_down(gradients, 0.5) == 5.0
+    torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_the_learning_rate_follows_its_schedule(make_learning, schedule):
+    experiment = make_learning(f"ppo.learning_rate_schedule={schedule}")
+    rates = [iterate(experiment)["optimizer/learning_rate"] for _ in range(6)]
+    assert rates[0] == 3e-4
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] < rates[0] / 3
+
+
+def test_explained_variance_is_one_for_perfect_values_and_nan_where_returns_never_vary():
+    returns = torch.tensor([1.0, 2.0, 3.0])
+    assert explained_variance(returns, returns) == 1.0
+    assert explained_variance(returns, torch.full((3,), 2.0)) == 0.0
+    assert math.isnan(explained_variance(torch.ones(3), torch.zeros(3)))
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_threads(any_distribution, make_experiment):
+    weights = []
+    for num_threads in (1, 2, 1):
+        experiment = make_experiment(
+            any_distribution, "num_envs=300", f"num_threads={num_threads}", "ppo.entropy_coef=0.01"
+        )
+        for _ in range(2):
+            iterate(experiment)
+        weights.append(experiment.policy.flat_parameters.clone())
+    assert (weights[0] == weights[1]).all()
+    assert (weights[0] == weights[2]).all()
+    assert weights[0].isfinite().all()

@@ -1,0 +1,135 @@
+"""Every wrong configuration is one line that names the key, the value and the rule."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from operant.shared import ConfigError
+from operant.trainer.config.files import (
+    fields_with_defaults,
+    hardware_names,
+    hardware_overrides,
+    load_config,
+    make_config,
+    preset_names,
+)
+from operant.trainer.envs import ENV_NAMES
+
+
+def error_of(source=None, *overrides) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_config(source, overrides)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_every_preset_is_valid():
+    for name in preset_names():
+        assert load_config(name).num_iterations >= 1
+    assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
+
+
+def test_hardware_changes_sizes_and_what_must_follow_for_every_classic_environment():
+    assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
+    free = {
+        "num_envs", "rollout_steps", "total_env_steps", "ppo.num_minibatches", "ppo.num_epochs",
+        "ppo.learning_rate", "evaluation.every_iterations", "checkpoint.every_iterations",
+    }  # fmt: skip
+    for name, num_envs in (("gpu_small", 2048), ("gpu_large", 16_384)):
+        for env in ENV_NAMES:
+            overrides = hardware_overrides(name, env)
+            assert {override.partition("=")[0] for override in overrides} <= free
+            config = load_config(f"{env}_ppo", overrides)
+            assert config.num_envs == num_envs
+            # Too few updates to learn from is what a size alone would leave.
+            assert config.num_iterations >= 50
+
+
+def test_the_presets_are_written_for_a_few_cores_as_they_are():
+    for preset in preset_names():
+        config = load_config(preset)
+        assert load_config(preset, hardware_overrides("cpu", config.env)) == config
+
+
+@pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1"])
+def test_sizes_that_nobody_has_tried_are_refused(env):
+    with pytest.raises(ConfigError, match=f"hardware gpu_large has sizes for .*env = {env}"):
+        hardware_overrides("gpu_large", env)
+
+
+def test_unknown_hardware_is_named_with_what_there_is():
+    with pytest.raises(ConfigError, match=r"'gpu_smal'.*gpu_small.*there are cpu, gpu_large"):
+        hardware_overrides("gpu_smal", "cart_pole")
+
+
+def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("num_envs = 8\n[ppo]\ngamma = 0.5\nclip_coef = 0.3\n")
+    config = load_config(str(path), ["ppo.gamma=0.25", "policy.activation=relu"])
+    assert (config.num_envs, config.ppo.gamma, config.ppo.clip_coef) == (8, 0.25, 0.3)
+    assert config.policy.activation == "relu"
+    assert config.rollout_steps == make_config({}).rollout_steps
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("ppo.learing_rate=1", ["ppo.learing_rate", "did you mean 'ppo.learning_rate'"]),
+        ("nun_envs=4", ["nun_envs", "did you mean 'num_envs'"]),
+        ("ppo.gamma=2", ["ppo.gamma = 2", "less than or equal to 1"]),
+        ("num_envs=0", ["num_envs = 0", "greater than or equal to 1"]),
+        ("num_envs=1.5", ["num_envs = 1.5", "integer"]),
+        ("num_envs=many", ["num_envs = 'many'", "integer"]),
+        ("ppo.learning_rate=nan", ["ppo.learning_rate", "finite"]),
+        ("policy.activation=step", ["policy.activation = 'step'", "'tanh'"]),
+        ("policy.hidden_sizes=[0]", ["policy.hidden_sizes.0 = 0"]),
+        ("env=cart_pool", ["env = 'cart_pool'", "did you mean 'cart_pole'"]),
+        ("ppo.num_minibatches=7", ["ppo.num_minibatches = 7", "does not divide", "128", "4096"]),
+        ("ppo=3", ["ppo = 3"]),
+        ("env.name=x", ["env.name", "not a table"]),
+        ("gamma", ["gamma", "key=value"]),
+        ("=3", ["key=value"]),
+    ],
+)
+def test_a_wrong_override_is_explained(override, words):
+    text = error_of(None, override)
+    for word in words:
+        assert word in text
+
+
+def test_an_unknown_preset_is_answered_with_the_nearest():
+    assert "did you mean 'cart_pole_ppo'" in error_of("cart_pol_ppo")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"num_envs = 8\nppo = [\n", "line 2"),
+        (b"num_envs = 8\n\nppo: 3\n", "line 3"),
+        (b"\xff\xfe", "not a text file"),
+        (None, "No such file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, word):
+    path = tmp_path / "broken.toml"
+    if content is not None:
+        path.write_bytes(content)
+    text = error_of(str(path))
+    assert str(path) in text
+    assert word in text
+
+
+def test_every_key_has_a_default_and_a_description():
+    for key, default, description in fields_with_defaults():
+        assert description, key
+        if default != "(none)":
+            tomllib.loads(f"{key} = {default}")
+
+
+def test_iterations_are_rounded_up_to_what_was_asked_for():
+    config = make_config({"num_envs": 10, "rollout_steps": 10, "total_env_steps": 101,
+                          "ppo": {"num_minibatches": 1}})  # fmt: skip
+    assert config.num_iterations == 2

@@ -1,0 +1,138 @@
+"""Every setting is honoured, or refused with the reason: none is accepted and then ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import fields_with_defaults, load_config, preset_names
+
+TINYPHYSICS = "tinyphysics_ppo"
+CART_POLE = "cart_pole_ppo"
+CART_POLE_PQN = "cart_pole_pqn"
+
+# For every key: a preset and overrides with which it is refused, one line that says why; or None
+# where every run honours it, whatever it trains on.
+REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
+    "env": None,
+    "algorithm": None,
+    "seed": None,
+    "device": None,
+    "num_threads": (CART_POLE, ("num_threads=2", "device=cuda"), "num_threads = 2 is for the"),
+    "num_envs": (TINYPHYSICS, ("num_envs=66",), "multiple of tinyphysics.rollouts_per_route = 4"),
+    "rollout_steps": (TINYPHYSICS, ("rollout_steps=100",), "rollout_steps = 100: .* use 400"),
+    "rollout": (CART_POLE, ("rollout=fused", "device=cpu"), "rollout = fused is for a GPU"),
+    "total_env_steps": None,
+    "policy.hidden_sizes": None,
+    "policy.activation": None,
+    "policy.distribution": (TINYPHYSICS, ("policy.distribution=gaussian",), "mean of a beta"),
+    "policy.initial_log_std": (CART_POLE, ("policy.initial_log_std=-1",), "is for gaussians"),
+    "policy.precision": (
+        CART_POLE, ("rollout=fused", "policy.precision=bfloat16"), "it computes in float32",
+    ),
+    **{f"ppo.{key}": (CART_POLE_PQN, (f"ppo.{key}=0.5",), "algorithm = ppo alone, and .* [[]pqn[]]")
+       for key in (
+        "learning_rate", "learning_rate_schedule", "gamma", "gae_lambda", "num_epochs",
+        "num_minibatches", "clip_coef", "clip_schedule", "entropy_coef", "entropy_schedule",
+        "value_coef", "value_clip", "max_grad_norm", "normalize_advantages", "target_kl",
+    )},
+    **{f"pqn.{key}": (CART_POLE, (f"pqn.{key}=0.5",), "algorithm = pqn alone, and .* [[]ppo[]]")
+       for key in (
+        "learning_rate", "learning_rate_schedule", "gamma", "q_lambda", "num_epochs",
+        "num_minibatches", "max_grad_norm", "epsilon_start", "epsilon_end", "epsilon_fraction",
+    )},
+    "normalization.obs": (TINYPHYSICS, ("normalization.obs=true",), "come in fixed units"),
+    "normalization.reward": None,
+    **{f"tinyphysics.{key}": (CART_POLE, (f"tinyphysics.{key}={value}",), "env = tinyphysics alone")
+       for key, value in {
+           "model": "m.onnx", "routes": "data", "num_routes": 3, "held_out_routes": 3,
+           "rollouts_per_route": 3, "critic_epochs": 1, "engine": "torch", "precision": "half",
+       }.items()},
+    **{f"cloning.{key}": (CART_POLE, (f"cloning.{key}={value}",), "env = tinyphysics alone")
+       for key, value in {
+           "source": "pid", "num_epochs": 1, "minibatch_size": 7, "learning_rate": 0.5,
+           "max_grad_norm": 1, "copies": 2, "history_noise": 1,
+       }.items()},
+    "gymnasium.vectorization": (
+        CART_POLE, ("gymnasium.vectorization=async",), "is for env = gymnasium:ID alone",
+    ),
+    "evaluation.every_iterations": None,
+    "evaluation.every_env_steps": None,
+    "evaluation.every_s": None,
+    "evaluation.num_episodes": (
+        TINYPHYSICS, ("tinyphysics.held_out_routes=0",), "there is no route to evaluate on",
+    ),
+    "evaluation.max_episode_steps": (
+        TINYPHYSICS, ("evaluation.max_episode_steps=5",), "end by themselves",
+    ),
+    "checkpoint.every_iterations": None,
+    "checkpoint.every_env_steps": None,
+    "checkpoint.every_s": None,
+    "checkpoint.keep": None,
+    "recorder.on": None,
+    "recorder.every_s": None,
+    "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
+    "recorder.wait_s": None,
+    "recorder.prometheus_port": None,
+    "recorder.prometheus_address": None,
+}  # fmt: skip
+
+
+def test_of_every_key_it_is_known_where_it_is_honoured():
+    assert set(REFUSED) == {key for key, _, _ in fields_with_defaults()}
+
+
+@pytest.mark.parametrize("key", [key for key, refused in REFUSED.items() if refused])
+def test_what_would_be_ignored_is_refused_with_the_reason(key):
+    preset, overrides, words = REFUSED[key]
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_config(preset, overrides)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("preset", "overrides", "words"),
+    [
+        (CART_POLE, ("env=gymnasium:CartPole-v1", "rollout=fused"), "takes its steps one by one"),
+        (CART_POLE, ("env=pendulum", "policy.distribution=beta", "policy.initial_log_std=-1"),
+         "gaussians"),
+        (CART_POLE, ("algorithm=sacc",), "algorithm = 'sacc' is none; there are ppo, pqn"),
+        (CART_POLE, ("algorithm=pq",), "did you mean 'pqn'"),
+        (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
+        (CART_POLE_PQN, ("env=pendulum",),
+         "pqn needs discrete actions; pendulum has continuous ones: ppo"),
+        (CART_POLE_PQN, ("env=gymnasium:Pendulum-v1",),
+         "pqn needs discrete actions; gymnasium:Pendulum-v1 has continuous ones: ppo"),
+        (CART_POLE_PQN, ("policy.precision=bfloat16",),
+         "policy.precision = bfloat16: pqn has no use for it"),
+        (CART_POLE_PQN, ("rollout=fused",), "rollout = fused: pqn has no use for it"),
+        (CART_POLE_PQN, ("pqn.num_minibatches=3",),
+         "pqn.num_minibatches = 3 does not divide the rollout of 32 environments x 64 steps"),
+    ],
+)  # fmt: skip
+def test_other_combinations_that_cannot_be_are_refused_as_well(preset, overrides, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_config(preset, overrides)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (("engine=onnxruntime", "precision=half"), "precision = half is for the torch engine"),
+        (("engine=tensorrt",), "engine = tensorrt needs a GPU, and device = cpu"),
+        (("engine=torch", "precision=half"), "precision = half needs a GPU"),
+    ],
+)
+def test_an_engine_that_would_be_another_one_is_refused(overrides, words):
+    on_the_processor = [*(f"tinyphysics.{override}" for override in overrides), "device=cpu"]
+    with pytest.raises(ConfigError, match=words):
+        load_config(TINYPHYSICS, on_the_processor)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_what_a_checkpoint_keeps_of_a_preset_is_no_setting_to_refuse(preset):
+    from operant.trainer.config.files import make_config
+
+    config = load_config(preset)
+    assert make_config(config.model_dump(mode="json")) == config

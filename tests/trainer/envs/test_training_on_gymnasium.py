@@ -1,0 +1,90 @@
+"""Training on Gymnasium's environments: their processes, episodes without end, going on."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import psutil
+import pytest
+from learning import iterate
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer.config.files import load_config
+from operant.trainer.loop import train
+from operant.trainer.run.telemetry import metrics_of
+
+
+class Endless(gymnasium.Env):
+    """Pays 1 at every step, and never ends."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 1.0, False, False, {}
+
+
+ASYNC = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=async", "num_envs=2")
+
+
+def test_evaluation_leaves_no_processes(make_experiment):
+    others = set(psutil.Process().children())  # multiprocessing's tracker, of an earlier test
+    experiment = make_experiment(*ASYNC)
+    before = set(psutil.Process().children())
+    assert len(before - others) >= 2
+    experiment.evaluate(3)
+    assert set(psutil.Process().children()) == before
+    experiment.close()
+    left = (before - others) & set(psutil.Process().children())
+    assert [process for process in left if "tracker" not in "".join(process.cmdline())] == []
+
+
+def test_training_leaves_no_processes_however_it_ends(small_config, operant_pages, tmp_path):
+    def fails(*_):
+        raise RuntimeError("on purpose")
+
+    config = small_config(*ASYNC, "num_threads=0", "evaluation.num_episodes=0")
+    page = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
+    before = set(psutil.Process().children())
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(config, page, tmp_path, report=fails)
+    left = set(psutil.Process().children()) - before
+    assert [process for process in left if "tracker" not in "".join(process.cmdline())] == []
+
+
+def test_an_episode_without_end_is_cut_off_and_said(
+    small_config, operant_pages, tmp_path, monkeypatch
+):
+    gymnasium.register("Endless-v0", Endless)
+    monkeypatch.setitem(gymnasium.registry, "Endless-v0", gymnasium.registry["Endless-v0"])
+    config = small_config("env=gymnasium:Endless-v0", "evaluation.max_episode_steps=10")
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
+    train(config, writer, tmp_path)
+    reader = MetricsReader.attach(operant_pages / "p")
+    assert reader.read().metrics["evaluation/return"] == 10.0
+    assert (
+        "evaluation: 5 of 5 episodes had no end and were cut off at "
+        "evaluation.max_episode_steps = 10"
+    ) in [event.text for event in reader.events() if event.level == "warning"]
+
+
+def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experiment):
+    overrides = ["env=gymnasium:CartPole-v1", "normalization.reward=true"]
+    first = make_experiment(*overrides)
+    iterate(first)
+    assert first.algorithm.reward_normalizer.returns.abs().sum() > 0
+    second = make_experiment(*overrides)
+    second.load_state_dict(first.state_dict(), 1)
+    assert second.algorithm.reward_normalizer.returns.tolist() == [0.0] * 8
+    assert (
+        second.algorithm.reward_normalizer.moments.count
+        == first.algorithm.reward_normalizer.moments.count
+    )

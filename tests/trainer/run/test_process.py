@@ -1,0 +1,51 @@
+"""What a run says as its last word when training fails."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import create_run
+from operant.shared.status import open_page
+from operant.trainer import loop
+from operant.trainer.run.process import run_training
+
+
+@pytest.fixture
+def failed(monkeypatch, small_config, capsys):
+    """Run training that ends in an error; returns the status, the events and standard error."""
+
+    def run_to_its_end(error):
+        def train(*_, **__):
+            raise error
+
+        monkeypatch.setattr(loop, "train", train)
+        run, lock = create_run("test", {}, rank=0)
+        assert run_training(run, lock, small_config("num_envs=8192")) == 1
+        events = [event.text for event in open_page(run).events()]
+        return read_status(run), events, capsys.readouterr().err
+
+    return run_to_its_end
+
+
+def test_out_of_gpu_memory_is_one_line_and_no_traceback(failed):
+    status, events, printed = failed(torch.cuda.OutOfMemoryError("Tried to allocate 2.00 GiB"))
+    message = "out of GPU memory; halve num_envs = 8192, to 4096"
+    assert (status.state, status.message) == ("failed", message)
+    assert events == [message]
+    assert printed == f"{message}\n"
+
+
+def test_any_other_error_leaves_its_traceback(failed):
+    status, events, printed = failed(ValueError("something else"))
+    assert status.message == "ValueError: something else"
+    assert events[0].endswith("ValueError: something else")
+    assert "Traceback (most recent call last)" in printed
+
+
+def test_what_a_terminal_obeys_is_not_printed_with_a_traceback(failed):
+    _, _, printed = failed(ValueError("\x1b]0;owned\x07\x1b[2J"))
+    assert "\x1b" not in printed
+    assert "ValueError:  ]0;owned" in printed
+    assert printed.count("\n") > 3  # its lines stay apart

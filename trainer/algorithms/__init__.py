@@ -1,0 +1,22 @@
+"""How policies learn: a module for each algorithm, with its loss and its update, in torch.
+
+What each can be told lies in `sections/`, where nothing needs torch. A new one is a module here
+and a section there, and a line in each of the two tables.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .on_policy import OnPolicy
+
+ALGORITHMS = {"ppo": "PPO", "pqn": "PQN"}  # modules, and the classes in them
+
+
+def algorithm_class(name: str) -> type[OnPolicy]:
+    """The class of one of `ALGORITHMS`."""
+    module = importlib.import_module(f".{name}", __name__)
+    found: type[OnPolicy] = getattr(module, ALGORITHMS[name])
+    return found

@@ -1,0 +1,71 @@
+"""Parallelised Q-network: Q(lambda) over rollouts, with neither replay nor target network.
+
+Source: Gallici et al. 2024, "Simplifying deep temporal difference learning", arXiv:2407.04811.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.q_network import QPolicy
+from ..returns.q_lambda import q_lambda
+from ..rollout import Rollout
+from .minibatches import next_minibatches
+from .on_policy import Metrics, OnPolicy, scaled_down
+
+
+class PQN(OnPolicy):
+    """Epochs of minibatches over one rollout; layer norm keeps the values from drifting."""
+
+    policy: QPolicy
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
+        return QPolicy(spec, config.policy, config.normalization.obs, seed)
+
+    def explore(self, progress_fraction: Any) -> None:
+        """Explore less as the run goes on, linearly, down to the part that stays."""
+        section = self.section
+        left = 1 - progress_fraction / section.epsilon_fraction
+        left = left.clamp(min=0) if isinstance(left, Tensor) else max(left, 0.0)
+        epsilon = section.epsilon_end + (section.epsilon_start - section.epsilon_end) * left
+        self.policy.epsilon.copy_(torch.as_tensor(epsilon))
+
+    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
+        section, policy = self.section, self.policy
+        with torch.no_grad():
+            _, next_values = rollout.values_by(lambda obs: policy.values(obs).amax(-1))
+            returns = q_lambda(
+                rewards, next_values, rollout.terminated, rollout.truncated,
+                section.gamma, section.q_lambda,
+            )  # fmt: skip
+        obs, actions, returns = map(rollout.valid_of, (rollout.obs[:-1], rollout.actions, returns))
+        rate = self.learning_rate(progress_fraction)
+        losses, values, norms = [], [], []
+        for _ in range(section.num_epochs):
+            for index in next_minibatches(self.orders, len(obs), section.num_minibatches):
+                loss, mean_value = q_loss(policy, obs[index], actions[index], returns[index])
+                gradient = self.flat_gradient(loss)
+                norms.append(scaled_down(gradient, section.max_grad_norm))
+                self.optimizer.step(gradient, rate)
+                losses.append(loss.detach())
+                values.append(mean_value)
+                self.tick()
+        return {
+            "loss/value": torch.stack(losses).mean(),
+            "value/mean": torch.stack(values).mean(),
+            "exploration/epsilon": policy.epsilon,
+            "optimizer/grad_norm": torch.stack(norms).mean(),
+            "optimizer/learning_rate": rate,
+        }
+
+
+def q_loss(policy: QPolicy, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+    """Half the mean squared error of Q(s, a) against the returns [B], and the mean of Q(s, a)."""
+    values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
+    return 0.5 * (values - returns).square().mean(), values.detach().mean()

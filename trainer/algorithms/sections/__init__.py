@@ -1,0 +1,9 @@
+"""What each algorithm can be told. No torch here: the command line reads configurations at once."""
+
+from __future__ import annotations
+
+from ...config.section import AlgorithmSection
+from .ppo import PPOConfig
+from .pqn import PQNConfig
+
+ALGORITHM_SECTIONS: dict[str, type[AlgorithmSection]] = {"ppo": PPOConfig, "pqn": PQNConfig}

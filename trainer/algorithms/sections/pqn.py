@@ -1,0 +1,45 @@
+"""What PQN can be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...config.section import AlgorithmSection, Fraction
+from .rollouts import check_minibatches
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+
+class PQNConfig(AlgorithmSection):
+    """Parallelised Q-network, Gallici et al. 2024, arXiv:2407.04811."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("loss/value", better="down", description="half the squared error of the values"),
+        Metric("value/mean", "reward", description="mean Q of the actions taken"),
+        Metric("exploration/epsilon", description="part of random actions"),
+    )
+    action_kinds: ClassVar[tuple[str, ...]] = ("Discrete",)
+    unused_keys: ClassVar[tuple[str, ...]] = (
+        "policy.distribution", "policy.initial_log_std", "policy.precision", "rollout",
+    )  # fmt: skip
+
+    q_lambda: Fraction = Field(0.65, description="lambda of the returns; 0 to 1")
+    num_epochs: int = Field(4, ge=1, le=1000, description="passes over each rollout")
+    num_minibatches: int = Field(
+        16, ge=1, description="parts of each pass; must divide num_envs x rollout_steps"
+    )
+    max_grad_norm: float = Field(
+        10.0, gt=0, description="gradients of a larger norm are scaled down to it"
+    )
+    epsilon_start: Fraction = Field(1.0, description="part of random actions at the start; 0 to 1")
+    epsilon_end: Fraction = Field(0.05, description="part of random actions in the end; 0 to 1")
+    epsilon_fraction: float = Field(
+        0.5, gt=0, le=1, description="part of the run over which epsilon falls; over 0 to 1"
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        check_minibatches(config, self.num_minibatches)

@@ -1,0 +1,18 @@
+"""What all algorithms that learn from rollouts check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+
+def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
+    """Raises ValueError where minibatches do not divide the rollout."""
+    if config.rollout_size % num_minibatches:
+        raise ValueError(
+            f"{config.algorithm}.num_minibatches = {num_minibatches} does not divide the rollout "
+            f"of {config.num_envs} environments x {config.rollout_steps} steps = "
+            f"{config.rollout_size}"
+        )

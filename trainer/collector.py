@@ -1,0 +1,127 @@
+"""Stepping environments with a policy, in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .algorithms.on_policy import Metrics
+from .envs.from_gymnasium import GymnasiumEnvs
+from .envs.vector import VectorEnv
+from .generators import set_generator
+from .networks.policy import Policy
+from .rollout import Rollout
+from .run.threads import one_torch_thread
+
+
+class CollectsRollouts(Protocol):
+    """What an experiment asks of whatever gathers its rollouts."""
+
+    rollout: Rollout
+
+    @property
+    def loops(self) -> Sequence[Any]:
+        """Compiled ones that are called, in the order of their first calls."""
+
+    @property
+    def env_steps_under_way(self) -> int:
+        """Env steps of the collection that is going on, where the host knows."""
+
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+
+    @property
+    def details(self) -> Metrics:
+        """Metrics of the rollout besides."""
+
+    def take_episode_totals(self) -> Tensor:
+        """Count, summed return and summed length of the episodes that ended since the last call:
+        [3] float64, where the rollout is.
+        """
+
+    @property
+    def resumes_exactly(self) -> bool:
+        """Whether a checkpoint holds the episodes under way."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Collector:
+    """Steps environments on the processor with any policy."""
+
+    loops: Sequence[Any] = ()
+    details: Metrics = MappingProxyType({})
+
+    def __init__(
+        self,
+        envs: VectorEnv | GymnasiumEnvs,
+        policy: Policy,
+        steps: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tick` is called after every step."""
+        self.envs, self._policy, self._tick = envs, policy, tick
+        self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
+        self._steps_before = 0  # of each environment, in former rollouts
+        self.env_steps_under_way = 0
+        self.rollout = Rollout.empty(envs.spec.obs_size, steps, envs.num_envs, policy)
+        if envs.valid is not None:
+            self.rollout.valid = torch.ones_like(self.rollout.terminated)
+        self._transitions = [self.rollout.transitions(t) for t in range(steps)]
+        envs.reset(self.rollout.obs[-1].numpy())
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout, policy = self.rollout, self._policy
+        rollout.obs[0] = rollout.obs[-1]
+        noise = policy.noise(tuple(rollout.rewards.shape), self._generator)
+        for t, transitions in enumerate(self._transitions):
+            rollout.remember(t, *policy.act(rollout.obs[t], noise[t]))
+            self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
+            one_torch_thread()
+            if rollout.valid is not None:
+                rollout.valid[t] = torch.from_numpy(self.envs.valid)
+            self.env_steps_under_way += self.envs.num_envs
+            self._tick()
+        self._steps_before += len(rollout.rewards)
+        self.env_steps_under_way = 0
+        return rollout
+
+    @property
+    def resumes_exactly(self) -> bool:
+        return self.envs.resumes_exactly
+
+    def take_episode_totals(self) -> Tensor:
+        return torch.tensor(self.envs.take_episode_totals(), dtype=torch.float64)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on, here or on a GPU."""
+        return {
+            "envs": self.envs.state_dict(),
+            "obs": self.rollout.obs[-1].clone(),
+            "steps_before": self._steps_before,
+            "generator": self._generator.get_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.envs.load_state_dict(state["envs"])
+        if self.envs.resumes_exactly:
+            self.rollout.obs[-1] = state["obs"]
+        else:
+            self.envs.reset(self.rollout.obs[-1].numpy())
+        self._steps_before = state.get("steps_before", 0)
+        set_generator(self._generator, state, self._seed, self._steps_before)
+
+    def close(self) -> None:
+        self.envs.close()

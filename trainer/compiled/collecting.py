@@ -1,0 +1,212 @@
+"""A whole rollout as one compiled loop: policy, actions, environments, values.
+
+A shard of environments goes from its first step to its last on one thread, and what it gives
+depends on its own environments alone, so the number of threads changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import prange
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..algorithms.on_policy import Metrics
+from ..compiling import compiled, specialised
+from ..envs.spec import EnvSpec
+from ..envs.vector import Transitions, VectorEnv, compile_loops
+from ..networks.actor_critic import ActorCritic
+from ..rollout import Rollout
+from ..run.threads import Threads, shards
+from .heads import Head, head_of
+from .log_stds import append_log_stds
+from .networks import CHUNK, forward, pack
+from .normalizing import normalize_rows
+from .policy_arrays import policy_arrays
+
+Array = NDArray[Any]
+
+
+class Memory(NamedTuple):
+    """The arrays of a `Rollout`, time first, and this step's actions as environments take them."""
+
+    obs: Array
+    actions: Array
+    rewards: Array
+    terminated: Array
+    truncated: Array
+    final_obs: Array
+    log_probs: Array
+    values: Array
+    next_values: Array
+    env_actions: Array
+
+
+class CompiledCollector:
+    """Gathers rollouts with their values, on all cores and without Python between the steps."""
+
+    details: Metrics = MappingProxyType({})
+    resumes_exactly = True
+
+    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
+        self.envs, self._policy, self._threads = envs, policy, threads
+        self.rollout = Rollout.empty(envs.spec.obs_size, steps, envs.num_envs, policy)
+        env_actions = policy.distribution.env_actions(self.rollout.actions[0]).clone().numpy()
+        self.rollout.has_values = True
+        arrays = [getattr(self.rollout, name).numpy() for name in Memory._fields[:-1]]
+        self._memory = Memory._make([*arrays, env_actions])
+        self._shards = shards(envs.num_envs, CHUNK)
+        self._progress = np.zeros(len(self._shards), np.int64)
+        self._steps_before = 0  # of each environment, in former rollouts
+        self._collect = compile_collect(envs.spec, head_of(policy.distribution))
+        envs.reset(self._memory.obs[-1])
+
+    @property
+    def env_steps_under_way(self) -> int:
+        """Env steps of the collection that is going on."""
+        return int(self._progress.sum())
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """Those that are called, in the order of their first calls."""
+        return self.envs.loops.reset, self._collect
+
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        envs, memory = self.envs, self._memory
+        memory.obs[0] = memory.obs[-1]
+        self._threads.run(
+            self._collect, self._shards, self._steps_before, envs.state, envs.totals,
+            envs.seed, envs.stream, memory, policy_arrays(self._policy), self._progress,
+        )  # fmt: skip
+        self._steps_before += len(memory.rewards)
+        self._progress[:] = 0
+        return self.rollout
+
+    def take_episode_totals(self) -> Tensor:
+        """Count, summed return and summed length of the episodes that ended since the last call."""
+        return torch.tensor(self.envs.take_episode_totals(), dtype=torch.float64)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on."""
+        return {
+            "envs": self.envs.state_dict(),
+            "obs": self.rollout.obs[-1].clone(),
+            "steps_before": self._steps_before,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.envs.load_state_dict(state["envs"])
+        self.rollout.obs[-1] = state["obs"]
+        self._steps_before = state["steps_before"]
+
+    def close(self) -> None:
+        pass
+
+
+# Bound for each environment and distribution by `compile_collect`.
+step_range: Any = None
+sample: Any = None
+act: Any = None
+
+
+@cache
+def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
+    """The loop over one environment's rollouts with one distribution."""
+    label = f"{spec.name}_{head.label}"
+    act = specialised(act_template, label, sample=head.sample)
+    step_range = compile_loops(spec).step_range
+    return specialised(collect_template, label, parallel=True, act=act, step_range=step_range)
+
+
+def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
+    """Fill `memory` with one rollout; `progress` [shards] counts env steps as they are done."""
+    pack(policy.parameters, policy.actor, policy.panels)
+    pack(policy.parameters, policy.critic, policy.panels)
+    for shard in prange(len(shards)):
+        start, stop = shards[shard, 0], shards[shard, 1]
+        x = np.zeros((CHUNK, policy.width), np.float32)
+        outputs_of = np.zeros((len(policy.actor), CHUNK, policy.width), np.float32)
+        for t in range(len(memory.rewards)):
+            act(start, stop, t, steps_before + t, seed, memory, policy, x, outputs_of)
+            out = Transitions(
+                memory.obs[t + 1],
+                memory.rewards[t],
+                memory.terminated[t],
+                memory.truncated[t],
+                memory.final_obs[t],
+            )
+            step_range(start, stop, state, totals, seed, stream, memory.env_actions, out)
+            progress[shard] += stop - start
+        write_values(start, stop, memory, policy, x, outputs_of)
+
+
+def act_template(start, stop, t, step, seed, memory, policy, x, outputs_of):
+    """Draw the actions of step `t` and keep their log-probabilities [N] float32."""
+    actor = policy.actor
+    outputs = outputs_of[len(actor) - 1]
+    for first in range(start, stop, CHUNK):
+        rows = min(CHUNK, stop - first)
+        normalize_rows(memory.obs[t], first, rows, policy, x, 0)
+        forward(x, rows, policy.parameters, policy.panels, actor, policy.activation, outputs_of)
+        append_log_stds(outputs, rows, policy)
+        for row in range(rows):
+            env = first + row
+            memory.log_probs[t, env] = sample(
+                outputs, row, policy.num_outputs, policy.table, seed, step, env,
+                memory.actions[t], memory.env_actions,
+            )  # fmt: skip
+
+
+@compiled
+def write_values(start, stop, memory, policy, x, outputs_of):
+    """V of all states of a shard and of those that its steps led to, the bootstrap values, both
+    [T, N] float32 in `memory`.
+    """
+    values = outputs_of[len(policy.critic) - 1]
+    steps = len(memory.rewards)
+    for t in range(steps + 1):
+        for first in range(start, stop, CHUNK):
+            rows = min(CHUNK, stop - first)
+            normalize_rows(memory.obs[t], first, rows, policy, x, 0)
+            evaluate(x, rows, policy, outputs_of)
+            for row in range(rows):
+                if t < steps:
+                    memory.values[t, first + row] = values[row, 0]
+                if t > 0:
+                    memory.next_values[t - 1, first + row] = values[row, 0]
+    write_final_values(start, stop, memory, policy, x, outputs_of)
+
+
+@compiled
+def write_final_values(start, stop, memory, policy, x, outputs_of):
+    """After a time limit the bootstrap value is that of the final observation, not of the one that
+    the next episode began with.
+    """
+    values = outputs_of[len(policy.critic) - 1]
+    where = np.empty((CHUNK, 2), np.int64)
+    rows = 0
+    steps = len(memory.rewards)
+    for t in range(steps):
+        for env in range(start, stop):
+            if memory.truncated[t, env]:
+                normalize_rows(memory.final_obs[t], env, 1, policy, x, rows)
+                where[rows, 0], where[rows, 1] = t, env
+                rows += 1
+            if rows == CHUNK or (rows and t == steps - 1 and env == stop - 1):
+                evaluate(x, rows, policy, outputs_of)
+                for row in range(rows):
+                    memory.next_values[where[row, 0], where[row, 1]] = values[row, 0]
+                rows = 0
+
+
+@compiled
+def evaluate(x, rows, policy, outputs_of):
+    """The critic's outputs for x [rows, D] float32, in the last of `outputs_of`."""
+    forward(x, rows, policy.parameters, policy.panels, policy.critic, policy.activation, outputs_of)

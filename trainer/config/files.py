@@ -1,0 +1,198 @@
+"""Configurations from presets, TOML files and `--set`, and the errors people see."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ... import configs
+from ...shared.errors import ConfigError, nearest
+from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from .section import Section
+from .train_config import (
+    DEFAULT_ALGORITHM,
+    DEFAULT_ENV,
+    TrainConfig,
+    algorithm_sections,
+    config_model,
+    env_sections,
+    owners_of_sections,
+)
+
+DEFAULT_PRESET = "cart_pole_ppo"
+PRESET_FOLDER = Path(configs.__file__).parent
+HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
+
+
+def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration of the preset or TOML file `source`, with `key=value` overrides on top.
+
+    Raises ConfigError: one line that names the key or file, the value and what is allowed.
+    """
+    return make_config(_read(_config_path(source or DEFAULT_PRESET)), overrides)
+
+
+def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration with these values, `key=value` overrides on top, defaults for the rest.
+
+    Raises ConfigError.
+    """
+    changed = copy.deepcopy(dict(values))
+    for override in overrides:
+        key, value = parse_override(override)
+        _set(changed, key, value)
+    try:
+        return model_for(changed).model_validate(changed)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error.errors()[0], changed)) from None
+
+
+def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
+    """The model with the tables of the algorithm and the environment that `values` name."""
+    algorithm, env = values.get("algorithm", DEFAULT_ALGORITHM), values.get("env", DEFAULT_ENV)
+    return config_model(str(algorithm), str(env))
+
+
+def preset_names() -> list[str]:
+    return sorted(path.stem for path in PRESET_FOLDER.glob("*.toml"))
+
+
+def hardware_names() -> list[str]:
+    return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
+
+
+def hardware_overrides(name: str, env: str) -> list[str]:
+    """The overlay of some hardware for an environment, as `key=value`: sizes, and what must follow
+    so that learning stays as good. One without tables leaves everything as it is.
+
+    Raises ConfigError where there is none.
+    """
+    if name not in hardware_names():
+        known = ", ".join(hardware_names())
+        hint = nearest(name, hardware_names())
+        raise ConfigError(f"no hardware is called '{name}'{hint}; there are {known}")
+    tables = _read(HARDWARE_FOLDER / f"{name}.toml")
+    if tables and env not in tables:
+        known = ", ".join(tables)
+        raise ConfigError(f"hardware {name} has sizes for {known} alone, and env = {env}")
+    return list(_overrides(tables.get(env, {}), ""))
+
+
+def _overrides(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _overrides(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={value}"
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else taken as text."""
+    key, equals, value = override.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not key:
+        raise ConfigError(f"--set {override}: write key=value, as in --set ppo.gamma=0.9")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
+    """Every key with its default as TOML and its description, in the order of the models; those of
+    tables that not all runs have say which do.
+    """
+    yield from _fields(TrainConfig, "")
+    for name, (setting, value) in owners_of_sections().items():
+        for key, default, description in _fields(_foreign_section(name), f"{name}."):
+            yield key, default, f"{description} ({setting} = {value})"
+
+
+def _foreign_section(name: str) -> type[Section]:
+    sections: dict[str, type[Section]] = dict(algorithm_sections())
+    for env in (*LEARNED_ENV_NAMES, GYMNASIUM_PREFIX):
+        sections |= env_sections(env)
+    return sections[name]
+
+
+def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.default, Section):
+            yield from _fields(type(info.default), f"{prefix}{name}.")
+        else:
+            yield prefix + name, _toml(info.default), info.description or ""
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _config_path(source: str) -> Path:
+    if source.endswith(".toml") or "/" in source:
+        return Path(source)
+    if source not in preset_names():
+        hint = nearest(source, preset_names())
+        known = ", ".join(preset_names())
+        raise ConfigError(f"no preset is called '{source}'{hint}; there are {known}")
+    return PRESET_FOLDER / f"{source}.toml"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    text = ""
+    try:
+        text = path.read_text()
+        return tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not a text file") from None
+    except tomllib.TOMLDecodeError as error:
+        where = f"at line {len(text.splitlines())}, the last"
+        raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *tables, name = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"unknown key '{key}': '{table}' is not a table")
+    values[name] = value
+
+
+def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
+    """What pydantic found, in one line: the key, the value and the rule."""
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        if key in owners_of_sections():
+            return _foreign_table(key, error["input"], values)
+        known = [name for name, _, _ in fields_with_defaults()]
+        return f"unknown key '{key}'{nearest(key, known)}"
+    rule = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        return rule if not key or rule.startswith(key) else f"{key}: {rule}"
+    return f"{key} = {error['input']!r}: {rule[0].lower()}{rule[1:]}"
+
+
+def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:
+    """A table of another algorithm or environment than `values` name."""
+    setting, owner = owners_of_sections()[name]
+    present = values.get(setting, model_for(values).model_fields[setting].default)
+    told = f"[{name}]"
+    if isinstance(table, Mapping) and table:
+        key, value = next(iter(table.items()))
+        told = f"{name}.{key} = {value}"
+    instead = f"; its own table is [{present}]" if setting == "algorithm" else ""
+    return f"{told} is for {setting} = {owner} alone, and {setting} = {present}{instead}"

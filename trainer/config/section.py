@@ -1,0 +1,56 @@
+"""What all tables of the configuration are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...shared import Metric
+
+if TYPE_CHECKING:
+    from ..envs.spec import ActionSpec
+    from .train_config import TrainConfig
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Schedule = Literal["constant", "linear", "cosine"]
+
+
+class Section(BaseModel):
+    """A table of the configuration: unknown keys are refused, and nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class AlgorithmSection(Section):
+    """What every algorithm can be told; each has a model of its own in `algorithms/sections/`."""
+
+    # What updates publish.
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+    # Kinds of actions that the algorithm can choose, as the classes of `envs.spec` are called.
+    action_kinds: ClassVar[tuple[str, ...]] = ("Discrete", "MultiDiscrete", "Box")
+    # Keys of other tables that the algorithm has no use for: they must keep their defaults.
+    unused_keys: ClassVar[tuple[str, ...]] = ()
+
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="Adam's step size at the start")
+    learning_rate_schedule: Schedule = Field(
+        "constant", description="how it changes over the run; linear and cosine end at 0"
+    )
+    gamma: Fraction = Field(0.99, description="discount per env step; 0 to 1")
+
+    def check(self, config: TrainConfig) -> None:
+        """Raises ValueError where this section and the rest of the run do not fit together."""
+
+    def can_act(self, actions: ActionSpec) -> bool:
+        """Whether the algorithm chooses among such actions."""
+        return type(actions).__name__ in self.action_kinds
+
+
+class EnvSection(Section):
+    """What the environments of one kind can be told; the model lies with them."""
+
+    # What runs with them publish besides.
+    metrics: ClassVar[tuple[Metric, ...]] = ()
+
+    def check(self, config: TrainConfig) -> None:
+        """Raises ValueError where this section and the rest of the run do not fit together."""

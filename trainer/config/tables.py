@@ -1,0 +1,87 @@
+"""The tables that every run has, whatever its environment and algorithm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from .interval import Interval
+from .section import Section
+
+Sink = Literal["tensorboard", "prometheus", "wandb"]
+
+
+class PolicyConfig(Section):
+    """The networks: an actor and a critic of the same shape, with no layers in common."""
+
+    hidden_sizes: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
+        (64, 64), max_length=8, description="units of each hidden layer; 1 to 4096"
+    )
+    activation: Literal["tanh", "relu", "elu"] = Field(
+        "tanh", description="after each hidden layer"
+    )
+    distribution: Literal["auto", "gaussian", "squashed_gaussian", "beta"] = Field(
+        "auto",
+        description="of real-valued actions; auto: gaussian, or categorical for discrete actions",
+    )
+    initial_log_std: float = Field(
+        0.0,
+        ge=-5,
+        le=2,
+        description="logarithm of the gaussians' deviation at the start, in half ranges; -5 to 2",
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="of the networks' products; weights, probabilities and physics stay float32",
+    )
+
+
+class NormalizationConfig(Section):
+    """Running statistics of what the policy sees, kept in checkpoints and frozen in evaluation."""
+
+    obs: bool = Field(False, description="observations to mean 0 and deviation 1, clipped at 10")
+    reward: bool = Field(
+        False,
+        description="rewards divided by the deviation of the discounted return, clipped at 10",
+    )
+
+
+class EvaluationConfig(Interval):
+    """Greedy episodes in environments of their own, one episode each, and always at the end."""
+
+    num_episodes: int = Field(100, ge=0, le=100_000, description="0: never evaluate")
+    max_episode_steps: int = Field(
+        27_000, ge=1, le=10**9, description="env steps after which an episode is cut off"
+    )
+
+
+class CheckpointConfig(Interval):
+    """When to save. The end of a run and its interruption always save."""
+
+    every_iterations: int = Field(50, ge=0, description="iterations between two; 0: none")
+    keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
+
+
+class RecorderConfig(Section):
+    """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
+
+    on: bool = Field(True, description="whether the run starts one")
+    every_s: float = Field(
+        3.0, ge=0.1, le=3600, description="seconds between two rows of metrics.csv; 0.1 to 3600"
+    )
+    to: tuple[Sink, ...] = Field(
+        (), description='also to any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
+    )
+    wait_s: float = Field(
+        2.0, ge=0, le=60, description="longest that a run that ends waits for it, seconds; 0 to 60"
+    )
+    prometheus_port: int = Field(9464, ge=1, le=65535, description="1 to 65535")
+    prometheus_address: str = Field(
+        "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"
+    )
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _names_with_commas(cls, to: object) -> object:
+        return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to

@@ -1,0 +1,222 @@
+"""What a run can be told, with units, ranges and defaults. Reading it from files and the command
+line is in `files.py`; the tables of algorithms and environments lie with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import Field, create_model, field_validator, model_validator
+
+from ...shared.errors import nearest
+from ..envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, spec_of
+from .section import AlgorithmSection, EnvSection, Section
+from .tables import (
+    CheckpointConfig,
+    EvaluationConfig,
+    NormalizationConfig,
+    PolicyConfig,
+    RecorderConfig,
+)
+from .unused_settings import refusals
+
+if TYPE_CHECKING:
+    from ..envs.spec import ActionSpec
+
+DEFAULT_ENV, DEFAULT_ALGORITHM = "cart_pole", "ppo"
+
+KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "continuous"}
+
+
+class TrainConfig(Section):
+    """One experiment. `config_model` adds the tables of its algorithm and its environment."""
+
+    env: str = Field(
+        DEFAULT_ENV, description="the environment, or gymnasium: and an id of Gymnasium's"
+    )
+    algorithm: str = Field(DEFAULT_ALGORITHM, description="how the policy learns: ppo or pqn")
+    seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where environments and policy live; auto: a GPU where there is one"
+    )
+    num_threads: int = Field(
+        0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
+    )
+    num_envs: int = Field(
+        256, ge=1, le=2**24, description="environments stepped at once; 1 to 16,777,216"
+    )
+    rollout_steps: int = Field(
+        32, ge=1, le=65_536, description="env steps of each environment in an iteration"
+    )
+    rollout: Literal["steps", "fused"] = Field(
+        "steps",
+        description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
+    )
+    total_env_steps: int = Field(
+        500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
+    )
+    policy: PolicyConfig = PolicyConfig()
+    normalization: NormalizationConfig = NormalizationConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    checkpoint: CheckpointConfig = CheckpointConfig()
+    recorder: RecorderConfig = RecorderConfig()
+
+    @property
+    def rollout_size(self) -> int:
+        """Env steps of one iteration."""
+        return self.num_envs * self.rollout_steps
+
+    @property
+    def num_iterations(self) -> int:
+        return -(-self.total_env_steps // self.rollout_size)
+
+    @property
+    def algorithm_section(self) -> Any:
+        """The table of the run's algorithm, a model of `algorithms/sections/`."""
+        return getattr(self, self.algorithm)
+
+    def env_section(self, name: str) -> Any:
+        """The table `name` of the run's environment, a model that lies with it."""
+        return getattr(self, name)
+
+    @field_validator("env")
+    @classmethod
+    def _env_exists(cls, env: str) -> str:
+        names = (*ENV_NAMES, *LEARNED_ENV_NAMES)
+        if env not in names and not env.startswith(GYMNASIUM_PREFIX):
+            raise ValueError(
+                f"env = '{env}' is no environment{nearest(env, names)}; "
+                f"there are {', '.join(names)}, and gymnasium:ID"
+            )
+        return env
+
+    @field_validator("algorithm")
+    @classmethod
+    def _algorithm_exists(cls, algorithm: str) -> str:
+        names = tuple(algorithm_sections())
+        if algorithm not in names:
+            raise ValueError(
+                f"algorithm = '{algorithm}' is none{nearest(algorithm, names)}; "
+                f"there are {', '.join(names)}"
+            )
+        return algorithm
+
+    @model_validator(mode="after")
+    def _gymnasium_is_on_the_processor(self) -> Self:
+        if self.env.startswith(GYMNASIUM_PREFIX) and self.device == "cuda":
+            raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
+        return self
+
+
+class CheckedConfig(TrainConfig):
+    """Checks that the tables of a run fit together."""
+
+    @model_validator(mode="after")
+    def _actions_suit(self) -> Self:
+        is_foreign = self.env.startswith(GYMNASIUM_PREFIX)
+        if is_foreign or len(self.algorithm_section.action_kinds) < len(KINDS):
+            self._check_that_algorithm_can_act(spec_of(self).actions)
+        return self
+
+    @model_validator(mode="after")
+    def _nothing_is_ignored(self) -> Self:
+        for key in self.algorithm_section.unused_keys:
+            *tables, name = key.split(".")
+            section: Section = self
+            for table in tables:
+                section = getattr(section, table)
+            value = getattr(section, name)
+            if value != type(section).model_fields[name].default:
+                raise ValueError(f"{key} = {value}: {self.algorithm} has no use for it")
+        for refusal in refusals(self):
+            raise ValueError(refusal)
+        return self
+
+    @model_validator(mode="after")
+    def _distribution_suits_the_actions(self) -> Self:
+        log_std = self.policy.initial_log_std
+        is_told = log_std != PolicyConfig().initial_log_std
+        if self.policy.distribution == "auto" and not is_told:
+            return self
+        from ..distributions import make_distribution  # torch takes a second to import
+
+        distribution = make_distribution(spec_of(self).actions, self.policy.distribution)
+        if is_told and not distribution.num_log_stds:
+            raise ValueError(
+                f"policy.initial_log_std = {log_std} is for gaussians, and the actions of "
+                f"{self.env} are drawn from another distribution"
+            )
+        return self
+
+    def _check_that_algorithm_can_act(self, actions: ActionSpec) -> None:
+        if not self.algorithm_section.can_act(actions):
+            others = [
+                n for n, section in algorithm_sections().items() if section().can_act(actions)
+            ]
+            raise ValueError(
+                f"{self.algorithm} needs {in_words(*self.algorithm_section.action_kinds)} actions; "
+                f"{self.env} has {in_words(type(actions).__name__)} ones: {', '.join(others)}"
+            )
+
+    @model_validator(mode="after")
+    def _sections_fit(self) -> Self:
+        for name in type(self).model_fields:
+            section = getattr(self, name)
+            if isinstance(section, AlgorithmSection | EnvSection):
+                section.check(self)
+        return self
+
+
+@cache
+def config_model(algorithm: str, env: str) -> type[TrainConfig]:
+    """`TrainConfig` with the tables of an algorithm and an environment, where they have any."""
+    sections = env_sections(env)
+    if algorithm in algorithm_sections():
+        sections = {algorithm: algorithm_sections()[algorithm], **sections}
+    defaults: dict[str, Any] = {
+        "algorithm": (str, Field(algorithm, description=_description("algorithm"))),
+        "env": (str, Field(env, description=_description("env"))),
+        **{name: (section, section()) for name, section in sections.items()},
+    }
+    model: type[TrainConfig] = create_model("TrainConfig", __base__=CheckedConfig, **defaults)
+    return model
+
+
+def _description(key: str) -> str | None:
+    return TrainConfig.model_fields[key].description
+
+
+def algorithm_sections() -> Mapping[str, type[AlgorithmSection]]:
+    """The tables of all algorithms, by name."""
+    from ..algorithms.sections import ALGORITHM_SECTIONS  # which are made of `section.py`
+
+    return ALGORITHM_SECTIONS
+
+
+def env_sections(env: str) -> dict[str, type[Section]]:
+    """The tables of an environment, by name."""
+    if env.startswith(GYMNASIUM_PREFIX):
+        from ..envs.gymnasium_section import GymnasiumConfig
+
+        return {"gymnasium": GymnasiumConfig}
+    if env in LEARNED_ENV_NAMES:
+        from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
+
+        return {"tinyphysics": TinyPhysicsConfig, "cloning": CloningConfig}
+    return {}
+
+
+def owners_of_sections() -> dict[str, tuple[str, str]]:
+    """Every table that not all runs have, with the key and value of the runs that do."""
+    owners = {name: ("algorithm", name) for name in algorithm_sections()}
+    for env in LEARNED_ENV_NAMES:
+        owners |= dict.fromkeys(env_sections(env), ("env", env))
+    owners |= dict.fromkeys(env_sections(GYMNASIUM_PREFIX), ("env", f"{GYMNASIUM_PREFIX}ID"))
+    return owners
+
+
+def in_words(*kinds: str) -> str:
+    """Kinds of actions as people say them."""
+    return " or ".join(KINDS[kind] for kind in kinds)

@@ -1,0 +1,34 @@
+"""Settings that a run would ignore whatever its algorithm; `Section.check` knows of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+
+if TYPE_CHECKING:
+    from .train_config import TrainConfig
+
+
+def refusals(config: TrainConfig) -> Iterator[str]:
+    """A line for each of them: the key, its value and what is allowed."""
+    if config.rollout == "fused":
+        yield from _of_fused_rollouts(config)
+    if config.device == "cuda" and config.num_threads:
+        yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
+    if not config.recorder.on and config.recorder.to:
+        names = ",".join(config.recorder.to)
+        yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"
+
+
+def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
+    if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX):
+        yield f"rollout = fused: {config.env} takes its steps one by one; use steps"
+    if config.device == "cpu":
+        yield "rollout = fused is for a GPU, and device = cpu; use steps"
+    if config.policy.precision != "float32":
+        yield (
+            "rollout = fused: it computes in float32, and policy.precision = "
+            f"{config.policy.precision}; use steps"
+        )

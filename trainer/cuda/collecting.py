@@ -1,0 +1,183 @@
+"""Gathering rollouts in a GPU's memory.
+
+The same actions from the same random streams as `compiled/collecting.py`, but for rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..algorithms.on_policy import Metrics
+from ..compiled.heads import Head, head_of, table_of
+from ..envs.spec import EnvSpec
+from ..envs.streams import uniform_at
+from ..envs.vector import Transitions
+from ..networks.actor_critic import ActorCritic
+from ..networks.policy import Policy
+from ..rollout import Rollout
+from .env_kernels import env_bindings
+from .kernel import Kernel
+from .vector import CudaVectorEnv
+
+
+class CudaCollector:
+    """Steps environments with any policy; every part of `collect` can be captured."""
+
+    details: Metrics = MappingProxyType({})
+    loops: Sequence[Any] = ()
+    resumes_exactly = True
+    env_steps_under_way = 0  # only the device knows
+
+    def __init__(self, envs: CudaVectorEnv, policy: Policy, steps: int) -> None:
+        self.envs, self._policy = envs, policy
+        most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
+        self.rollout = Rollout.empty(
+            envs.spec.obs_size, steps, envs.num_envs, policy,
+            num_final_obs=most_truncated, device=envs.device,
+        )  # fmt: skip
+        # Of each environment: episodes of this rollout that a time limit cut short.
+        self._num_truncated = torch.zeros(envs.num_envs, dtype=torch.int32, device=envs.device)
+        # Of each environment, in former rollouts: the place in the random streams of actions.
+        self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
+        self._final_obs = torch.zeros_like(self.rollout.obs[0])
+        self._noise = policy.noise((envs.num_envs,), torch.Generator(envs.device)).contiguous()
+        self._step_and_keep = make_step_and_keep(envs.spec)
+        envs.reset(self.rollout.obs[-1])
+
+    @torch.no_grad()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout = self.rollout
+        rollout.obs[0].copy_(rollout.obs[-1])
+        self._num_truncated.zero_()
+        self._steps(len(rollout.rewards))
+        self._steps_before += len(rollout.rewards)
+        return rollout
+
+    def _steps(self, steps: int) -> None:
+        for t in range(steps):
+            self._step(t)
+
+    def _step(self, t: int) -> None:
+        """Have the policy choose actions, and take them."""
+        envs, rollout, policy = self.envs, self.rollout, self._policy
+        noise = self._noise.view(envs.num_envs, -1)
+        NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.seed)
+        rollout.remember(t, *policy.act(rollout.obs[t], self._noise))
+        self._step_and_keep.launch(
+            envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream,
+            policy.env_actions(rollout.actions[t]).contiguous(), self._transitions(t),
+            rollout.final_obs, self._num_truncated,
+        )  # fmt: skip
+
+    def _transitions(self, t: int) -> Transitions:
+        """The memory of step `t`."""
+        rollout = self.rollout
+        rows: tuple[Any, ...] = (
+            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            self._final_obs,
+        )  # fmt: skip
+        return Transitions(*rows)
+
+    def take_episode_totals(self) -> Tensor:
+        """Count, summed return and summed length of the episodes that ended since the last call."""
+        totals = torch.stack([total.sum() for total in self.envs.totals])
+        self.envs.clear_totals()
+        return totals
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on, in main memory."""
+        return {
+            "envs": self.envs.state_dict(),
+            "obs": self.rollout.obs[-1].cpu().clone(),
+            "steps_before": int(self._steps_before),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.envs.load_state_dict(state["envs"])
+        self.rollout.obs[-1].copy_(state["obs"])
+        self._steps_before.fill_(state.get("steps_before", 0))
+
+    def close(self) -> None:
+        pass
+
+
+class ActorCollector(CudaCollector):
+    """Gathers rollouts as `CudaCollector` does, an actor's draw and its env step in one launch."""
+
+    _policy: ActorCritic
+
+    def __init__(self, envs: CudaVectorEnv, policy: ActorCritic, steps: int) -> None:
+        super().__init__(envs, policy, steps)
+        self._env_actions = torch.zeros_like(self.rollout.actions[0])
+        self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
+        self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))
+
+    def _step(self, t: int) -> None:
+        envs, rollout = self.envs, self.rollout
+        self._act_and_step.launch(
+            envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream,
+            self._policy.outputs(rollout.obs[t]), self._table, self._steps_before, t,
+            rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
+            rollout.final_obs, self._num_truncated,
+        )  # fmt: skip
+
+
+def noise_one(env, arguments):
+    """The random numbers in [0, 1) of one environment in step `t`."""
+    noise, steps_before, t, seed = arguments
+    for draw in range(noise.shape[1]):
+        noise[env, draw] = uniform_at(steps_before[0] + t, draw, env, seed)
+
+
+NOISE = Kernel(noise_one, "any")
+
+
+@cache
+def make_step_and_keep(spec: EnvSpec) -> Kernel:
+    return Kernel(step_and_keep_one, spec.name, **env_bindings(spec))
+
+
+def step_and_keep_one(env, arguments):
+    """One env step of one environment, and the state it was in where a time limit cut it short."""
+    state, totals, seed, stream, actions, out, final_obs, num_truncated = arguments
+    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+    keep_final_obs(env, out, final_obs, num_truncated)
+
+
+def keep_final_obs(env, out, final_obs, num_truncated):
+    """Copy out.final_obs[env] [D] to the next row of `final_obs` [C, N, D] after a time limit."""
+    if out.truncated[env]:
+        for field in range(out.final_obs.shape[1]):
+            final_obs[num_truncated[env], env, field] = out.final_obs[env, field]
+        num_truncated[env] += 1
+
+
+# Bound for each environment and distribution by `make_act_and_step`.
+sample: Any = None
+step_range: Any = None
+
+
+@cache
+def make_act_and_step(spec: EnvSpec, head: Head) -> Kernel:
+    label = f"{spec.name}_{head.label}"
+    return Kernel(act_and_step_one, label, sample=head.sample, **env_bindings(spec))
+
+
+def act_and_step_one(env, arguments):
+    """One env step of one environment, from the actor's outputs to the transition."""
+    (
+        state, totals, seed, stream, outputs, table, steps_before, t, actions, env_actions,
+        log_probs, out, final_obs, num_truncated,
+    ) = arguments  # fmt: skip
+    step = steps_before[0] + t
+    num_outputs = outputs.shape[1]
+    log_probs[env] = sample(outputs, env, num_outputs, table, seed, step, env, actions, env_actions)
+    step_range(env, env + 1, state, totals, seed, stream, env_actions, out)
+    keep_final_obs(env, out, final_obs, num_truncated)

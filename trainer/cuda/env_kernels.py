@@ -1,0 +1,161 @@
+"""What a thread does for one environment on a GPU: a step, or many with its state in registers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import cuda, float32, float64, int64
+
+from ..envs.spec import EnvSpec
+from ..envs.vector import begin_episode_template, step_range_template
+from .kernel import Kernel
+
+
+class Kernels(NamedTuple):
+    """One environment's kernels."""
+
+    reset: Kernel
+    step: Kernel
+    step_many: Kernel
+
+
+@cache
+def make_kernels(spec: EnvSpec) -> Kernels:
+    """The kernels around one environment's functions."""
+    bindings: dict[str, Any] = env_bindings(spec)
+    many = {**local_bindings(spec), "keeps_final": False}
+    return Kernels(
+        reset=Kernel(reset_one, spec.name, **bindings),
+        step=Kernel(step_one, spec.name, **bindings),
+        step_many=Kernel(
+            step_one_many_times, spec.name,
+            thread=many_thread_template, loop=many_loop_template, **bindings, **many,
+        ),
+    )  # fmt: skip
+
+
+def env_bindings(spec: EnvSpec) -> dict[str, Any]:
+    """What the templates of `envs/vector.py` and of this file leave open."""
+    return {
+        "env_reset": spec.reset,
+        "env_step": spec.step,
+        "observe": spec.observe,
+        "begin_episode": begin_episode_template,
+        "step_range": step_range_template,
+        "max_episode_steps": spec.max_episode_steps,
+    }
+
+
+def local_bindings(spec: EnvSpec) -> dict[str, Any]:
+    """What the functions for an environment in memory of its own leave open besides."""
+    return {
+        "state_size": spec.state_size,
+        "obs_size": spec.obs_size,
+    }
+
+
+# Bound for each environment by `make_kernels`; what follows are the bodies of its kernels.
+env_reset: Any = None
+env_step: Any = None
+observe: Any = None
+begin_episode: Any = None
+step_range: Any = None
+max_episode_steps: Any = None
+state_size: Any = None
+obs_size: Any = None
+keeps_final: Any = None
+body: Any = None
+
+
+def reset_one(env, arguments):
+    state, seed, stream, obs = arguments
+    begin_episode(env, state, seed, stream, obs)
+
+
+def step_one(env, arguments):
+    state, totals, seed, stream, actions, out = arguments
+    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+
+
+def many_thread_template(size, arguments):
+    env = cuda.grid(1)
+    if env < size:
+        fields = cuda.local.array((state_size, 1), float32)
+        counts = cuda.local.array(2, int64)
+        return_ = cuda.local.array(1, float64)
+        obs = cuda.local.array((2, obs_size), float32)
+        body(env, (fields, counts, return_, obs), arguments)
+
+
+def many_loop_template(size, arguments):
+    for env in range(size):
+        fields = np.empty((state_size, 1), np.float32)
+        counts = np.empty(2, np.int64)
+        return_ = np.empty(1, np.float64)
+        obs = np.empty((2, obs_size), np.float32)
+        body(env, (fields, counts, return_, obs), arguments)
+
+
+# Of one environment in memory of its own: `local` is (fields [state_size, 1], counts [2], return_
+# [1], obs [2, D]), where the second row of `obs` is for the state in which an episode ended.
+ELAPSED, EPISODE = range(2)
+NEXT, FINAL = range(2)
+OBS = 3
+
+
+def load_state(env, local, state):
+    """Copy an environment's state to memory of its own."""
+    fields, counts, return_, _ = local
+    for field in range(state_size):
+        fields[field, 0] = state.fields[field, env]
+    counts[ELAPSED], counts[EPISODE] = state.elapsed[env], state.episode[env]
+    return_[0] = state.episode_return[env]
+
+
+def store_state(env, local, state):
+    fields, counts, return_, _ = local
+    for field in range(state_size):
+        state.fields[field, env] = fields[field, 0]
+    state.elapsed[env], state.episode[env] = counts[ELAPSED], counts[EPISODE]
+    state.episode_return[env] = return_[0]
+
+
+def step_local(env, local, totals, seed, stream, action):
+    """One step as by `step_range`; observations go to `local`. Returns (reward, terminated,
+    truncated).
+    """
+    fields, counts, return_, obs = local
+    reward, terminated = env_step(fields, 0, action)
+    counts[ELAPSED] += 1
+    return_[0] += reward
+    truncated = counts[ELAPSED] >= max_episode_steps and not terminated
+    if terminated or truncated:
+        if keeps_final:
+            observe(fields, 0, obs[FINAL:])
+        totals.episodes[env] += 1
+        totals.return_[env] += return_[0]
+        totals.length[env] += counts[ELAPSED]
+        counts[EPISODE] += 1
+        counts[ELAPSED] = 0
+        return_[0] = 0.0
+        env_reset(fields, 0, (env, counts[EPISODE], seed, stream))
+    observe(fields, NEXT, obs)
+    return reward, terminated, truncated
+
+
+def step_one_many_times(env, local, arguments):
+    """Steps with the state in registers from the first to the last."""
+    state, totals, seed, stream, actions, out = arguments
+    load_state(env, local, state)
+    for k in range(len(out.rewards)):
+        reward, terminated, truncated = step_local(
+            env, local, totals, seed, stream, actions[k, env]
+        )
+        out.rewards[k, env] = reward
+        out.terminated[k, env] = terminated
+        out.truncated[k, env] = truncated
+        for part in range(obs_size):
+            out.obs[k, part, env] = local[OBS][NEXT, part]
+    store_state(env, local, state)

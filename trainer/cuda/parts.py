@@ -1,0 +1,44 @@
+"""What an experiment is made of whose parts all live in the memory of one device."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from ..algorithms import algorithm_class
+from ..config import TrainConfig
+from ..envs import load_spec
+from ..evaluation import Evaluation, Progress, evaluate
+from ..experiment import Parts
+from ..making import make_policy, part_seed
+from ..networks.actor_critic import ActorCritic
+from .collecting import ActorCollector, CudaCollector
+from .fused import FusedCollector
+from .vector import CudaVectorEnv
+
+
+def make_parts(config: TrainConfig, device: torch.device) -> Parts:
+    """Any algorithm, with the environments of operant's own."""
+    # Products of matrices are added up in the same order every time only with this.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    spec = load_spec(config.env)
+    policy: Any = make_policy(config)
+    policy.to_device(device)
+    algorithm = algorithm_class(config.algorithm)(
+        config, policy, seed=part_seed(config, "learner"), is_inline=False
+    )
+    envs = CudaVectorEnv(spec, config.num_envs, config.seed, device=device)
+
+    def play(num_episodes: int, progress: Progress) -> Evaluation:
+        """On the processor, as every other run plays them. Waits for the device."""
+        copied = make_policy(config)
+        copied.load_state_dict(policy.state_dict())
+        limit = config.evaluation.max_episode_steps
+        return evaluate(copied, spec, num_episodes, config.seed, limit, progress)
+
+    collects: type[CudaCollector] = CudaCollector
+    if isinstance(policy, ActorCritic):
+        collects = FusedCollector if config.rollout == "fused" else ActorCollector
+    return Parts(algorithm, collects(envs, policy, config.rollout_steps), play)

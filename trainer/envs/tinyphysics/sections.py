@@ -1,0 +1,137 @@
+"""What runs on TinyPhysics can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...config.section import EnvSection
+from .constants import CONTROL_START, COST_END
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+EPISODE_STEPS = COST_END - CONTROL_START
+_GPU_ENGINES = ("onnxruntime-cuda", "tensorrt")
+
+
+class TinyPhysicsConfig(EnvSection):
+    """The learned car model of the controls challenge."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
+        Metric("cost/held_out", "cost", better="down",
+               description="mean of the routes held out, the policy's mean steering"),
+        Metric("cost/lataccel", "cost", better="down",
+               description="of tracking, training episodes"),
+        Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
+        Metric("cost/held_out_lataccel", "cost", level=1, better="down",
+               description="of tracking, routes held out"),
+        Metric("cost/held_out_jerk", "cost", level=1, better="down",
+               description="of comfort, routes held out"),
+        Metric("time/inference_s", "s", "timer", level=1,
+               description="of collecting: the model of the car"),
+        Metric("time/controller_s", "s", "timer", level=1,
+               description="of collecting: observations and the policy"),
+        Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
+    )  # fmt: skip
+
+    model: str = Field("", description="the ONNX file; '' is where `download` puts it")
+    routes: str = Field("", description="the folder of route files; '' is where they are put")
+    num_routes: int = Field(0, ge=0, le=10**6, description="the first so many; 0: all")
+    held_out_routes: int = Field(
+        8, ge=0, le=10**6, description="the last of these, for evaluation and not for learning"
+    )
+    rollouts_per_route: int = Field(
+        10, ge=1, le=10**4, description="episodes along each route in an iteration"
+    )
+    critic_epochs: int = Field(
+        3, ge=0, le=1000, description="passes of the critic alone over the first rollout"
+    )
+    engine: Literal["auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch"] = Field(
+        "auto", description="what runs the model; auto: the fastest here"
+    )
+    precision: Literal["float32", "tf32", "half"] = Field(
+        "float32", description="of the torch engine on a GPU"
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        for refusal in (*self._refusals(config), *self._refusals_of_engines(config)):
+            raise ValueError(refusal)
+
+    def _refusals(self, config: TrainConfig) -> Iterator[str]:
+        """What an episode along each route cannot follow."""
+        if config.rollout_steps != EPISODE_STEPS:
+            yield (
+                f"rollout_steps = {config.rollout_steps}: an iteration of tinyphysics is one "
+                f"episode in every environment; use {EPISODE_STEPS}"
+            )
+        if config.policy.distribution != "beta":
+            yield (
+                f"policy.distribution = {config.policy.distribution}: tinyphysics is steered by "
+                "the mean of a beta distribution; use beta"
+            )
+        copies = self.rollouts_per_route
+        if config.num_envs % copies:
+            yield (
+                f"num_envs = {config.num_envs} is no multiple of tinyphysics.rollouts_per_route = "
+                f"{copies}; use {-(-config.num_envs // copies) * copies}"
+            )
+        if config.normalization.obs:
+            yield (
+                "normalization.obs = true: observations of tinyphysics come in fixed units; "
+                "use normalization.obs = false"
+            )
+        if config.evaluation.num_episodes and not self.held_out_routes:
+            yield (
+                f"evaluation.num_episodes = {config.evaluation.num_episodes}: with "
+                "tinyphysics.held_out_routes = 0 there is no route to evaluate on; use 0"
+            )
+        default = type(config.evaluation)().max_episode_steps
+        if config.evaluation.max_episode_steps != default:
+            yield (
+                f"evaluation.max_episode_steps = {config.evaluation.max_episode_steps}: episodes "
+                "of tinyphysics end by themselves"
+            )
+
+    def _refusals_of_engines(self, config: TrainConfig) -> Iterator[str]:
+        engine, precision = self.engine, self.precision
+        if precision != "float32" and engine not in ("auto", "torch"):
+            yield (
+                f"tinyphysics.precision = {precision} is for the torch engine, and "
+                f"tinyphysics.engine = {engine}"
+            )
+        if config.device == "cpu" and (precision != "float32" or engine in _GPU_ENGINES):
+            key, value = ("engine", engine) if engine in _GPU_ENGINES else ("precision", precision)
+            yield f"tinyphysics.{key} = {value} needs a GPU, and device = cpu"
+        if config.device == "cuda" and engine == "onnxruntime":
+            yield (
+                "tinyphysics.engine = onnxruntime is on the processor, and device = cuda; "
+                "onnxruntime-cuda is on the GPU"
+            )
+
+
+class CloningConfig(EnvSection):
+    """Behaviour cloning before the first rollout."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("loss/cloning", "nats", level=1, better="down",
+               description="negative log-likelihood after behaviour cloning"),
+    )  # fmt: skip
+
+    source: Literal["logged", "pid"] = Field(
+        "logged", description="whom to imitate: the logs' steering at steps 20 to 99, or the PID"
+    )
+    num_epochs: int = Field(20, ge=0, le=10_000, description="passes; 0: no cloning")
+    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples of an AdamW step")
+    learning_rate: float = Field(0.01, gt=0, le=1, description="at the start; cosine to 0")
+    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down to it")
+    copies: int = Field(
+        8, ge=1, le=1000, description="of each sample, all but one with a shifted history"
+    )
+    history_noise: float = Field(
+        0.1, ge=0, le=2, description="deviation of those shifts, in units of steering"
+    )

@@ -1,0 +1,157 @@
+"""Whole episodes as rollouts: every route from the start of its control window to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ....generators import set_generator
+from ....networks.actor_critic import ActorCritic
+from ....rollout import Rollout
+from .. import OBS_SIZE
+from ..constants import (
+    CONTEXT_STEPS,
+    CONTROL_START,
+    COST_END,
+    LATACCEL_COST_WEIGHT,
+    PLAN_STEPS,
+    STEP_S,
+)
+from ..engines.engine import Engine
+from ..observations import Observer
+from ..routes import Routes
+from ..simulator import Simulation
+from .steering import beta_mean, steering
+from .timing import CONTROLLER, CollectionTimer
+
+EPISODE_STEPS = COST_END - CONTROL_START
+
+
+class EpisodeCollector:
+    """Drives random routes, each several times, with actions drawn from the policy."""
+
+    loops: Sequence[Any] = ()
+    resumes_exactly = True
+
+    def __init__(
+        self,
+        engine: Engine,
+        routes: Routes,
+        policy: ActorCritic,
+        num_envs: int,
+        rollouts_per_route: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`tick` is called after every step."""
+        self._timer = CollectionTimer(engine)
+        self._engine, self._routes, self._policy = self._timer.engine, routes, policy
+        self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
+        self._seed, self._generator = seed, torch.Generator(engine.device).manual_seed(seed)
+        self._num_collected = 0
+        self._tick = tick
+        self.env_steps_under_way = 0
+        self.details: dict[str, float] = {}
+        self.rollout = Rollout.empty(
+            OBS_SIZE, EPISODE_STEPS, num_envs, policy, num_final_obs=0, device=engine.device
+        )
+        self.rollout.terminated[-1] = True
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """One episode in every environment; returns the rollout, whose memory is reused."""
+        self._timer.begin()
+        simulation = self._new_simulation()
+        observer = Observer(simulation, torch.float32)
+        for step in range(CONTEXT_STEPS, CONTROL_START):
+            # As in the challenge: the policy steers along, but nobody listens yet.
+            obs = self.rollout.obs[0]
+            with self._timer.spans.phase(CONTROLLER):
+                observer.observe(step, obs)
+                mean = beta_mean(self._policy.outputs(obs))
+                observer.note(step, steering(mean, observer.actions[:, step - 1]))
+        for t in range(EPISODE_STEPS):
+            step = CONTROL_START + t
+            self._step(simulation, observer, t, step)
+            self.env_steps_under_way += self._num_envs
+            self._tick()
+        rollout = self.rollout
+        rollout.obs[-1] = rollout.obs[-2]  # of a state that no longer counts
+        rollout.rewards.copy_(rewards(simulation))
+        costs = simulation.trajectories().costs
+        self.details = {
+            "cost/total": float(costs.total.mean()),
+            "cost/lataccel": float(costs.lataccel.mean()),
+            "cost/jerk": float(costs.jerk.mean()),
+            **self._timer.take(self._num_envs),
+        }
+        self._num_collected += 1
+        self.env_steps_under_way = 0
+        return rollout
+
+    def _step(self, simulation: Simulation, observer: Observer, t: int, step: int) -> None:
+        with self._timer.spans.phase(CONTROLLER):
+            steers = self._steers(observer, t, step)
+        simulation.act(step, steers)
+        simulation.advance(step)
+
+    def _steers(self, observer: Observer, t: int, step: int) -> Tensor:
+        rollout, policy = self.rollout, self._policy
+        observer.observe(step, rollout.obs[t])
+        noise = policy.noise((self._num_envs,), self._generator)
+        actions, log_probs = policy.act(rollout.obs[t], noise)
+        rollout.remember(t, actions, log_probs)
+        steers = steering(actions.squeeze(-1), observer.actions[:, step - 1])
+        observer.note(step, steers)
+        return steers
+
+    def _new_simulation(self) -> Simulation:
+        """Copies of a route stand side by side."""
+        num_routes = self._num_envs // self._rollouts_per_route
+        random: Any = {"generator": self._generator, "device": self._engine.device}
+        order = torch.randperm(len(self._routes), **random).cpu().numpy()
+        chosen = np.repeat(np.resize(order, num_routes), self._rollouts_per_route)
+        routes = self._routes.at(chosen)
+        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, **random)
+        return Simulation(self._engine, first_rows(routes), draws)
+
+    def take_episode_totals(self) -> Tensor:
+        """Count, summed return and summed length of the rollout's episodes."""
+        rewards = self.rollout.rewards
+        return torch.tensor(
+            [self._num_envs, float(rewards.sum()), rewards.numel()], dtype=torch.float64
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next collection depends on, on this device or another."""
+        return {"generator": self._generator.get_state(), "num_collected": self._num_collected}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._num_collected = state.get("num_collected", 0)
+        set_generator(self._generator, state, self._seed, self._num_collected)
+
+    def close(self) -> None:
+        pass
+
+
+def first_rows(routes: Routes) -> Routes:
+    """Routes as far as an episode and its plans see, all of one length, so none is reordered."""
+    rows = routes.rows[:, : COST_END + PLAN_STEPS]
+    return Routes(routes.names, rows, np.full(len(routes), rows.shape[1]))
+
+
+def rewards(simulation: Simulation) -> Tensor:
+    """What each step costs, negated [400, N] float32: its share of 400 times the total cost.
+
+    On the lataccel after the step; the first has no difference to one before it that counts.
+    """
+    targets = simulation.targets[CONTROL_START:COST_END]
+    lataccels = simulation.lataccels[CONTROL_START:COST_END]
+    costs = 100 * LATACCEL_COST_WEIGHT * (targets - lataccels) ** 2
+    costs[1:] += 100 * (lataccels.diff(dim=0) / STEP_S) ** 2
+    lost: Tensor = -costs.float()
+    return lost

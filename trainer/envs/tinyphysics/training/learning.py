@@ -1,0 +1,121 @@
+"""PPO with what whole episodes along known routes allow, and what comes before its first update."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ....algorithms.minibatches import next_minibatches
+from ....algorithms.on_policy import Metrics, scaled_down
+from ....algorithms.ppo import PPO
+from ....config import TrainConfig
+from ....networks.actor_critic import ActorCritic
+from ....rollout import Rollout
+from ..engines.engine import Engine
+from ..routes import Routes
+from ..sections import EPISODE_STEPS
+from .cloning import clone, demonstrations
+
+
+class EpisodePPO(PPO):
+    """Advantages are centred over the episodes along the same route, step by step.
+
+    Before the first rollout the actor learns to imitate, if it is to; from the first rollout the
+    critic learns by itself, so that its first advice is not noise.
+    """
+
+    begins = True
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        policy: ActorCritic,
+        engine: Engine,
+        routes: Routes,
+        *,
+        seed: int,
+        cloning_seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Demonstrations are driven along `routes`, whose random numbers are `cloning_seed`'s."""
+        super().__init__(config, policy, seed=seed, tick=tick)
+        self._engine, self._routes = engine, routes
+        self._cloning = config.env_section("cloning")
+        self._settings = config.env_section("tinyphysics")
+        self._generator = torch.Generator().manual_seed(cloning_seed)
+        self._cloning_env_steps = 0  # that a controller took to be imitated
+        self._cloning_loss = math.nan
+        self._has_begun = False  # and not yet learned
+
+    @property
+    def env_steps_besides(self) -> int:
+        return self._cloning_env_steps
+
+    def begin(self) -> None:
+        """Behaviour cloning."""
+        self._has_begun = True
+        if not self._cloning.num_epochs:
+            return
+        if self._cloning.source == "pid":
+            self._cloning_env_steps = len(self._routes) * EPISODE_STEPS
+        with torch.inference_mode():
+            shown = demonstrations(self._engine, self._routes, self._cloning, self._generator)
+        self._cloning_loss = clone(self.policy, shown, self._cloning, self._generator, self.tick)
+
+    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
+        is_first, self._has_begun = self._has_begun, False
+        if not is_first:
+            return super().learn(rollout, rewards, progress_fraction)
+        if self._settings.critic_epochs:
+            self.fit_critic(rollout, rewards, self._settings.critic_epochs)
+            self.evaluate(rollout)
+        metrics = super().learn(rollout, rewards, progress_fraction)
+        return {"loss/cloning": self._cloning_loss, **metrics}
+
+    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        advantages, returns = super().estimates(rollout, rewards)
+        return centred(advantages, self._settings.rollouts_per_route), returns
+
+    def fit_critic(self, rollout: Rollout, rewards: Tensor, num_epochs: int) -> None:
+        """Epochs that move the critic alone."""
+        _, returns = super().estimates(rollout, rewards)
+        obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
+        parameters = list(self.policy.critic.parameters())
+        optimizer = torch.optim.Adam(parameters, self.section.learning_rate)
+        for _ in range(num_epochs):
+            for index in next_minibatches(self.orders, len(obs), self.section.num_minibatches):
+                loss = 0.5 * ((self.policy.values(obs[index]) - returns[index]) ** 2).mean()
+                gradients = torch.autograd.grad(loss, parameters)
+                flat = torch.cat([gradient.flatten() for gradient in gradients])
+                scaled_down(flat, self.section.max_grad_norm)
+                parts = torch.split(flat, [parameter.numel() for parameter in parameters])
+                for parameter, part in zip(parameters, parts, strict=True):
+                    parameter.grad = part.view_as(parameter)
+                optimizer.step()
+                self.tick()
+        optimizer.zero_grad()
+
+    def state_besides(self) -> dict[str, Any]:
+        return {
+            **super().state_besides(),
+            "cloning": self._generator.get_state(),
+            "cloning_env_steps": self._cloning_env_steps,
+        }
+
+    def load_state_besides(self, state: Mapping[str, Any]) -> None:
+        super().load_state_besides(state)
+        self._generator.set_state(state["cloning"])
+        self._cloning_env_steps = state.get("cloning_env_steps", 0)
+
+
+def centred(advantages: Tensor, group_size: int) -> Tensor:
+    """`advantages` [T, N] less their mean over each group of columns that stand side by side."""
+    if group_size == 1:
+        return advantages
+    steps, num_envs = advantages.shape
+    groups = advantages.view(steps, num_envs // group_size, group_size)
+    return (groups - groups.mean(2, keepdim=True)).view(steps, num_envs)

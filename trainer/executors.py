@@ -1,0 +1,245 @@
+"""Who runs an iteration: the processor at once, or a GPU that replays it from graphs.
+
+Both are given the same two functions, `collect` and `learn`, the second of which returns metrics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .algorithms.on_policy import Metrics, OnPolicy
+from .run.staged_values import SpanTimer, StagedValues, event_maker
+from .run.stopwatch import Stopwatch
+from .run.thread_choice import ThreadChoice
+from .run.threads import Threads, numbers_to_try
+
+LOOK_AGAIN_S = 0.0002
+
+
+class Executor(Protocol):
+    """Runs iterations."""
+
+    device: torch.device
+    tick: Callable[[], None]  # for while there is nothing to do but wait
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations, as far as is known."""
+
+    @property
+    def num_started(self) -> int:
+        """Iterations begun."""
+
+    def prepared(self) -> contextlib.AbstractContextManager[Any]:
+        """What the parts of an experiment are made and loaded in."""
+
+    def counter(self, start: int = 0) -> Any:
+        """A number that `+= 1` changes wherever the work is done."""
+
+    def work_done(self, algorithm: OnPolicy) -> object:
+        """Something that changes whenever learning goes on."""
+
+    def take_notices(self) -> list[str]:
+        """What people should be told of how iterations run, once each."""
+
+    def iterate(
+        self,
+        collect: Callable[[], Any],
+        learn: Callable[[], Metrics],
+        stopwatch: Stopwatch,
+        wait: bool,
+    ) -> Iterator[dict[str, float]]:
+        """Start an iteration; gives the metrics of those that have finished, in order: all that
+        were started where the caller wants to `wait`.
+        """
+
+    def finish(self) -> Iterator[dict[str, float]]:
+        """Wait for all that was started; gives the metrics that are still to come."""
+
+    def begin_at(self, iteration: int) -> None:
+        """Go on after so many iterations."""
+
+    def close(self) -> None: ...
+
+
+class Inline:
+    """Runs an iteration as it stands, on the processor or on whatever device its parts are on.
+
+    With `chooses_threads` their number is chosen again when the speed changes.
+    """
+
+    def __init__(self, threads: Threads, chooses_threads: bool = False) -> None:
+        self.threads, self.device = threads, torch.device("cpu")
+        self.iteration = 0
+        self._choice = ThreadChoice(threads, numbers_to_try()) if chooses_threads else None
+        self._notices: list[str] = []
+
+    @property
+    def num_started(self) -> int:
+        return self.iteration
+
+    @property
+    def tick(self) -> Callable[[], None]:
+        return self.threads.tick
+
+    @tick.setter
+    def tick(self, tick: Callable[[], None]) -> None:
+        self.threads.tick = tick
+
+    def prepared(self) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext()
+
+    def counter(self, start: int = 0) -> int:
+        return start
+
+    def work_done(self, algorithm: OnPolicy) -> object:
+        return algorithm.work_done
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def iterate(
+        self,
+        collect: Callable[[], Any],
+        learn: Callable[[], Metrics],
+        stopwatch: Stopwatch,
+        wait: bool,
+    ) -> Iterator[dict[str, float]]:
+        start_s = time.perf_counter()
+        with stopwatch.phase("collect"):
+            collect()
+        with stopwatch.phase("learn"):
+            values = as_numbers(learn())
+        self.iteration += 1
+        if self._choice:
+            notice = self._choice.iteration(time.perf_counter() - start_s)
+            self._notices += [notice] if notice else []
+        return iter((values,))
+
+    def finish(self) -> Iterator[dict[str, float]]:
+        return iter(())
+
+    def begin_at(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def close(self) -> None:
+        self.threads.close()
+
+
+class Graphs:
+    """Gives whole iterations to a device, and their numbers come back when they are there.
+
+    The first runs as it stands, which compiles kernels; the second is captured, and replayed from
+    then on. At most as many are under way as `StagedValues` has slots, so the device never waits
+    for the host. Without `capture` all run as they stand: that is how the processor is tested.
+    """
+
+    def __init__(self, device: torch.device, capture: bool | None = None) -> None:
+        self.device = device
+        self.capture = device.type == "cuda" if capture is None else capture
+        self.tick: Callable[[], None] = lambda: None
+        self.iteration = self.num_started = 0
+        make_stream: Any = torch.cuda.Stream
+        self._stream = make_stream(device) if device.type == "cuda" else None
+        self._replayed: dict[str, Any] = {}
+        self._staged: StagedValues | None = None
+        self._spans = SpanTimer(event_maker(device))
+
+    def prepared(self) -> contextlib.AbstractContextManager[Any]:
+        """Everything goes to one stream, which is not the default one: that cannot be captured."""
+        return torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext()
+
+    def counter(self, start: int = 0) -> Tensor:
+        return torch.full((), float(start), dtype=torch.float64, device=self.device)
+
+    def work_done(self, algorithm: OnPolicy) -> object:
+        return self.iteration  # all that the host knows
+
+    def take_notices(self) -> list[str]:
+        return []  # a GPU has no threads to choose from
+
+    def run(self, name: str, work: Callable[[], Any]) -> None:
+        """Run `work`, always the same under that `name`, from its graph as soon as there is one."""
+        from .cuda.graphs import Replayed  # only here a GPU is wanted
+
+        if name not in self._replayed:
+            self._replayed[name] = Replayed(work, self.capture)
+        with self.prepared():
+            self._replayed[name]()
+
+    def iterate(
+        self,
+        collect: Callable[[], Any],
+        learn: Callable[[], Metrics],
+        stopwatch: Stopwatch,
+        wait: bool,
+    ) -> Iterator[dict[str, float]]:
+        stopwatch.said("learning")  # and collecting: the device does both faster than one can see
+        arrived = self._arrived_until_there_is_room()
+        with self.prepared():
+            with self._spans.phase("collect"):
+                self.run("collect", collect)
+            with self._spans.phase("learn"):
+                self.run("learn", lambda: self._measure(learn()))
+            self.num_started += 1
+            assert self._staged  # the first iteration made it
+            self._staged.stage(self.num_started, self._spans.take())
+        arrived += self._staged.drain() if wait else self._staged.take()
+        return self._finished(arrived)
+
+    def finish(self) -> Iterator[dict[str, float]]:
+        return self._finished(self._staged.drain() if self._staged else [])
+
+    def begin_at(self, iteration: int) -> None:
+        self.iteration = self.num_started = iteration
+
+    def close(self) -> None:
+        pass
+
+    def _measure(self, metrics: Metrics) -> None:
+        """Write the metrics, still on the device, to where they are sent from."""
+        if self._staged is None:
+            self._staged = StagedValues(tuple(metrics), self.device)
+        self._staged.values.copy_(stacked(metrics, self.device))
+
+    def _arrived_until_there_is_room(self) -> list[tuple[int, dict[str, float]]]:
+        """What arrives until one more iteration can be started."""
+        if self._staged is None:
+            return []
+        arrived = self._staged.take()
+        while not self._staged.has_room:
+            self.tick()
+            time.sleep(LOOK_AGAIN_S)
+            arrived += self._staged.take()
+        return arrived
+
+    def _finished(self, arrived: list[tuple[int, dict[str, float]]]) -> Iterator[dict[str, float]]:
+        for iteration, values in arrived:
+            self.iteration = iteration
+            yield without_empty_means(values)
+
+
+def stacked(metrics: Metrics, device: torch.device) -> Tensor:
+    """The metrics as one tensor [M] float64."""
+    return torch.stack(
+        [torch.as_tensor(x, dtype=torch.float64, device=device) for x in metrics.values()]
+    )
+
+
+def as_numbers(metrics: Metrics) -> dict[str, float]:
+    return without_empty_means({name: float(value) for name, value in metrics.items()})
+
+
+def without_empty_means(values: dict[str, float]) -> dict[str, float]:
+    """Where no episode ended there is no mean of them."""
+    if math.isnan(values.get("episode/return", 0.0)) and not values.get("episode/count"):
+        del values["episode/return"], values["episode/length"]
+    return values

@@ -1,0 +1,158 @@
+"""The experiment of a configuration: which parts it is made of, on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .algorithms import algorithm_class
+from .algorithms.on_policy import OnPolicy
+from .collector import Collector, CollectsRollouts
+from .compiled.collecting import CompiledCollector
+from .compiled.learning import CompiledPPO
+from .config import TrainConfig
+from .envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, env_spec_of, make_envs, spec_of
+from .envs.spec import Spaces
+from .envs.streams import TRAINING
+from .envs.vector import VectorEnv
+from .evaluation import Evaluation, Progress, evaluate
+from .executors import Graphs, Inline
+from .experiment import Experiment, Parts
+from .networks.policy import Policy
+from .precompiling import Precompiling
+from .run.device import chosen_device
+from .run.stopwatch import Stopwatch
+from .run.threads import Threads, available_cores, fastest_num_threads
+
+SEEDED_PARTS = ("policy", "learner", "collector")
+
+
+def make_experiment(config: TrainConfig, compiling: Progress = lambda *_: None) -> Experiment:
+    """The experiment of a configuration on its device. Raises ConfigError where there is none.
+
+    `compiling` is told how many of its loops are ready.
+    """
+    device = chosen_device(config.device)
+    # Gymnasium's environments live on the processor, and so does what learns from them; those whose
+    # steps are calls of a model bring the device that the model runs on.
+    is_ours = not config.env.startswith(GYMNASIUM_PREFIX) and config.env not in LEARNED_ENV_NAMES
+    if device.type == "cuda" and is_ours:
+        return device_experiment(config, device)
+    return processor_experiment(config, Threads(choose_num_threads(config, compiling)))
+
+
+def processor_experiment(config: TrainConfig, threads: Threads) -> Experiment:
+    """Iterations one after the other, compiled where that can be."""
+    if config.env in LEARNED_ENV_NAMES:
+        from .envs.tinyphysics.training.parts import make_parts  # only here ONNX is needed
+
+        return Experiment(config, Inline(threads), lambda: make_parts(config, threads))
+    chooses_threads = not config.num_threads and is_compiled(config)
+    return Experiment(
+        config, Inline(threads, chooses_threads), lambda: processor_parts(config, threads)
+    )
+
+
+def device_experiment(
+    config: TrainConfig, device: torch.device, capture: bool | None = None
+) -> Experiment:
+    """Environments, policy and algorithm in the memory of one device; see `Graphs`."""
+    from .cuda.parts import make_parts  # only here numba-cuda is needed
+
+    return Experiment(config, Graphs(device, capture), lambda: make_parts(config, device))
+
+
+def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
+    """Any algorithm and environment, compiled as far as there are loops for it."""
+    spec, steps = env_spec_of(config), config.rollout_steps
+    algorithm = make_algorithm(config, spec, threads)
+    policy, envs = algorithm.policy, make_envs(spec, config.num_envs, config.seed, TRAINING)
+    compiled = spec if is_compiled(config) else None
+    precompiling = Precompiling.of(config, compiled, policy)
+    collector: CollectsRollouts
+    if isinstance(envs, VectorEnv) and isinstance(algorithm, CompiledPPO):
+        collector = CompiledCollector(envs, algorithm.policy, steps, threads)
+    else:
+        seed = part_seed(config, "collector")
+        collector = Collector(envs, policy, steps, seed, tick=lambda: threads.tick())
+
+    def play(num_episodes: int, progress: Progress) -> Evaluation:
+        limit = config.evaluation.max_episode_steps
+        arguments = (policy, spec, num_episodes, config.seed, limit, progress)
+        evaluation: Evaluation = threads.run(evaluate, *arguments)
+        return evaluation
+
+    return Parts(algorithm, collector, play, notices_on(config), precompiling)
+
+
+def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> OnPolicy:
+    """The algorithm of a configuration on the processor, and its policy."""
+    made = algorithm_class(config.algorithm)
+    policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))
+    seed = part_seed(config, "learner")
+    if is_compiled(config):
+        return CompiledPPO(config, policy, seed=seed, threads=threads)
+    return made(config, policy, seed=seed, tick=lambda: threads.tick())
+
+
+def make_policy(config: TrainConfig) -> Policy:
+    """The policy of a configuration, its weights drawn from the seed."""
+    made = algorithm_class(config.algorithm)
+    return made.make_policy(config, spec_of(config), part_seed(config, "policy"))
+
+
+def is_compiled(config: TrainConfig) -> bool:
+    """Whether the processor learns in compiled loops."""
+    return config.algorithm == "ppo" and not why_pytorch(config)
+
+
+def why_pytorch(config: TrainConfig) -> str:
+    """What PPO's compiled loops cannot do; empty when they can do all that is asked for."""
+    if config.policy.precision != "float32":
+        return f"policy.precision = {config.policy.precision}"
+    return ""
+
+
+def notices_on(config: TrainConfig) -> tuple[str, ...]:
+    reason = why_pytorch(config)
+    return (f"PyTorch collects and learns because {reason}",) if reason else ()
+
+
+def part_seed(config: TrainConfig, part: str) -> int:
+    """A seed for each part that draws random numbers, so that none repeats another's."""
+    return len(SEEDED_PARTS) * config.seed + SEEDED_PARTS.index(part)
+
+
+def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None) -> int:
+    """As configured, or the count with which an iteration runs fastest here and now.
+
+    The first of these iterations compiles; `progress` is told how many loops are ready.
+    """
+    if config.num_threads:
+        return config.num_threads
+    if config.env in LEARNED_ENV_NAMES:
+        return available_cores()  # an iteration is too long to try, and the model's calls scale
+
+    def iterate(threads: Threads) -> None:
+        if threads not in experiments:
+            experiments[threads] = processor_experiment(config, threads)
+        experiment = experiments[threads]
+        experiment.on_tick(lambda: tell_num_compiled(experiment.loops, progress))
+        threads.tick()
+        list(experiment.iterate(Stopwatch(), wait=True))
+        threads.tick()
+
+    experiments: dict[Threads, Experiment] = {}
+    try:
+        return fastest_num_threads(iterate)
+    finally:
+        for experiment in experiments.values():
+            experiment.close()
+
+
+def tell_num_compiled(loops: Sequence[Any], progress: Progress) -> None:
+    """How many of these loops have machine code by now, just compiled or from the disk."""
+    if loops:
+        progress(sum(bool(loop.signatures) for loop in loops), len(loops), "loops")

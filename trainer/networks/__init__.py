@@ -1,0 +1,1 @@
+"""Networks, and the statistics that their inputs are normalised by."""

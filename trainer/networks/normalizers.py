@@ -1,0 +1,100 @@
+"""Running statistics of observations and returns: exact in float64, merged once a rollout."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..compiled.normalizing import discount
+
+CLIP = 10.0
+EPSILON = 1e-8
+
+
+class RunningMoments(nn.Module):
+    """Mean and variance of all samples so far.
+
+    Source: Chan, Golub and LeVeque 1979, on merging the moments of two sets.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.variance: Tensor
+        self.count: Tensor
+        self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("variance", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+
+    @torch.no_grad()
+    def update(self, samples: Tensor) -> None:
+        """Merge in `samples` [B, size]; none change nothing."""
+        if not len(samples):
+            return
+        samples = samples.double()
+        count = samples.shape[0]
+        total = self.count + count
+        delta = samples.mean(0) - self.mean
+        squares = self.variance * self.count + samples.var(0, correction=0) * count
+        self.variance.copy_((squares + delta**2 * self.count * count / total) / total)
+        self.mean += delta * count / total
+        self.count.copy_(total)
+
+    @property
+    def deviation(self) -> Tensor:
+        """Standard deviation [size], float32."""
+        return (self.variance + EPSILON).sqrt().float()
+
+
+class ObsNormalizer(nn.Module):
+    """Observations to mean 0 and deviation 1, clipped after."""
+
+    def __init__(self, obs_size: int) -> None:
+        super().__init__()
+        self.moments = RunningMoments(obs_size)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        centred = obs - self.moments.mean.float()
+        return (centred / self.moments.deviation).clamp(-CLIP, CLIP)
+
+
+def observe(normalizer: nn.Module, obs: Tensor) -> None:
+    """Take obs [..., D] into the statistics of `normalizer`, where it keeps any."""
+    if isinstance(normalizer, ObsNormalizer):
+        normalizer.moments.update(obs.flatten(0, -2))
+
+
+class RewardNormalizer(nn.Module):
+    """Rewards divided by the deviation of the discounted return; their mean is left alone."""
+
+    def __init__(self, num_envs: int, gamma: float) -> None:
+        super().__init__()
+        self._gamma = gamma
+        self.moments = RunningMoments(1)
+        self.returns: Tensor
+        self.register_buffer("returns", torch.zeros(num_envs, dtype=torch.float64))
+
+    @torch.no_grad()
+    def normalized(self, rewards: Tensor, dones: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`rewards` [T, N] scaled, after taking them into the statistics; `dones` [T, N] ends the
+        return of an environment after its reward counted. Only `valid` ones count at all.
+        """
+        if valid is not None:
+            rewards = rewards.masked_fill(~valid, 0.0)
+        returns = self._discounted(rewards, dones)
+        counted = returns.flatten() if valid is None else returns[valid]
+        self.moments.update(counted.unsqueeze(1))
+        return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
+
+    def _discounted(self, rewards: Tensor, dones: Tensor) -> Tensor:
+        """The sums [T, N] that are kept in `returns`, after every step."""
+        returns = torch.empty(rewards.shape, dtype=torch.float64, device=rewards.device)
+        if rewards.device.type == "cpu":
+            arrays = (x.numpy() for x in (self.returns, returns))
+            discount(rewards.numpy(), dones.numpy(), self._gamma, *arrays)
+            return returns
+        for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
+            self.returns.mul_(self._gamma).add_(reward)
+            returns[t] = self.returns
+            self.returns.masked_fill_(done, 0.0)
+        return returns

@@ -1,0 +1,1 @@
+"""Returns and advantages: pure functions of a rollout."""

@@ -1,0 +1,1 @@
+"""A run's process: signals, threads, device, telemetry, checkpoints."""

@@ -1,0 +1,82 @@
+"""What is due besides learning: evaluations and checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..config import TrainConfig
+from ..config.interval import Clock, Interval
+from ..experiment import Experiment
+
+
+class Due(NamedTuple):
+    """What is to be done once an iteration is over."""
+
+    evaluation: bool
+    checkpoint: bool
+
+    @property
+    def anything(self) -> bool:
+        return self.evaluation or self.checkpoint
+
+
+class Agenda:
+    """Tells before each iteration what is due after it: then whoever runs it knows when to wait.
+
+    Env steps are counted as if all of the iteration's were to count, so that what is due at some
+    number of them comes at most an iteration early.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        experiment: Experiment,
+        wants_checkpoint: Callable[[], bool] = lambda: False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Seconds count from here on."""
+        self._config, self._experiment = config, experiment
+        self._wants_checkpoint, self._now = wants_checkpoint, now
+        self._start = now()
+        self._before = Clock(experiment.num_started, experiment.env_steps, 0.0)
+
+    def of_next_iteration(self) -> Due:
+        """What is due after the iteration that comes next, at the run's end in any case."""
+        config, before = self._config, self._before
+        after = self._before = self._after_next_iteration()
+        is_last = after.iteration >= config.num_iterations
+        asked = self._wants_checkpoint()
+        evaluates = is_last or config.evaluation.is_due(before, after)
+        return Due(
+            evaluation=evaluates and config.evaluation.num_episodes > 0,
+            checkpoint=asked or config.checkpoint.is_due(before, after),
+        )
+
+    def _after_next_iteration(self) -> Clock:
+        experiment = self._experiment
+        under_way = experiment.num_started + 1 - experiment.iteration
+        env_steps = experiment.env_steps + under_way * self._config.rollout_size
+        return Clock(experiment.num_started + 1, env_steps, self._now() - self._start)
+
+    def num_pauses_left(self) -> dict[str, int]:
+        """How many evaluations and checkpoints are still to come, by the stopwatch's names, as far
+        as that can be told: not where they come by seconds.
+        """
+        config, experiment = self._config, self._experiment
+        end = Clock(
+            config.num_iterations,
+            max(experiment.env_steps, config.num_iterations * config.rollout_size),
+            0.0,
+        )
+
+        def num_left(interval: Interval) -> int:
+            """One at every multiple, and one at the end."""
+            if experiment.iteration >= end.iteration:
+                return 0
+            almost = Clock(end.iteration - 1, end.env_steps - config.rollout_size, 0.0)
+            return interval.num_due(self._before, max(almost, self._before)) + 1
+
+        evaluations = num_left(config.evaluation) if config.evaluation.num_episodes else 0
+        return {"evaluate": evaluations, "checkpoint": num_left(config.checkpoint)}

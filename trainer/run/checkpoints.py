@@ -1,0 +1,128 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...shared.errors import CheckpointError
+from ...shared.small_file import create_anew
+from ..config.saved_config import saved_config
+from ..config.train_config import TrainConfig
+
+FORMAT = 1
+
+# What may differ between a checkpoint and the run that goes on from it.
+FREE_KEYS = ("total_env_steps", "device", "num_threads", "evaluation", "checkpoint", "recorder")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A moment of a run. `publish` is the newest publish number on its page at that moment, and
+    `state` maps each part of the trainer to its state, tensors and plain values only.
+    """
+
+    iteration: int
+    env_steps: int
+    publish: int
+    config: Mapping[str, Any]
+    state: Mapping[str, Any]
+
+
+def checkpoint_path(folder: Path, iteration: int) -> Path:
+    return folder / f"iteration-{iteration:09d}.pt"
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(path for path in folder.glob("iteration-*.pt") if path.is_file())
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
+    """Write a checkpoint in one step and delete all but the newest `keep`.
+
+    Raises OSError when the disk does not take it; the former checkpoints are then still there.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = checkpoint_path(folder, checkpoint.iteration)
+    building = path.with_name(f".{path.name}.building")
+    with os.fdopen(create_anew(building), "wb") as file:
+        torch.save({"format": FORMAT, **vars(checkpoint)}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    building.rename(path)
+    for old in list_checkpoints(folder)[:-keep]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint; nothing in it is executed. Raises CheckpointError."""
+    try:
+        saved = torch.load(path, map_location="cpu", weights_only=True)
+        if saved["format"] != FORMAT:
+            raise CheckpointError(
+                f"{path} has format {saved['format']}, and this version of operant reads {FORMAT}"
+            )
+        # What a newer version adds is no reason to refuse it.
+        return Checkpoint(**{field.name: saved[field.name] for field in fields(Checkpoint)})
+    except CheckpointError:
+        raise
+    except Exception as error:  # torch raises whatever the broken bytes lead to
+        reason = str(error).partition("\n")[0][:200]
+        raise CheckpointError(f"{path} cannot be read: {reason}") from None
+
+
+def latest_checkpoint(folder: Path) -> Checkpoint:
+    """The newest checkpoint of a run. Raises CheckpointError."""
+    paths = list_checkpoints(folder)
+    if not paths:
+        raise CheckpointError(f"{folder.parent.name} has no checkpoint")
+    return load_checkpoint(paths[-1])
+
+
+@contextlib.contextmanager
+def restoring(what: str) -> Iterator[None]:
+    """Turns whatever a state that does not fit leads to into one CheckpointError that names `what`
+    was to be restored.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise CheckpointError(
+            f"the checkpoint does not fit this version of operant: {what}: "
+            + " ".join(reason.split())[:300]
+        ) from error
+
+
+def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:
+    """Raises CheckpointError when `config` is not the one that the checkpoint belongs to."""
+    saved, wanted = (
+        _flat(one.model_dump(mode="json"))
+        for one in (saved_config(checkpoint.config).config, config)
+    )
+    for key in sorted(saved.keys() | wanted.keys()):
+        if key.split(".")[0] not in FREE_KEYS and saved.get(key) != wanted.get(key):
+            raise CheckpointError(
+                f"the checkpoint has {key} = {saved.get(key)}, not {wanted.get(key)}; "
+                "a resumed run keeps its configuration"
+            )
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat

@@ -1,0 +1,69 @@
+"""Where a run's environments and policy live."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import torch
+
+from ...shared.errors import ConfigError
+from ..config import TrainConfig
+
+
+def chosen_device(wanted: str) -> torch.device:
+    """The device that `auto`, `cpu` or `cuda` stands for on this machine.
+
+    `auto` is the GPU where PyTorch sees one and its kernels can be compiled. Raises ConfigError
+    where `cuda` is asked for and cannot be had.
+    """
+    missing = why_no_cuda() if wanted != "cpu" else ""
+    if wanted == "cuda" and missing:
+        raise ConfigError(f"device = cuda: {missing}; device = cpu works everywhere")
+    return torch.device("cpu" if wanted == "cpu" or missing else "cuda")
+
+
+def why_no_cuda() -> str:
+    """What is missing to train on a GPU; empty where nothing is."""
+    if not torch.cuda.is_available():
+        if torch.version.cuda is None:
+            return f"this PyTorch, {torch.__version__}, was built without CUDA"
+        return "PyTorch sees no GPU on this machine"
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed; pip install 'operant-rl[cuda]'"
+    return ""
+
+
+def device_name(device: torch.device) -> str:
+    """For people: `cpu`, or `cuda (NVIDIA H200)`."""
+    if device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return device.type
+
+
+# Below this a GPU has idle cores, and time steps are the better thing to give up.
+FEWEST_ENVS_TO_HALVE = 4096
+
+_BYTES = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|KiB|MiB|GiB)")
+
+
+def out_of_memory_message(error: Exception, config: TrainConfig) -> str:
+    """One line where the GPU's memory did not suffice: what to halve, and by how much it missed.
+
+    Empty for every other error.
+    """
+    if not isinstance(error, torch.cuda.OutOfMemoryError):
+        return ""
+    key = "num_envs" if config.num_envs >= FEWEST_ENVS_TO_HALVE else "rollout_steps"
+    value = getattr(config, key)
+    return f"out of GPU memory{_missing(str(error))}; halve {key} = {value}, to {value // 2 or 1}"
+
+
+def _missing(text: str) -> str:
+    """`: 3.70 GiB were asked for, 2.50 GiB more than there were`, where PyTorch tells both."""
+    sizes = [float(number) * _BYTES[unit] / 2**30 for number, unit in _SIZE.findall(text)]
+    if len(sizes) != 2:
+        return ""
+    asked, free = sizes
+    return f": {asked:.2f} GiB were asked for, {asked - free:.2f} GiB more than there were"

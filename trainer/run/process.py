@@ -1,0 +1,104 @@
+"""One trainer process: from a run folder to the run's last word."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from ...shared.errors import CheckpointError
+from ...shared.harmless import harmless_lines
+from ...shared.lock import RunLock
+from ...shared.outcome import State
+from ...shared.recorder_process import RecorderSettings
+from ...shared.run_folder import Run
+from ...shared.session import RunSession
+from ...shared.writer import OnPhase
+from ..config import RecorderConfig, TrainConfig
+from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
+
+EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
+
+
+def run_training(
+    run: Run,
+    lock: RunLock,
+    config: TrainConfig,
+    stop_signals: Sequence[int] = (),
+    *,
+    resume_publish: int | None = None,
+    wants_checkpoint: Callable[[], bool] = lambda: False,
+    report: Report = lambda *_: None,
+    report_phase: OnPhase | None = None,
+) -> int:
+    """Train in this process and leave the run finished, stopped or failed.
+
+    Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
+    checkpoint, to go on from it. `report` and `report_phase` are told what the page is. Returns the
+    exit code: 0, 1 when training failed, 128 + signal.
+    """
+    # The page comes first: whatever goes wrong from here on, monitors see it.
+    session = RunSession(
+        run,
+        lock,
+        metrics_of(config),
+        publish_interval_s=PUBLISH_INTERVAL_S,
+        continue_from=resume_publish,
+        recorder=_recorder_settings(config.recorder),
+    )
+    session.metrics.on_phase = report_phase
+    try:
+        from ..loop import train
+        from .checkpoints import latest_checkpoint  # torch takes a second to import
+        from .device import chosen_device, device_name
+
+        device = device_name(chosen_device(config.device))
+        with contextlib.suppress(OSError):  # a full disk is no reason not to train
+            run.write_manifest({**run.manifest(), "device": device})
+        resumes = resume_publish is not None
+        train(
+            config,
+            session.metrics,
+            run.checkpoint_folder,
+            resume_from=latest_checkpoint(run.checkpoint_folder) if resumes else None,
+            should_stop=lambda: bool(stop_signals),
+            wants_checkpoint=wants_checkpoint,
+            report=report,
+        )
+    except Exception as error:
+        message, explanation = _failure(error, config)
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            print(harmless_lines(explanation), file=sys.stderr)
+        session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
+        session.close("failed", 1, message)
+        return 1
+    state, exit_code, message = _ending(stop_signals)
+    session.close(state, exit_code, message)
+    return exit_code
+
+
+def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
+    if not config.on:
+        return None
+    return RecorderSettings(**config.model_dump(exclude={"on"}))
+
+
+def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
+    """What a run failed of: in one line, and with all that helps to find the cause."""
+    if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
+        from .device import out_of_memory_message
+
+        message = out_of_memory_message(error, config)
+        if message:  # a traceback would say nothing more
+            return message, message
+    if isinstance(error, CheckpointError):
+        return str(error), str(error)
+    return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
+
+
+def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:
+    if stop_signals:
+        return "stopped", 128 + stop_signals[0], f"by {signal.Signals(stop_signals[0]).name}"
+    return "finished", 0, ""

@@ -1,0 +1,205 @@
+"""What the trainer tells the page: its metrics, where the time goes, and how far it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from ...shared import Metric, MetricsWriter
+from ...shared.events import Level
+from ...shared.speed import SpeedWindow, time_left_s
+from ...shared.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
+from ..config import EnvSection, TrainConfig
+from .stopwatch import OTHER, PHASES, Stopwatch
+
+Report = Callable[[Mapping[str, float], int, int], None]
+
+PUBLISH_INTERVAL_S = 0.25
+SAY_EVERY_S = 0.05
+
+GRAD_NORM = "optimizer/grad_norm"
+
+EPISODE_METRICS = (
+    Metric("episode/return", "reward", better="up",
+           description="mean of the episodes that ended in the iteration"),
+    Metric("episode/length", "env steps", description="mean of the episodes that ended"),
+    Metric("episode/count", "episodes", level=1, description="how many ended in the iteration"),
+    Metric("evaluation/return", "reward", better="up",
+           description="mean of greedy episodes, a fixed number"),
+    Metric("evaluation/length", "env steps", level=1, description="mean of greedy episodes"),
+)  # fmt: skip
+
+PROGRESS_METRICS = (
+    Metric("optimizer/learning_rate", level=1, description="as scheduled"),
+    Metric(GRAD_NORM, level=1, description="before clipping, mean of the networks"),
+    Metric(ENV_STEPS_PER_S, "env steps/s", better="up",
+           description="over 30 s of training: no evaluation, no saving"),
+    Metric(AVERAGE_ENV_STEPS_PER_S, "env steps/s", level=1, better="up",
+           description="of all training so far: no evaluation, no saving"),
+    Metric(PROGRESS_FRACTION, description="env steps done, of those asked for"),
+    Metric(ETA_S, "s", "timer", description="time left at that speed, evaluations included"),
+    *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
+      for phase in PHASES),
+    Metric(f"time/{OTHER}_s", "s", "timer", level=1,
+           description="of the iteration, in none of the other phases"),
+)  # fmt: skip
+
+
+def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:
+    """What a run publishes: what all do, and what its algorithm and its environment add."""
+    sections = [getattr(config, name) for name in type(config).model_fields]
+    of_env = (section.metrics for section in sections if isinstance(section, EnvSection))
+    return (
+        *EPISODE_METRICS,
+        *config.algorithm_section.metrics,
+        *PROGRESS_METRICS,
+        *itertools.chain(*of_env),
+    )
+
+
+class Work(Protocol):
+    """What telemetry asks of the thing that is being done."""
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations."""
+
+    @property
+    def env_steps(self) -> int:
+        """Of all finished iterations."""
+
+    @property
+    def env_steps_so_far(self) -> int:
+        """With those of the iteration under way."""
+
+    @property
+    def unplanned_env_steps(self) -> int:
+        """Those that there were beyond all rollouts; negative where rollouts had fewer."""
+
+    @property
+    def work_done(self) -> object:
+        """Something that changes whenever work is done."""
+
+
+class Telemetry:
+    """Publishes every iteration, and between iterations progress a few times a second.
+
+    Progress is published only when there is some, so that a run that hangs is seen to stall.
+    """
+
+    def __init__(
+        self,
+        metrics: MetricsWriter,
+        total_env_steps: int,
+        work: Work,
+        now: Callable[[], float] = time.perf_counter,
+        report: Report = lambda *_: None,
+        *,
+        num_pauses: Mapping[str, int] | None = None,
+        average_before: float = math.nan,
+    ) -> None:
+        """`work` is asked how far it is; `report` is told of every publish. `num_pauses` of the
+        stopwatch's kinds are to come, and `average_before` was the run's speed up to here.
+        """
+        self.stopwatch = Stopwatch(now, metrics.phase)
+        self._metrics, self._total, self._work = metrics, total_env_steps, work
+        self._now, self._report = now, report
+        self._publish_at = now()
+        self._said_at = self._publish_at
+        self._num_pauses = dict(num_pauses or {})
+        self._iteration_s = begun_s = self.stopwatch.training_s
+        self._window = SpeedWindow(begun_s, work.env_steps)
+        # The average counts from where these training seconds and env steps were 0.
+        self._zero_s, self._zero_steps = begun_s, work.env_steps
+        if average_before > 0:
+            self._zero_s, self._zero_steps = begun_s - work.env_steps / average_before, 0
+        self._last_work_done = work.work_done
+        self._has_bad_losses = False
+
+    def iteration(self, values: Mapping[str, float]) -> None:
+        """Publish what an iteration gave, together with its speed, its phases and the progress."""
+        self._iteration_s = clock_s = self.stopwatch.training_s
+        env_steps = self._work.env_steps
+        # The publish phase shown is the one before: this one is not over yet.
+        row = {**_adding_up(self.stopwatch.take(), values), **values}
+        row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        seconds = max(clock_s - self._zero_s, 1e-9)
+        row[AVERAGE_ENV_STEPS_PER_S] = (env_steps - self._zero_steps) / seconds
+        self._look_for_bad_losses(values)
+        self._publish(row)
+
+    def tick(self) -> None:
+        """Publish the progress if it is time to and there is any."""
+        if self._now() - self._publish_at < PUBLISH_INTERVAL_S:
+            return
+        work_done = self._work.work_done
+        if work_done != self._last_work_done:
+            self._last_work_done = work_done
+            self._publish({})
+
+    def progress(self, done: int, total: int, unit: str) -> None:
+        """Say how far the present phase is, not more often than anyone could see."""
+        if self._now() - self._said_at >= SAY_EVERY_S:
+            self._said_at = self._now()
+            self.stopwatch.say_progress(done, total, unit)
+
+    def _look_for_bad_losses(self, values: Mapping[str, float]) -> None:
+        """Say once in a run that, when and where a loss first was not a number."""
+        if self._has_bad_losses:
+            return
+        for name, value in values.items():
+            if (name.startswith("loss/") or name == GRAD_NORM) and not math.isfinite(value):
+                self._has_bad_losses = True
+                self.event("error", f"{name} is {value} in iteration {self._work.iteration}")
+                return
+
+    def event(self, level: Level, text: str) -> None:
+        self._metrics.event(level, text, self._work.env_steps)
+
+    @contextmanager
+    def errors_as_events(self, *kinds: type[Exception]) -> Iterator[None]:
+        """Errors of these kinds inside become events: training goes on."""
+        try:
+            yield
+        except kinds as error:
+            self.event("error", f"{type(error).__name__}: {error}")
+
+    @property
+    def _planned_env_steps(self) -> int:
+        """What the run will have at its end."""
+        return max(1, self._total + self._work.unplanned_env_steps)
+
+    def _publish(self, row: dict[str, float]) -> None:
+        iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
+        row[PROGRESS_FRACTION] = min(1.0, env_steps / self._planned_env_steps)
+        eta_s = self._time_left_s()
+        if eta_s is not None:
+            row[ETA_S] = eta_s
+        with self.stopwatch.phase("publish"):
+            self._metrics.publish(row, iteration, env_steps)
+        self._publish_at = self._now()
+        self._report(row, iteration, env_steps)
+
+    def _time_left_s(self) -> float | None:
+        watch = self.stopwatch
+        left = max(0, self._planned_env_steps - self._work.env_steps)
+        pauses = [
+            (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
+            for kind, planned in self._num_pauses.items()
+        ]
+        since_s = watch.training_s - self._iteration_s
+        return time_left_s(left, self._window.per_s, since_s, pauses)
+
+
+def _adding_up(taken: dict[str, float], values: Mapping[str, float]) -> dict[str, float]:
+    """The phases `taken`, with what is left for `other` where `values` know some of them better:
+    a GPU times its own.
+    """
+    other = f"time/{OTHER}_s"
+    better = [name for name in taken if name in values]
+    rest = taken[other] + sum(taken[name] - values[name] for name in better)
+    return {**taken, other: max(0.0, rest)}
