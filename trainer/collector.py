@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from .algorithms.on_policy import Metrics
+from .algorithms.algorithm import Metrics
 from .envs.from_gymnasium import GymnasiumEnvs
 from .envs.vector import VectorEnv
 from .generators import set_generator

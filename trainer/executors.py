@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from .algorithms.on_policy import Metrics, OnPolicy
+from .algorithms.algorithm import Algorithm, Metrics
 from .run.staged_values import SpanTimer, StagedValues, event_maker
 from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
@@ -43,7 +43,7 @@ class Executor(Protocol):
     def counter(self, start: int = 0) -> Any:
         """A number that `+= 1` changes wherever the work is done."""
 
-    def work_done(self, algorithm: OnPolicy) -> object:
+    def work_done(self, algorithm: Algorithm) -> object:
         """Something that changes whenever learning goes on."""
 
     def take_notices(self) -> list[str]:
@@ -99,7 +99,7 @@ class Inline:
     def counter(self, start: int = 0) -> int:
         return start
 
-    def work_done(self, algorithm: OnPolicy) -> object:
+    def work_done(self, algorithm: Algorithm) -> object:
         return algorithm.work_done
 
     def take_notices(self) -> list[str]:
@@ -160,7 +160,7 @@ class Graphs:
     def counter(self, start: int = 0) -> Tensor:
         return torch.full((), float(start), dtype=torch.float64, device=self.device)
 
-    def work_done(self, algorithm: OnPolicy) -> object:
+    def work_done(self, algorithm: Algorithm) -> object:
         return self.iteration  # all that the host knows
 
     def take_notices(self) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .algorithms.on_policy import Metrics, OnPolicy
+from .algorithms.algorithm import Algorithm, Metrics
 from .collector import CollectsRollouts
 from .config import TrainConfig
 from .evaluation import Evaluation, Progress
@@ -22,7 +22,7 @@ class Parts:
     when the run begins; `precompiling` is waited for before the first update.
     """
 
-    algorithm: OnPolicy
+    algorithm: Algorithm
     collector: CollectsRollouts
     evaluate: Callable[[int, Progress], Evaluation]
     notices: tuple[str, ...] = ()
@@ -104,7 +104,8 @@ class Experiment:
 
     def take_notices(self) -> list[str]:
         """What people should be told of how the run goes, once each."""
-        taken, self._notices = self._notices + self.executor.take_notices(), []
+        taken = self._notices + self.executor.take_notices() + self.algorithm.take_notices()
+        self._notices = []
         return taken
 
     def finish(self) -> Iterator[dict[str, float]]:

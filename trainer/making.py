@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .algorithms import algorithm_class
-from .algorithms.on_policy import OnPolicy
+from .algorithms.algorithm import Algorithm
 from .collector import Collector, CollectsRollouts
 from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
@@ -87,7 +87,7 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
     return Parts(algorithm, collector, play, notices_on(config), precompiling)
 
 
-def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> OnPolicy:
+def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algorithm:
     """The algorithm of a configuration on the processor, and its policy."""
     made = algorithm_class(config.algorithm)
     policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))

@@ -10,13 +10,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .on_policy import OnPolicy
+    from .algorithm import Algorithm
 
 ALGORITHMS = {"ppo": "PPO", "pqn": "PQN"}  # modules, and the classes in them
 
 
-def algorithm_class(name: str) -> type[OnPolicy]:
+def algorithm_class(name: str) -> type[Algorithm]:
     """The class of one of `ALGORITHMS`."""
     module = importlib.import_module(f".{name}", __name__)
-    found: type[OnPolicy] = getattr(module, ALGORITHMS[name])
+    found: type[Algorithm] = getattr(module, ALGORITHMS[name])
     return found

@@ -13,8 +13,9 @@ from ..envs.spec import Spaces
 from ..networks.actor_critic import ActorCritic
 from ..returns.gae import gae
 from ..rollout import Rollout
+from .algorithm import Metrics, scaled_down
 from .minibatches import next_minibatches
-from .on_policy import Metrics, OnPolicy, explained_variance, scaled_down
+from .on_policy import OnPolicy, explained_variance
 from .schedules import scheduled
 
 EPSILON = 1e-8

@@ -15,8 +15,9 @@ from ..envs.spec import Spaces
 from ..networks.q_network import QPolicy
 from ..returns.q_lambda import q_lambda
 from ..rollout import Rollout
+from .algorithm import Metrics, scaled_down
 from .minibatches import next_minibatches
-from .on_policy import Metrics, OnPolicy, scaled_down
+from .on_policy import OnPolicy
 
 
 class PQN(OnPolicy):

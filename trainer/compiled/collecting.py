@@ -17,7 +17,7 @@ from numba import prange
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..algorithms.on_policy import Metrics
+from ..algorithms.algorithm import Metrics
 from ..compiling import compiled, specialised
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions, VectorEnv, compile_loops

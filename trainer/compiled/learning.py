@@ -18,8 +18,8 @@ from numpy import float32
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..algorithms.algorithm import Metrics
 from ..algorithms.minibatches import next_minibatches
-from ..algorithms.on_policy import Metrics
 from ..algorithms.ppo import PPO, Coefficients, update_metrics
 from ..compiling import specialised
 from ..config import TrainConfig

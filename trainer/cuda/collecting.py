@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..algorithms.on_policy import Metrics
+from ..algorithms.algorithm import Metrics
 from ..compiled.heads import Head, head_of, table_of
 from ..envs.spec import EnvSpec
 from ..envs.streams import uniform_at

@@ -8,7 +8,8 @@ import pytest
 import torch
 from learning import collected, iterate, learn
 
-from operant.trainer.algorithms.on_policy import explained_variance, scaled_down
+from operant.trainer.algorithms.algorithm import scaled_down
+from operant.trainer.algorithms.on_policy import explained_variance
 from operant.trainer.algorithms.ppo import PPO, Batch, normalized, ppo_loss_sums
 from operant.trainer.compiled.learning import CompiledPPO
 

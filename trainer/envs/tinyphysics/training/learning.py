@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ....algorithms.algorithm import Metrics, scaled_down
 from ....algorithms.minibatches import next_minibatches
-from ....algorithms.on_policy import Metrics, scaled_down
 from ....algorithms.ppo import PPO
 from ....config import TrainConfig
 from ....networks.actor_critic import ActorCritic
