@@ -29,7 +29,7 @@ from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.shared.lock import lock_holder
-from operant.shared.page_file import page_folder
+from operant.shared.rank_place import page_path
 from operant.shared.run_folder import Run, create_run
 
 SIZE = (200, 60)
@@ -136,7 +136,7 @@ def _acts(run: Run, publisher: Publisher) -> list[tuple[str, list[str], Callable
         pass
 
     def delete_page() -> None:
-        (page_folder() / f"{run.id}.0.page").unlink(missing_ok=True)
+        page_path(run, 0).unlink(missing_ok=True)
 
     return [
         ("kill", ["z", "z", "comma", "less_than_sign"], publisher.kill),

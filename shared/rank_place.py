@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from .page_file import page_folder
 from .run_folder import Run
 from .small_file import read_json
 
@@ -27,14 +29,14 @@ def rank_place(run: Run, rank: int) -> dict[str, Any]:
     }
     page = place.get("page")
     # Whoever reads the file may delete the page it names: no other file may be named.
-    if isinstance(page, str) and os.path.basename(page) == page_name(run, rank):
+    if isinstance(page, str) and os.path.basename(page) == page_path(run, rank).name:
         known["page"] = page
     return known
 
 
-def page_name(run: Run, rank: int) -> str:
-    """How the page of a rank is called in memory."""
-    return f"{run.id}.{rank}.page"
+def page_path(run: Run, rank: int) -> Path:
+    """Where the page of a rank lies in memory, unless its process says otherwise."""
+    return page_folder() / f"{run.id}.{rank}.page"
 
 
 def _is_count(value: Any) -> bool:

@@ -16,7 +16,7 @@ from .harmless import one_line
 from .host import boot_id, process_start
 from .lock import RunLock
 from .outcome import State
-from .page_file import page_folder
+from .rank_place import page_path
 from .recorder_process import RecorderSettings
 from .run_folder import Run, write_whole
 from .schema import Metric
@@ -79,7 +79,7 @@ class RunSession:
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, rank, continue_from)
         try:
-            self.metrics = create(page_folder() / f"{run.id}.{rank}.page")
+            self.metrics = create(page_path(run, rank))
         except PageError as error:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
@@ -160,6 +160,6 @@ def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:
     """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
     holds more.
     """
-    paths = (run.page_copy_path(rank), page_folder() / f"{run.id}.{rank}.page")
+    paths = (run.page_copy_path(rank), page_path(run, rank))
     found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
     return max(found, key=lambda beginning: beginning.publish, default=None)

@@ -14,8 +14,7 @@ from .life_signs import LifeSigns
 from .lock import LAUNCHER, Holder, is_held, lock_holder
 from .outcome import Outcome
 from .owners import Owners, check_folder, owners_of
-from .page_file import page_folder
-from .rank_place import page_name, rank_place
+from .rank_place import page_path, rank_place
 from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
@@ -84,7 +83,7 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
     tells of the best of them.
     """
     place, owners = rank_place(run, rank), owners_of(run.folder)
-    in_memory = [page_folder() / page_name(run, rank)]
+    in_memory = [page_path(run, rank)]
     if place.get("page"):
         in_memory.insert(0, Path(place["page"]))
     elsewhere = []

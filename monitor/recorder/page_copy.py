@@ -10,8 +10,8 @@ from pathlib import Path
 from ...shared import MetricsReader, Outcome, PageError
 from ...shared.layout import ROWS_END_OFFSET, Section
 from ...shared.lock import is_held
-from ...shared.page_file import building_name, is_left_behind, page_folder, save_page_copy
-from ...shared.rank_place import rank_place
+from ...shared.page_file import building_name, is_left_behind, save_page_copy
+from ...shared.rank_place import page_path, rank_place
 from ...shared.run_folder import Run
 
 
@@ -52,7 +52,7 @@ def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
     A page stays whose writer lives: one made since by another process, and that of a run whose
     folder was copied to where this one lies. Raises OSError.
     """
-    paths = [page_folder() / f"{run.id}.{rank}.page"]
+    paths = [page_path(run, rank)]
     announced = rank_place(run, rank).get("page")
     if announced and Path(announced) not in paths:
         paths.append(Path(announced))
