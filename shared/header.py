@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .errors import PageError
 from .folder_place import FolderPlace
@@ -41,6 +42,18 @@ from .layout import (
 )
 
 
+class PageIdentity(NamedTuple):
+    """Equal for a page and its copy, different for the page of another process."""
+
+    pid: int
+    process_start: int
+    created_monotonic_ns: int
+
+    def __str__(self) -> str:
+        """As the file of rows keeps it."""
+        return "-".join(map(str, self))
+
+
 @dataclass(frozen=True)
 class Header:
     """What never changes while a page lives. `created_monotonic_ns` is the zero of all its
@@ -65,6 +78,10 @@ class Header:
     def version(self) -> tuple[int, int]:
         """Of the layout: major, minor."""
         return self.layout.major, self.minor
+
+    @property
+    def identity(self) -> PageIdentity:
+        return PageIdentity(self.pid, self.process_start, self.created_monotonic_ns)
 
     def encode(self) -> bytes:
         """The header's bytes, all but READY."""

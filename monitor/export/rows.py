@@ -14,7 +14,6 @@ from ...shared.row_ring import publish_of
 from ...shared.rows import HEADS, RowBatch, batch_of
 from ...shared.run_folder import Run
 from ...shared.status import open_page
-from ..recorder.page_watch import identity_of
 
 
 class ExportedRows:
@@ -85,7 +84,7 @@ class ExportedRows:
                 of_page, self.num_lost = self._file.info("page"), self._file.num_lost()
                 yield batch
         # Of another process than the file's last rows: which of them hold, the recorder decides.
-        if self._page and of_page in (None, identity_of(self._page)):
+        if self._page and of_page in (None, str(self._page.header.identity)):
             yield from self._rows_of_page(self._page, last)
 
     def _rows_of_page(self, page: MetricsReader, last: int) -> Iterator[RowBatch]:

@@ -26,17 +26,6 @@ class Page:
     after_publish: int | None
     since_wall_s: float
 
-    @property
-    def identity(self) -> tuple[int, int, int]:
-        """Equal for a page and its copy, different for the page of another process."""
-        header = self.reader.header
-        return header.pid, header.process_start, header.created_monotonic_ns
-
-
-def identity_of(reader: MetricsReader) -> str:
-    """The same as the file of rows keeps it."""
-    return "-".join(map(str, Page(reader, None, 0.0).identity))
-
 
 class PageWatch:
     """Keeps the newest page of one rank open, also once its file is deleted."""
@@ -64,7 +53,7 @@ class PageWatch:
                 page.reader.detach()
             return False
         self._announced, self._unannounced_s = announced, None
-        if self.page and page.identity == self.page.identity:
+        if self.page and page.reader.header.identity == self.page.reader.header.identity:
             page.reader.detach()
             return False
         self.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...shared.row_file import CHUNK_ROWS, LOST_EVENTS, RowFile
 from ...shared.row_ring import publish_of
 from ...shared.rows import batch_of
-from .page_watch import Page, identity_of
+from .page_watch import Page
 
 LAST_EVENT = "last_event"
 
@@ -32,7 +32,7 @@ class RowDrain:
         """What the process of a new page does again of a former one's rows is dropped, and where it
         counts from 1 anew, its rows follow all there are.
         """
-        file, identity = self._opened(), identity_of(page.reader)
+        file, identity = self._opened(), str(page.reader.header.identity)
         known = file.info("page")
         if known is not None and known != identity and page.after_publish is not None:
             if page.after_publish:

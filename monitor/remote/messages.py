@@ -80,7 +80,7 @@ class StatusMessage(RankMessage):
 
 
 class PageMessage(_Message):
-    """`identity` is that of `page_identity`; a partial page is followed by more of it."""
+    """`identity` is a `PageIdentity`; a partial page is followed by more of it."""
 
     identity: tuple[Count, ...] = Field(max_length=8, strict=False)
     bytes: Count

@@ -9,11 +9,12 @@ import time
 from typing import Any, BinaryIO
 
 from ...shared.errors import PageError
+from ...shared.header import PageIdentity
 from ...shared.run_folder import Run
 from ...shared.status import open_page
 from ..recorder.events_file import event_line
 from ..runs.alerts import Alert
-from ..runs.run_poller import RunPoller, page_identity
+from ..runs.run_poller import RunPoller
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 
@@ -48,7 +49,7 @@ class _Sender:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._poller = RunPoller(run, reads_rows=False)
-        self._identity: tuple[int, int, int] | None = None
+        self._identity: PageIdentity | None = None
         self._blocks = PageBlocks()
         self._sampled_s = float("-inf")
         self._log: tuple[str, ...] = ()
@@ -66,8 +67,8 @@ class _Sender:
         except PageError:
             return Frame(head)
         try:
-            if page_identity(reader) != self._identity:
-                self._identity, self._blocks = page_identity(reader), PageBlocks()
+            if reader.header.identity != self._identity:
+                self._identity, self._blocks = reader.header.identity, PageBlocks()
             changes = self._blocks.changes(reader)
             head["page"] = {
                 "identity": self._identity,

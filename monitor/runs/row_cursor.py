@@ -13,7 +13,6 @@ from ...shared.history import Integers
 from ...shared.row_file import CHUNK_ROWS, RowFileReader
 from ...shared.row_ring import publish_of
 from ...shared.rows import RowBatch, batch_of
-from ..recorder.page_watch import identity_of
 from .metric_places import MetricPlaces
 
 
@@ -65,7 +64,7 @@ class RowCursor:
             self._end = self._file.end()
             if self._next_row > self._end[0]:
                 break
-        if self._file and self._file.info("page") not in (None, identity_of(self._page)):
+        if self._file and self._file.info("page") not in (None, str(self._page.header.identity)):
             return  # rows of another process: which of them hold, the recorder decides
         self._is_in_page = True
         self._last = max(self._last, self._end[1])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...shared import MetricsReader
+from ...shared.header import PageIdentity
 from ...shared.host import process_start
 from ...shared.lock import RECORDER, lock_holder
 from ...shared.ranks import combined_status
@@ -41,7 +42,7 @@ class RunPoller:
         self._reader: MetricsReader | None = None
         self._page_error = ""
         self._place: tuple[int, int] | None = None
-        self._identity: tuple[int, int, int] | None = None
+        self._identity: PageIdentity | None = None
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
@@ -143,7 +144,7 @@ class RunPoller:
             if self._reader is None:
                 self._page_error = str(error) or type(error).__name__
             return
-        identity = page_identity(reader)
+        identity = reader.header.identity
         if self._reader and identity == self._identity:
             reader.detach()
             return
@@ -173,9 +174,3 @@ class RunPoller:
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns
-
-
-def page_identity(reader: MetricsReader) -> tuple[int, int, int]:
-    """Equal for a page and its copy, different for the page of another process."""
-    header = reader.header
-    return header.pid, header.process_start, header.created_monotonic_ns
