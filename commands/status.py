@@ -31,7 +31,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
 def _num_lost(run_id: str) -> dict[str, int]:
     """What was lost, by its name, and how much of it; what was not is not there."""
-    from ..shared.row_file import num_lost
+    from ..shared.row_file_reader import num_lost
 
     run = find_run(run_id)
     num_rows, num_events = num_lost(run.rows_path(rank) for rank in run.ranks())

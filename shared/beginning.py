@@ -8,7 +8,7 @@ from pathlib import Path
 from .errors import PageError
 from .events import Event
 from .header import Header
-from .history import LevelRows
+from .history_level import LevelRows
 from .reader import MetricsReader
 from .row_ring import records_until
 from .schema import Metric

@@ -46,6 +46,10 @@ class NoRoomError(PageError):
     """A page cannot be made; the text says how much room it needs and how much there is."""
 
 
+class RowFileError(PageError):
+    """A file of rows cannot be read or written."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean ...?` when a known word is near, else nothing: the end of an error's text."""
     matches = difflib.get_close_matches(word, list(known), n=1)

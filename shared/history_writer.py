@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .history import HEAD_WORDS, NO_ROWS, LevelRows
+from .history import HEAD_WORDS
+from .history_level import NO_ROWS, LevelRows
 from .layout import (
     HISTORY_FOLD,
     NEVER,

@@ -14,7 +14,9 @@ from . import layout as at
 from .errors import PageError
 from .events import Event
 from .header import Header
-from .history import History, HistoryReader, LevelRows
+from .history import History
+from .history_level import LevelRows
+from .history_reader import HistoryReader
 from .host import boot_id
 from .outcome import Outcome
 from .owners import Owners, check_file, own

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...shared import History, Metric, MetricsReader, PageError
 from ...shared.history import Integers
-from ...shared.row_file import CHUNK_ROWS, RowFileReader
+from ...shared.row_blob import CHUNK_ROWS
+from ...shared.row_file_reader import RowFileReader
 from ...shared.row_ring import publish_of
 from ...shared.rows import HEADS, RowBatch, batch_of
 from ...shared.run_folder import Run

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...shared.row_file import CHUNK_ROWS, LOST_EVENTS, RowFile
+from ...shared.row_blob import CHUNK_ROWS
+from ...shared.row_file import RowFile
 from ...shared.row_ring import publish_of
+from ...shared.row_tables import LOST_EVENTS
 from ...shared.rows import batch_of
 from .page_watch import Page
 

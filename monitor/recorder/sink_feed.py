@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...shared import Metric
-from ...shared.row_file import RowFileReader
+from ...shared.row_file_reader import RowFileReader
 from ...shared.rows import RowBatch
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from ...shared import MetricsReader
 from ...shared.history import Integers
-from ...shared.row_file import CHUNK_ROWS, RowFileReader
+from ...shared.row_blob import CHUNK_ROWS
+from ...shared.row_file_reader import RowFileReader
 from ...shared.row_ring import publish_of
 from ...shared.rows import RowBatch, batch_of
 from .metric_places import MetricPlaces

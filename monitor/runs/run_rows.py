@@ -20,7 +20,7 @@ from ..charts.point_fold import FoldedPoints, PointFold, Points, Rows
 from .metric_places import MetricPlaces
 
 if TYPE_CHECKING:  # SQLite is loaded once there is a file to read: not before the first frame
-    from ...shared.row_file import RowFileReader
+    from ...shared.row_file_reader import RowFileReader
     from .row_cursor import RowCursor
 
 LOAD_S = 0.1  # of reading at each look
@@ -128,7 +128,7 @@ class RunRows:
     def _look_at_file(self) -> None:
         """Open it once it is there; begin anew when rows were taken out of it."""
         if self._file is None and self._path.exists():
-            from ...shared.row_file import RowFileReader
+            from ...shared.row_file_reader import RowFileReader
 
             self._file = RowFileReader(self._path)
             self._epoch = self._file.info("epoch")

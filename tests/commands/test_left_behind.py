@@ -18,7 +18,7 @@ from waiting import wait_for
 
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.row_file import RowFileReader
+from operant.shared.row_file_reader import RowFileReader
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.session import RunSession
 

@@ -16,8 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operant.shared.errors import RowFileError
 from operant.shared.layout import NEVER
-from operant.shared.row_file import _BLOB, RowFile, RowFileError, RowFileReader, _decoded, _encoded
+from operant.shared.row_blob import BLOB, decoded, encoded
+from operant.shared.row_file import RowFile
+from operant.shared.row_file_reader import RowFileReader
 from operant.shared.rows import RowBatch, joined
 from operant.shared.schema import Metric
 
@@ -111,12 +114,12 @@ numbers = st.floats(width=64)
 
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=20))
-def test_a_batch_is_decoded_to_the_bits_that_were_encoded(values):
+def test_a_batch_is_decoded_to_the_bits_that_wereencoded(values):
     columns = np.array(values).T.copy()
     columns[0, 0] = UNWRITTEN
     heads = np.random.default_rng(len(values)).integers(-(2**63), 2**63 - 1, (6, len(values)))
     batch = RowBatch(heads, np.array([0, 5, 4000]), columns)
-    found = _decoded(_encoded(batch))
+    found = decoded(encoded(batch))
     assert found.values.tobytes() == columns.tobytes()
     assert np.array_equal(found.heads, heads)
     assert found.places.tolist() == [0, 5, 4000]
@@ -125,12 +128,12 @@ def test_a_batch_is_decoded_to_the_bits_that_were_encoded(values):
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=200), flips=st.lists(st.integers(0, 10_000), max_size=5))
 def test_a_damaged_batch_is_an_error_of_its_own(data, flips):
-    blob = bytearray(_encoded(rows(1, 40)))
+    blob = bytearray(encoded(rows(1, 40)))
     for flip in flips:
         blob[flip % len(blob)] ^= 1 + flip % 255
     for damaged in (bytes(blob), data):
         with contextlib.suppress(RowFileError):
-            _decoded(damaged)
+            decoded(damaged)
 
 
 def test_what_is_no_file_of_rows_is_one_line(path):
@@ -216,7 +219,7 @@ def test_a_hostile_file_is_one_line_in_little_memory_and_time(path, kind):
         size_bytes = 12 << 20
         columns = (size_bytes - 2) // (8 * 1024 + 2)
         size_bytes = 2 * columns + 8 * 1024 * (6 + columns)
-        bomb = _BLOB.pack(1024, columns, size_bytes) + zlib.compress(bytes(size_bytes), 9)
+        bomb = BLOB.pack(1024, columns, size_bytes) + zlib.compress(bytes(size_bytes), 9)
         table, count = ("tail", 100) if "tail" in kind else ("chunks", 1)
         for number in range(count):
             row = (1 + 1024 * number, 1024, bomb)
@@ -230,7 +233,8 @@ import sys; sys.path.insert(0, {str(SUPPORT)!r})
 from pathlib import Path
 import fuzz
 from operant.shared import PageError
-from operant.shared.row_file import RowFile, RowFileReader, num_lost
+from operant.shared.row_file import RowFile
+from operant.shared.row_file_reader import RowFileReader, num_lost
 path = Path({str(path)!r})
 fuzz.limit_memory()
 def read():

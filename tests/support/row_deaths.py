@@ -33,7 +33,7 @@ from waiting import wait_for
 
 from operant.monitor.recorder.leftover_rows import take_leftover_rows
 from operant.shared.ranks import read_status
-from operant.shared.row_file import RowFileReader
+from operant.shared.row_file_reader import RowFileReader
 from operant.shared.run_folder import Run, find_run
 
 NUM_METRICS = 64

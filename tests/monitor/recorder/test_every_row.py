@@ -14,7 +14,7 @@ from waiting import wait_for
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.monitor.recorder.row_drain import RowDrain
 from operant.shared.lock import RunLock
-from operant.shared.row_file import RowFileReader
+from operant.shared.row_file_reader import RowFileReader
 from operant.shared.rows import joined
 from operant.shared.run_folder import create_run, find_run
 from operant.shared.session import RunSession

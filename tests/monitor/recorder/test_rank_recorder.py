@@ -18,7 +18,7 @@ from operant.monitor.runs.alerts import alerts_in
 from operant.shared import MetricsReader
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.row_file import RowFileReader, num_lost
+from operant.shared.row_file_reader import RowFileReader, num_lost
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
