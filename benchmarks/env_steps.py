@@ -155,13 +155,18 @@ def alternated(sides: dict[str, Measure], rounds: int) -> dict[str, dict[str, fl
     return {name: summary(values[1:]) for name, values in speeds.items()}
 
 
+def rounded(number: float) -> str:
+    """With one decimal, and small ones with two digits that say something."""
+    return f"{number:.1f}" if number >= 1 else f"{number:#.2g}"
+
+
 def table(speeds: dict[str, dict[str, float]]) -> None:
     """Speeds, and each as a multiple of the fastest of those who are not operant."""
     theirs = [speed["median"] for name, speed in speeds.items() if "operant" not in name]
     for name, speed in speeds.items():
-        spread = f"({speed['min'] / 1e6:.1f} to {speed['max'] / 1e6:.1f})"
-        ratio = f"{speed['median'] / max(theirs):.1f} x the others' best" if theirs else ""
-        print(f"{name:<52} {speed['median'] / 1e6:8.1f} million/s {spread:<18} {ratio}")
+        median, low, high = (rounded(speed[of] / 1e6) for of in ("median", "min", "max"))
+        ratio = f"{rounded(speed['median'] / max(theirs))} x the others' best" if theirs else ""
+        print(f"{name:<52} {median:>8} million/s {f'({low} to {high})':<18} {ratio}")
     print(f"load {busy():.1f}")
 
 
