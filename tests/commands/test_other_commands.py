@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
-from command_line import SHORT, error_line, operant, operant_json
+from command_line import SHORT, error_line, operant, operant_json, python
 
 from operant.shared.run_folder import create_run, list_runs
 from operant.shared.session import RunSession
@@ -119,7 +117,7 @@ def test_what_does_not_train_never_imports_torch(finished_run, arguments):
         "heavy = {'torch', 'numba', 'pandas', 'gymnasium'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr
 
 
@@ -129,7 +127,8 @@ def test_help_imports_neither_numpy_nor_textual():
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "assert not {'numpy', 'textual', 'pydantic'} & set(sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_help_names_every_command_and_none_that_is_not_there():

@@ -169,7 +169,7 @@ def test_a_name_cannot_run_anything_elsewhere(ssh, tmp_path: Path):
 def test_a_stream_is_not_for_terminals():
     session = start_session()
     with operant_in_a_terminal("stream", "--latest") as (_, terminal):
-        read_until(terminal, b"is for programs")
+        assert b"is for programs" in read_until(terminal, b"is for programs")
     session.close("finished", 0)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 from apps import choosing, watching
+from command_line import python
 from views import (
     StillRun,
     StillRuns,
@@ -344,7 +343,8 @@ def test_the_monitor_needs_none_of_the_trainers_libraries():
         "heavy = {'torch', 'numba', 'pydantic', 'pandas', 'gymnasium', 'operant.trainer'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_poller_is_what_reads_pages():

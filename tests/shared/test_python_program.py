@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import python
 
 from operant.shared.python_program import python_program
 from operant.shared.recorder_process import SWITCH
@@ -71,7 +72,8 @@ def test_what_is_started_as_a_recorder_starts_none_itself(tmp_path, monkeypatch)
                       f"mv {tmp_path}/switch.new {tmp_path}/switch\n")  # fmt: skip
     starts.chmod(0o700)
     code = f"import sys, operant; sys.executable = {str(starts)!r}; operant.init().finish()"
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
     from waiting import wait_for
 
     wait_for((tmp_path / "switch").exists)

@@ -16,6 +16,17 @@ ENDLESS = ("--set", "total_env_steps=1e12", "--set", "evaluation.every_iteration
            "--set", "num_threads=1", "--set", "checkpoint.every_iterations=0")  # fmt: skip
 
 
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests' Python to its end: with `-c` and code, most often."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
 def operant(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, without a terminal."""
     return subprocess.run(

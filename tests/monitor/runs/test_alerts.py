@@ -41,8 +41,9 @@ def test_what_other_events_say_is_no_alert():
 
 
 @given(st.text())
-def test_no_line_whatsoever_raises(text):
-    alerts_in([text, f"2026-11-21T12:00:00.000000Z  error    alert: x {{{text}}}"])
+def test_no_line_whatsoever_hides_the_alert_after_it(text):
+    odd = [text, f"2026-11-21T12:00:00.000000Z  error    alert: x {{{text}}}"]
+    assert SPIKE in alerts_in([*odd, event_line(SPIKE.as_event())])
 
 
 def test_alerts_are_read_as_the_file_grows_and_stay_the_same_while_it_does_not(tmp_path):

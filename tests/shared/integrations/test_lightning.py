@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
+from command_line import python
 
 import operant
 
@@ -103,4 +102,5 @@ import operant
 assert issubclass(operant.OperantLogger, pytorch_lightning.loggers.Logger)
 """
     pytest.importorskip("pytorch_lightning")
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    done = python("-W", "ignore", "-c", code)
+    assert done.returncode == 0, done.stderr

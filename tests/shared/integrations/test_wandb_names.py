@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 
 import pytest
+from command_line import python
 
 import operant
 from operant.shared.integrations import wandb_names
@@ -52,7 +51,8 @@ import operant.shared.layout
 assert trainer.__name__ == "operant.trainer" and cli.__name__ == "operant.cli"
 assert operant.shared.layout.__name__ == "operant.shared.layout"
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_stand_in_can_be_used_in_the_ways_that_scripts_use_it(capsys):
