@@ -52,7 +52,7 @@ class KeptObjects:
         """The quantiles of an array, a tensor or a list of numbers."""
         try:
             values = array_of(value)
-            if values.ndim:
+            if values.ndim or not quantiles.finite(values).size:  # a single masked one is nothing
                 found = quantiles.names_and_values(values)
                 return {f"{name}/{key}": number for key, number in found.items()}
         except Exception:

@@ -81,6 +81,7 @@ class LoggedRun(TrackedRun):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.start_time = time.time()
+        self.starting_step = self.step
 
     @never_raises()
     def log(
@@ -151,10 +152,6 @@ class LoggedRun(TrackedRun):
     @property
     def sync_dir(self) -> str:
         return self.dir
-
-    @property
-    def starting_step(self) -> int:
-        return self.step
 
     def project_name(self) -> str:
         return str(self.project)

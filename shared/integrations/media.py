@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -165,10 +166,33 @@ class Histogram(Media):
     """Values, or counts and edges: kept as quantiles, among the metrics."""
 
     def __init__(
-        self, sequence: Any = None, np_histogram: Any = None, *_: Any, **keywords: Any
-    ) -> None:
+        self, sequence: Any = None, np_histogram: Any = None, num_bins: Any = 64, *_: Any,
+        **keywords: Any,
+    ) -> None:  # fmt: skip
         super().__init__(sequence, **keywords)
-        self.np_histogram = np_histogram
+        self.np_histogram, self.num_bins = np_histogram, num_bins
+
+    @property
+    def histogram(self) -> list[float]:
+        """How many values there are in each bin."""
+        return self._counts_and_edges()[0]
+
+    @property
+    def bins(self) -> list[float]:
+        """The edges of the bins, one more than there are bins."""
+        return self._counts_and_edges()[1]
+
+    def _counts_and_edges(self) -> tuple[list[float], list[float]]:
+        """Both empty where there are none to be had."""
+        import numpy as np
+
+        with contextlib.suppress(Exception):  # whatever a foreign object raises
+            found = self.np_histogram
+            if found is None:
+                found = np.histogram(quantiles.finite(array_of(self.data)), bins=self.num_bins)
+            counts, edges = (np.asarray(each).tolist() for each in found[:2])
+            return counts, edges
+        return [], []
 
     def numbers(self) -> Mapping[str, float]:
         if self.np_histogram is not None:

@@ -54,7 +54,7 @@ def array_of(values: Any) -> NDArray[Any]:
         values = values.float() if "bfloat16" in str(values.dtype) else values
         values = values.numpy()
     _check_extent(values)
-    array = np.asarray(values)
+    array: NDArray[Any] = np.asanyarray(values)  # a mask stays
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{type(values).__name__} is no array of numbers")
     if array.size > MAX_VALUES:

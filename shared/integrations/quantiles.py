@@ -13,11 +13,18 @@ def names_and_values(values: Any) -> dict[str, float]:
     """
     import numpy as np
 
+    numbers = finite(values)
+    return _named(np.percentile(numbers, PERCENTS)) if numbers.size else {}
+
+
+def finite(values: Any) -> Any:
+    """The finite numbers among `values`, of any shape, as [V]; what is masked is none."""
+    import numpy as np
+
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.compressed()
     numbers = np.asarray(values, dtype=np.float64).ravel()
-    numbers = numbers[np.isfinite(numbers)]
-    if not numbers.size:
-        return {}
-    return _named(np.percentile(numbers, PERCENTS))
+    return numbers[np.isfinite(numbers)]
 
 
 def of_buckets(counts: Any, edges: Any) -> dict[str, float]:

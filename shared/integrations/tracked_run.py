@@ -53,6 +53,7 @@ class TrackedRun:
         self._run = session.run if session else None
         self.resumed = iteration > 0
         self._iteration, self._step = iteration, step
+        self._is_step_over = step >= 0  # what comes without a step belongs to the next
         self._lock = threading.RLock()  # a signal's handler may end the run in the middle of a log
         self._pid = os.getpid()
         self._is_open = session is not None
@@ -86,8 +87,10 @@ class TrackedRun:
 
     @property
     def step(self) -> int:
-        """The newest step given, or how many rows were logged where none ever was."""
-        return self._iteration if self._step < 0 else self._step
+        """The step of the row that is logged next: the newest given, or one more once its row is
+        complete; where none ever was given, how many rows were logged.
+        """
+        return self._iteration if self._step < 0 else self._step + self._is_step_over
 
     @property
     def name(self) -> str:
@@ -110,7 +113,8 @@ class TrackedRun:
         """Publish `data`, nested as it may be. Values of one `step` go together in one row: it is
         published when another step comes, when one of its names comes again, with `commit=True`, or
         after a tenth of a second. Without a step the row is complete, unless `commit=False`; what
-        waits then is not overwritten either.
+        waits then is not overwritten either. After a complete row whose step was given, the next
+        without one has the step that follows.
         """
         if not self.is_open:
             self._warn_of_closed()
@@ -120,6 +124,8 @@ class TrackedRun:
             values = self._flat(data)
             if step is not None:
                 self._advance(step)
+            elif self._is_step_over:
+                self._advance(min(self._step + 1, MAX_STEP))
             if any(name in self._pending for name, _ in values):
                 self._publish()
             if not self._pending:
@@ -127,6 +133,7 @@ class TrackedRun:
             self._take(values)
             if commit or (commit is None and step is None):
                 self._publish()
+                self._is_step_over = self._step >= 0
             elif self._pending:
                 self._publish_soon()
 
@@ -255,10 +262,10 @@ class TrackedRun:
         if number is None:
             allowed = "no whole number from 0 to 2^63 - 1"
             self._warn_once("step", f"step = {described(step)} is {allowed}: it is passed over")
-        elif number != self._step:
-            if self._pending:
-                self._publish()
-            self._step = number
+            return
+        if number != self._step and self._pending:
+            self._publish()
+        self._step, self._is_step_over = number, False
 
     def _publish(self) -> None:
         self._iteration += 1

@@ -55,13 +55,17 @@ def _is_mapping(value: Any) -> bool:
 
 
 def number_of(value: Any) -> float | None:
-    """`value` as a number: of Python, numpy or a tensor of one element. None for anything else."""
+    """`value` as a number: of Python, numpy or a tensor of one element. None for anything else, and
+    for a number that is masked.
+    """
     if type(value) is float:
         return value
     # Whatever a foreign object raises here, it is no number.
     try:
         if isinstance(value, str | bytes | bytearray):
             return None
+        if hasattr(value, "compressed") and not value.compressed().size:
+            return None  # masked: numpy would give what lies below the mask
         return float(value.item() if hasattr(value, "item") else value)
     except Exception:
         return None

@@ -173,3 +173,16 @@ def test_a_list_in_a_cell_of_a_table_is_kept_whole():
     run.finish()
     (path,) = Path(run.dir).glob("media/tables/*.csv")
     assert list(csv.reader(path.open())) == [["a"], [str(numbers)]]
+
+
+def test_a_histogram_tells_its_bins_as_wandb_s_does():
+    histogram = operant.Histogram([0.0, 1.0, 1.0, 4.0], num_bins=4)
+    assert (histogram.histogram, histogram.bins) == ([1, 2, 0, 1], [0.0, 1.0, 2.0, 3.0, 4.0])
+    given = operant.Histogram(np_histogram=([3, 5], np.array([0.0, 0.5, 1.0])))
+    assert (given.histogram, given.bins) == ([3, 5], [0.0, 0.5, 1.0])
+    assert len(operant.Histogram(np.arange(1000.0)).histogram) == 64
+
+
+def test_a_histogram_of_anything_else_has_no_bins():
+    histogram = operant.Histogram("nothing of the kind")
+    assert (histogram.histogram, histogram.bins) == ([], [])

@@ -59,6 +59,54 @@ def test_without_a_step_each_call_is_a_row_unless_it_is_not_committed(seen):
     assert (seen.status.iteration, seen.status.env_steps, run.step) == (2, None, 2)
 
 
+def test_after_a_complete_row_the_step_is_that_of_the_next(seen):
+    run = operant.init()
+    run.log({"a": 1.0}, step=9)
+    assert run.step == 9  # more may come for it
+    run.log({"a": 2.0}, step=9, commit=True)
+    assert run.step == 10
+    run.log({"a": 3.0}, commit=False)
+    assert run.step == 10
+    run.log({"b": 4.0})
+    assert run.step == 11
+    run.finish()
+    assert list(seen.history.env_steps) == [9, 9, *[10] * (len(seen.history) - 2)]
+    assert seen.series("b") == [4.0]
+
+
+def test_the_largest_step_has_none_after_it(seen):
+    run = operant.init()
+    run.log({"a": 1.0}, step=2**63 - 1, commit=True)
+    run.log({"a": 2.0})
+    run.finish()
+    assert list(seen.history.env_steps) == [2**63 - 1] * 2
+
+
+MASKED = {
+    "masked": np.ma.masked,
+    "a masked number": np.ma.array(5.0, mask=True),
+    "an array of one": np.ma.array([3.0], mask=[True]),
+    "an array of two": np.ma.array([1.0, 2.0], mask=[True, True]),
+}
+
+
+@pytest.mark.parametrize("value", MASKED.values(), ids=MASKED)
+def test_what_is_masked_is_not_logged(seen, value, capsys):
+    run = operant.init()
+    run.log({"a": value, "b": 1.0})
+    run.finish()
+    assert seen.status.metrics == {"b": 1.0}
+    assert run.summary == {"b": 1.0}
+    assert not capsys.readouterr().err
+
+
+def test_of_a_masked_array_the_rest_is_its_distribution(seen):
+    values = np.ma.array([*range(101), 1e6], mask=[False] * 101 + [True])
+    operant.init().log({"a": values, "one": np.ma.array([7.0, 2.0], mask=[False, True])})
+    assert seen.status.metrics["a/p95"] == 95.0
+    assert seen.status.metrics["one/p50"] == 7.0
+
+
 def test_a_row_is_published_though_nothing_comes_after_it(seen):
     run = operant.init()
     run.log({"a": 1.0}, step=5)

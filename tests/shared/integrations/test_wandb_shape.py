@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import python
 from waiting import wait_for
 
 import operant
@@ -191,11 +191,14 @@ def test_resume_goes_on_with_the_curves_of_the_run_that_was_given_the_id(seen):
     first.log({"loss": 3.0}, step=10)
     first.finish()
     again = operant.init(id="job-7", resume="allow", config={"more": 1})
-    assert (again.id, again.resumed, again.step) == (first.id, True, 10)
+    # As wandb's, the step is that of the next row.
+    assert (again.id, again.resumed, again.step) == (first.id, True, 11)
+    again.log({"loss": 2.5})
+    assert (again.step, again.starting_step) == (12, 11)
     again.log({"loss": 2.0}, step=20)
     again.finish()
-    assert seen.series("loss") == [3.0, 2.0]
-    assert list(seen.history.env_steps) == [10, 20]
+    assert seen.series("loss") == [3.0, 2.5, 2.0]
+    assert list(seen.history.env_steps) == [10, 11, 20]
     assert seen.status.state == "finished"
     assert seen.run.manifest()["config"] == {"lr": 0.1, "more": 1}
     assert len(seen.run.manifest()["resumed"]) == 1
@@ -267,7 +270,8 @@ frameworks = {"torch", "wandb", "tensorboard", "stable_baselines3", "lightning",
               "pytorch_lightning", "pandas", "numba", "textual"}
 assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
@@ -297,7 +301,8 @@ def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
     ],
 )
 def test_submodules_of_wandb_are_imported_as_its_attributes_are_read(line):
-    subprocess.run([sys.executable, "-c", line], check=True)
+    done = python("-c", line)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_is_no_submodule_of_wandb_is_none_here():
