@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from recorded import recorder_pid
 from waiting import wait_for
 
 from operant.shared.lock import lock_holder
@@ -49,3 +50,14 @@ def kill_runs() -> Iterator[None]:
         holder = lock_holder(run.lock_path)
         if holder and holder.pid:
             os.kill(holder.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def recorders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs are recorded; neither they nor their recorders outlive the test."""
+    monkeypatch.setenv("OPERANT_RECORDER", "on")
+    yield
+    for run in list_runs():
+        for pid in (getattr(lock_holder(run.lock_path), "pid", 0), recorder_pid(run)):
+            if pid and pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)

@@ -22,6 +22,8 @@ from operant.shared.row_file_reader import RowFileReader
 from operant.shared.run_folder import Run, create_run, list_runs
 from operant.shared.session import RunSession
 
+pytestmark = pytest.mark.usefixtures("recorders")
+
 NUM_ROWS = 500
 # Logs 500 rows as fast as it can, then what it is told.
 SCRIPT = """
@@ -31,17 +33,6 @@ for step in range(500):
     run.log({"loss": step}, step=step, commit=True)
 """
 IN_A_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
-
-
-@pytest.fixture(autouse=True)
-def _recorders(monkeypatch):
-    """Runs are recorded here; neither they nor their recorders outlive the test."""
-    monkeypatch.setenv("OPERANT_RECORDER", "on")
-    yield
-    for run in list_runs():
-        for pid in (getattr(lock_holder(run.lock_path), "pid", 0), recorder_pid(run)):
-            if pid and pid != os.getpid():
-                os.kill(pid, signal.SIGKILL)
 
 
 def run_script(end: str = "", *before: str, **environment: str) -> Run:

@@ -14,24 +14,15 @@ from deaths import check_files, deaths, is_finished, report
 from recorded import csv_rows, event_texts, publishes, recorder_pid
 from waiting import wait_for
 
-from operant.shared.lock import LAUNCHER, lock_holder
+from operant.shared.lock import LAUNCHER
 from operant.shared.ranks import read_status
 from operant.shared.recorder_process import RecorderSettings
 from operant.shared.run_folder import create_run, list_runs
 from operant.shared.session import RunSession
 
+pytestmark = pytest.mark.usefixtures("recorders")
+
 OFTEN = ("--set", "recorder.every_s=0.1")
-
-
-@pytest.fixture(autouse=True)
-def _recorders(monkeypatch):
-    """Runs are recorded here; no recorder outlives its test."""
-    monkeypatch.setenv("OPERANT_RECORDER", "on")
-    yield
-    for run in list_runs():
-        for pid in (getattr(lock_holder(run.lock_path), "pid", 0), recorder_pid(run)):
-            if pid:
-                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -10,21 +10,19 @@ page in the run folder and off memory.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import random
 import secrets
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from recorded import event_texts, publishes, recorder_pid
+from recorded import event_texts, places_of_its_own, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared import MetricsReader
@@ -175,9 +173,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     asked = parser.parse_args()
     print(f"seed {asked.seed}", flush=True)
-    temporary = functools.partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
-    with temporary() as home, temporary(dir="/dev/shm") as pages:
-        os.environ |= {"OPERANT_HOME": home, "OPERANT_PAGES": pages, "OPERANT_RECORDER": "on"}
+    with places_of_its_own():
         print(json.dumps(report(deaths(asked.kills, asked.seed), asked.seed), indent=2))
 
 

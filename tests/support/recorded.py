@@ -5,10 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from operant.shared.lock import RECORDER, lock_holder
 from operant.shared.run_folder import Run
+
+
+@contextmanager
+def places_of_its_own() -> Iterator[None]:
+    """For a program that runs without pytest: an empty home, empty pages, and recorders."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
+        tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True) as pages,
+    ):
+        os.environ |= {"OPERANT_HOME": home, "OPERANT_PAGES": pages, "OPERANT_RECORDER": "on"}
+        yield
 
 
 def csv_rows(path: Path) -> list[dict[str, float]]:

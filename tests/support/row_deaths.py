@@ -11,7 +11,6 @@ rows a second for some time.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import random
@@ -28,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 from deaths import is_finished
-from recorded import recorder_pid
+from recorded import places_of_its_own, recorder_pid
 from waiting import wait_for
 
 from operant.monitor.recorder.leftover_rows import take_leftover_rows
@@ -190,9 +189,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
     asked = parser.parse_args()
     print(f"seed {asked.seed}", flush=True)
-    temporary = functools.partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
-    with temporary() as home, temporary(dir="/dev/shm") as pages:
-        os.environ |= {"OPERANT_HOME": home, "OPERANT_PAGES": pages, "OPERANT_RECORDER": "on"}
+    with places_of_its_own():
         found = row_deaths(asked.kills, asked.seed)
         rows = {kind: [d.num_rows for d in found if d.kind == kind] for kind, _ in found}
         kinds = {k: {"kills": len(n), "rows": sum(n), "most": max(n)} for k, n in rows.items()}

@@ -81,12 +81,18 @@ class Recorded:
         return os.listdir(os.environ["OPERANT_PAGES"])
 
 
-@pytest.fixture
-def recorded():
+def begun() -> Recorded:
+    """A new run, recorded from its beginning."""
     run, lock = create_run("test", {}, rank=0)
     lock.release()
     recorded = Recorded(run)
     recorded.begin()
+    return recorded
+
+
+@pytest.fixture
+def recorded():
+    recorded = begun()
     yield recorded
     recorded.session.close("stopped", 0)
 
@@ -290,10 +296,8 @@ def test_a_page_cut_short_while_it_is_read_spoils_no_copy(recorded, operant_page
 def test_a_full_disk_is_told_and_nothing_is_missing_once_there_is_room(tmp_path, monkeypatch):
     with tmpfs(tmp_path / "disk", "24m") as disk:
         monkeypatch.setenv("OPERANT_HOME", str(disk))
-        run, lock = create_run("test", {}, rank=0)
-        lock.release()
-        recorded = Recorded(run)
-        recorded.begin()
+        recorded = begun()
+        run = recorded.run
         recorded.publish(1)
         recorded.look()
         fill(disk)
@@ -317,10 +321,8 @@ def test_a_full_disk_is_told_and_nothing_is_missing_once_there_is_room(tmp_path,
 def test_without_room_for_the_copy_the_page_stays_on_memory(tmp_path, monkeypatch):
     with tmpfs(tmp_path / "disk", "1m") as disk:
         monkeypatch.setenv("OPERANT_HOME", str(disk))
-        run, lock = create_run("test", {}, rank=0)
-        lock.release()
-        recorded = Recorded(run)
-        recorded.begin()
+        recorded = begun()
+        run = recorded.run
         fill(disk)
         recorded.publish(1)
         recorded.die()
@@ -332,10 +334,8 @@ def test_without_room_for_the_copy_the_page_stays_on_memory(tmp_path, monkeypatc
 def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monkeypatch):
     with tmpfs(tmp_path / "pages", "1m") as pages:
         monkeypatch.setenv("OPERANT_PAGES", str(pages))
-        run, lock = create_run("test", {}, rank=0)
-        lock.release()
-        recorded = Recorded(run)
-        recorded.begin()
+        recorded = begun()
+        run = recorded.run
         recorded.publish(1, 2)
         recorded.look()
         assert recorded.pages == []
@@ -351,10 +351,7 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
 def test_a_page_without_a_lock_is_not_one_that_lost_its_writer(tmp_path, monkeypatch):
     with tmpfs(tmp_path / "pages", "1m") as pages:
         monkeypatch.setenv("OPERANT_PAGES", str(pages))
-        run, lock = create_run("test", {}, rank=0)
-        lock.release()
-        recorded = Recorded(run)
-        recorded.begin()
+        recorded = begun()
         recorded.publish(1)
         recorded.look()
         assert not recorded.recorder.has_lost_its_writer()
