@@ -139,6 +139,7 @@ def test_every_package_is_named_in_pyproject():
 def test_every_pin_of_torch_is_exact():
     pins = (ROOT / "constraints.txt").read_text().splitlines()
     assert "torch==2.13.0" in pins
+    assert "cuda-toolkit==13.0.3" in pins  # what torch 2.13.0 for CUDA requires, and no other
     assert all("==" in pin for pin in pins if pin and not pin.startswith("#"))
 
 
