@@ -14,13 +14,13 @@ train: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest
 
-# Lines that the tests run, in all processes that they start; fails below 80 %. What Numba compiles is
-# left out: a compiled line runs without Python seeing it. TESTS=tests/shared for less.
+# Lines that the tests run, in all processes that they start; fails below 80 %, and when a test fails.
+# What Numba compiles is left out: a compiled line runs without Python seeing it. TESTS=tests/shared
+# for less.
 coverage: $(VENV)/installed-dev
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(TESTS)
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+	$(BIN)/coverage run -m pytest -m "not untraced" $(TESTS); \
+	tests=$$?; $(BIN)/coverage combine --quiet && $(BIN)/coverage report && exit $$tests
 
 # Ten million publishes under three readers that check every number, then 100,000 damaged pages.
 torture: $(VENV)/installed-dev

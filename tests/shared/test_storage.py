@@ -216,6 +216,7 @@ def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     assert not list(folder.iterdir())
 
 
+@pytest.mark.untraced
 def test_a_user_sees_and_reads_only_their_own_runs(operant_home, operant_pages, monkeypatch):
     if os.getuid() != 0:
         pytest.skip("needs the right to become another user")

@@ -15,6 +15,7 @@ from torture import (
 from operant.shared import MetricsReader, MetricsWriter
 
 
+@pytest.mark.untraced
 def test_three_readers_never_see_what_was_not_published():
     readers = torture(num_publishes=100_000, num_readers=3)
     assert [reader.get("error") for reader in readers] == [None] * 3

@@ -259,6 +259,7 @@ def test_stop_ends_every_process_of_a_run(seen):
     assert (seen.status.state, seen.status.message) == ("stopped", "rank 0: by SIGTERM")
 
 
+@pytest.mark.untraced
 def test_nothing_of_a_framework_is_imported():
     code = """
 import sys, operant
