@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage torture deaths rows check bench learn soak clean
+.PHONY: train test coverage torture deaths rows draws check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -35,6 +35,11 @@ deaths: $(VENV)/installed-dev
 rows: $(VENV)/installed-dev
 	$(BIN)/python tests/support/row_deaths.py --kills 100 $(SEED:%=--seed %)
 
+# Draws by priorities: a million against exact probabilities at ten million rows, and all of eight
+# million rows looked for.
+draws: $(VENV)/installed-dev
+	$(BIN)/python tests/support/replay_draws.py
+
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,6 +57,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/recorder_cost.py
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/attach.py
+	$(BIN)/python benchmarks/replay.py
 
 # The monitor left open for two hours; MINUTES=10 for less.
 soak: $(VENV)/installed-bench

@@ -29,16 +29,27 @@ PARALLEL: Any = {
     "stencil": False,
 }
 
-COMPILED = ("compiled", "cuda", "distributions", "envs")  # folders with compiled loops
+COMPILED = ("compiled", "cuda", "distributions", "envs", "replay")  # folders with compiled loops
 HOST_SIDE = ("parts.py", "training")  # files and folders that only put them together
 
 OPTIONS: Any = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy"}
 
 compiled: Any = njit(**OPTIONS)
 
+# Sums in the order that they are written in: the same bits on every processor and on a GPU. Without
+# reference counts, which such code must not need, as it makes no arrays: counting those of the
+# arrays in its arguments can take most of the time of short functions.
+IN_ORDER: Any = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+
+compiled_in_order: Any = njit(**IN_ORDER)
+
 
 def specialised(
-    template: Callable[..., Any], label: str, parallel: bool = False, **bindings: Any
+    template: Callable[..., Any],
+    label: str,
+    parallel: bool = False,
+    options: Any = OPTIONS,
+    **bindings: Any,
 ) -> Callable[..., Any]:
     """Compile `template` with some of its globals replaced, as by an environment's own functions.
 
@@ -49,7 +60,7 @@ def specialised(
     function = FunctionType(template.__code__, names, template.__name__, template.__defaults__)
     function.__qualname__ = f"{template.__name__}_{label}_{sources_digest()}"
     function.__module__ = template.__module__
-    decorate: Any = njit(**OPTIONS, parallel=PARALLEL if parallel else False, cache=True)
+    decorate: Any = njit(**options, parallel=PARALLEL if parallel else False, cache=True)
     loop: Callable[..., Any] = decorate(function)
     return loop
 

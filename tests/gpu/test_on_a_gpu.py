@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import kernel_checks
 import pytest
+import replay_checks
 import torch
 
 from operant.shared import MetricsReader, MetricsWriter
@@ -36,6 +37,20 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
         return device_experiment(config("num_envs=300", "ppo.num_minibatches=1", *overrides), CUDA)
 
     kernel_checks.check_fused(make, [])
+
+
+@pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
+def test_a_replay_draws_what_the_processor_draws(is_prioritised):
+    replay_checks.check_same_as_processor("cuda", is_prioritised)
+
+
+@pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
+def test_a_replay_works_from_a_graph(is_prioritised, strict):
+    replay_checks.check_graph(is_prioritised, strict)
+
+
+def test_a_replay_may_keep_its_observations_in_pinned_memory():
+    replay_checks.check_same_as_processor("cuda", True, pinned=True)
 
 
 def test_a_replayed_graph_gives_another_order_each_time():

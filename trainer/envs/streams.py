@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-TRAINING, EVALUATION, ACTIONS, ORDERS = range(4)  # streams of one seed that have nothing in common
+# Streams of one seed that have nothing in common.
+TRAINING, EVALUATION, ACTIONS, ORDERS, REPLAY = range(5)
 
 _ROUNDS = 10
 _MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -19,6 +20,8 @@ _HALF = np.uint64(32)
 _QUARTER = np.uint64(16)
 _DROP = np.uint64(8)  # 24 bits are what float32 holds
 _UNIT = np.float32(2**-24)
+_FINE_DROP = np.uint64(11)  # 53 bits are what float64 holds
+_FINE_UNIT = 2.0**-53
 
 
 @njit(inline="always")
@@ -65,6 +68,13 @@ def uniform_at(step, draw, env, seed):
 def unit(counter_0, counter_1, env, seed, stream):
     """A float32 in [0, 1) that belongs to these numbers."""
     return _fraction(_words(counter_0, counter_1, env, seed, stream)[0])
+
+
+@njit(inline="always")
+def fine_unit(counter_0, counter_1, env, seed, stream):
+    """A float64 in [0, 1) with all its 53 bits that belongs to these numbers."""
+    words = _words(counter_0, counter_1, env, seed, stream)
+    return np.float64(np.int64((words[0] << _HALF | words[1]) >> _FINE_DROP)) * _FINE_UNIT
 
 
 @njit(inline="always")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import kernel_checks
 import numba
 import pytest
+import replay_checks
 from numba import cuda
 
 from operant.trainer.cuda.kernel import Kernel, as_arrays
@@ -70,6 +71,14 @@ def test_an_iteration(make_cuda_experiment, launched, overrides):
 def test_steps_of_every_environment(launched, name):
     kernel_checks.check_many_steps(name, "cpu")
     assert len(launched) >= 3  # reset, step, many steps
+    for kernel, arguments in launched.items():
+        assert spilled_bytes(kernel, arguments) == 0
+
+
+def test_draws_from_a_replay(launched):
+    for is_prioritised in (False, True):
+        replay_checks.check_same_as_processor("cpu", is_prioritised)
+    assert len(launched) == 15  # all that `on_gpu.py` has
     for kernel, arguments in launched.items():
         assert spilled_bytes(kernel, arguments) == 0
 

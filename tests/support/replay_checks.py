@@ -1,0 +1,141 @@
+"""Rollouts for replays, and checks that hold on the processor, in the simulator and on a GPU."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch.testing import assert_close
+
+from operant.trainer.cuda.graphs import Replayed
+from operant.trainer.replay import Priorities, Replay
+from operant.trainer.rollout import Rollout
+
+
+class Stream:
+    """Rollouts that follow one another; every observation has a number of its own."""
+
+    def __init__(self, num_envs: int, seed: int = 0) -> None:
+        self.num_envs = num_envs
+        self._generator = torch.Generator().manual_seed(seed)
+        self._numbers = itertools.count(1)
+        self._last = self._new_obs(1)[0]
+
+    def _new_obs(self, count: int) -> torch.Tensor:
+        shape = (count, self.num_envs, 2)
+        numbers = [next(self._numbers) for _ in range(count * self.num_envs)]
+        column = torch.tensor(numbers, dtype=torch.float32).view(count, self.num_envs, 1)
+        return column.expand(shape) * torch.tensor([1.0, -1.0])
+
+    def rollout(
+        self, steps: int, terminates: float = 0.1, cuts: float = 0.1, dies: float = 0.1
+    ) -> Rollout:
+        """Steps that end in either way, or do nothing, with these chances."""
+
+        def chosen(share: float) -> torch.Tensor:
+            return torch.rand(shape, generator=self._generator) < share
+
+        shape = (steps, self.num_envs)
+        obs = torch.cat([self._last[None], self._new_obs(steps)])
+        terminated, zeros = chosen(terminates), torch.zeros(shape)
+        self._last = obs[-1]
+        return Rollout(
+            obs=obs,
+            actions=torch.randint(0, 5, shape, generator=self._generator),
+            rewards=torch.randn(shape, generator=self._generator),
+            terminated=terminated,
+            truncated=chosen(cuts) & ~terminated,
+            final_obs=-self._new_obs(steps),
+            log_probs=zeros, values=zeros, next_values=zeros,
+            valid=~chosen(dies) if dies else None,
+        )  # fmt: skip
+
+
+def in_order(rollout: Rollout) -> Rollout:
+    """The same with its final observations as a GPU has them."""
+    found = torch.zeros_like(rollout.final_obs)
+    for env in range(rollout.rewards.shape[1]):
+        mine = rollout.final_obs[rollout.truncated[:, env], env]
+        found[: len(mine), env] = mine
+    return replace(rollout, final_obs=found, finals_in_order=True)
+
+
+def moved(rollout: Rollout, device: str) -> Rollout:
+    tensors = {name: x.to(device) for name, x in vars(rollout).items() if torch.is_tensor(x)}
+    return replace(rollout, **tensors)
+
+
+def make_replay(capacity: int, num_envs: int, **settings: Any) -> Replay:
+    """Of observations of two numbers, and discrete actions."""
+    return Replay(capacity, num_envs, 2, (), torch.int64, **{"seed": 1, **settings})
+
+
+def check_same_as_processor(
+    device: str, is_prioritised: bool, size: int = 64, pinned: bool = False
+) -> None:
+    """The kernels write, draw and update as the processor's loops do, final observations that are
+    overwritten and updates that are refused included.
+    """
+    settings: dict[str, Any] = {
+        "n_step": 3,
+        "priorities": Priorities() if is_prioritised else None,
+        "max_episode_steps": 10,  # in truth every fifth step or so is the last
+    }
+    ours = make_replay(3 * 20, 3, **settings)
+    theirs = make_replay(3 * 20, 3, **settings, device=device, pinned=pinned, with_kernels=True)
+    stream, errors = Stream(3), torch.Generator().manual_seed(5)
+    batch, other = ours.make_batch(size), theirs.make_batch(size)
+    for number, steps in enumerate([1, 15, 7, 20, 1, 2]):
+        rollout = stream.rollout(steps, cuts=0.2)
+        ours.write(rollout)
+        theirs.write(moved(in_order(rollout), device))
+        if number == 3:
+            ours.end_episodes()
+            theirs.end_episodes()
+        for k in range(2):
+            ours.sample(batch, 0.5)
+            theirs.sample(other, torch.tensor(0.5, device=device))
+            for field in fields(batch)[:7]:
+                assert_close(getattr(other, field.name).cpu(), getattr(batch, field.name))
+            error = torch.randn(size, generator=errors)
+            if k == 1:
+                error[3] = torch.nan
+            ours.update_priorities(batch.index, error)
+            theirs.update_priorities(other.index, error.to(device))
+    assert is_prioritised == bool(ours.num_refused == 6)
+    for name, tensor in ours.state_dict().items():
+        assert_close(theirs.state_dict()[name], tensor)
+
+
+def check_graph(is_prioritised: bool, strict: Callable[[], None]) -> None:
+    """Writing, drawing and updating from a graph are those without one, and wait for nothing."""
+    priorities = Priorities() if is_prioritised else None
+    replays = [
+        make_replay(3 * 40, 3, n_step=3, priorities=priorities, device="cuda", with_kernels=True)
+        for _ in range(2)
+    ]
+    rollout = moved(in_order(Stream(3).rollout(7, cuts=0.2)), "cuda")
+    batches = [replay.make_batch(64) for replay in replays]
+    beta = torch.tensor(0.5, device="cuda")
+
+    def work(k: int) -> None:
+        replays[k].write(rollout)
+        replays[k].sample(batches[k], beta)
+        replays[k].update_priorities(batches[k].index, batches[k].returns)
+
+    with torch.cuda.stream(torch.cuda.Stream()):
+        replayed = Replayed(lambda: work(1), capture=True)
+        replayed()  # which may run it without a graph first
+        replayed()
+        strict()
+        for _ in range(20):
+            replayed()
+        torch.cuda.set_sync_debug_mode("default")
+        while replays[0].state_dict()["draws"] < replays[1].state_dict()["draws"]:
+            work(0)
+        torch.cuda.synchronize()
+    for field in fields(batches[0])[:7]:
+        assert_close(*(getattr(batch, field.name) for batch in batches))
