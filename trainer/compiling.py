@@ -12,6 +12,8 @@ from typing import Any
 
 from numba import njit
 
+from .templates import bound_globals
+
 # Sums may be regrouped and fused, and division by zero gives infinity as everywhere else: without
 # these the compiler cannot make vectors. NaN and infinity keep their meaning.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
@@ -51,12 +53,14 @@ def specialised(
     options: Any = OPTIONS,
     **bindings: Any,
 ) -> Callable[..., Any]:
-    """Compile `template` with some of its globals replaced, as by an environment's own functions.
+    """Compile `template` with its open names bound, as to an environment's own functions.
 
     The machine code is kept on disk under a name that tells the label and a digest of all sources
-    that could go into it: other sources are never mistaken for these.
+    that could go into it: other sources are never mistaken for these. Raises UnboundError where an
+    open name that the template uses is bound by nothing.
     """
-    names = {**template.__globals__, **bindings}
+    assert isinstance(template, FunctionType)
+    names = bound_globals(template, bindings)
     function = FunctionType(template.__code__, names, template.__name__, template.__defaults__)
     function.__qualname__ = f"{template.__name__}_{label}_{sources_digest()}"
     function.__module__ = template.__module__

@@ -56,7 +56,7 @@ codes = [helper.returncode for helper in helpers]
 print(json.dumps({"helpers": codes, "compiled": names, "loss": metrics["loss/policy"]}))
 """
 
-LEARNING = {"gae_template", "learn_template", "actor_gradients_template", "discount_template"}
+LEARNING = {"gae_template", "learn_template", "actor_gradients", "discount_template"}
 
 
 @pytest.fixture

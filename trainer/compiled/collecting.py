@@ -19,12 +19,14 @@ from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
 from ..compiling import compiled, specialised
+from ..envs.bindings import step_range
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions, VectorEnv, compile_loops
 from ..networks.actor_critic import ActorCritic
 from ..rollout import Rollout
 from ..run.threads import Threads, shards
 from .heads import Head, head_of
+from .heads.bindings import sample
 from .log_stds import append_log_stds
 from .networks import CHUNK, forward, pack
 from .normalizing import normalize_rows
@@ -110,19 +112,15 @@ class CompiledCollector:
         pass
 
 
-# Bound for each environment and distribution by `compile_collect`.
-step_range: Any = None
-sample: Any = None
-act: Any = None
-
-
 @cache
 def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
     """The loop over one environment's rollouts with one distribution."""
     label = f"{spec.name}_{head.label}"
-    act = specialised(act_template, label, sample=head.sample)
-    step_range = compile_loops(spec).step_range
-    return specialised(collect_template, label, parallel=True, act=act, step_range=step_range)
+    bindings = {
+        "act": specialised(act, label, sample=head.sample),
+        "step_range": compile_loops(spec).step_range,
+    }
+    return specialised(collect_template, label, parallel=True, **bindings)
 
 
 def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
@@ -147,7 +145,7 @@ def collect_template(shards, steps_before, state, totals, seed, stream, memory, 
         write_values(start, stop, memory, policy, x, outputs_of)
 
 
-def act_template(start, stop, t, step, seed, memory, policy, x, outputs_of):
+def act(start, stop, t, step, seed, memory, policy, x, outputs_of):
     """Draw the actions of step `t` and keep their log-probabilities [N] float32."""
     actor = policy.actor
     outputs = outputs_of[len(actor) - 1]

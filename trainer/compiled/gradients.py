@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..algorithms.ppo import LossSums
 from ..compiling import compiled
+from .heads.bindings import head_backward, log_prob_and_entropy
 from .log_stds import add_log_std_gradients, append_log_stds
 from .networks import CHUNK, backward, forward
 from .normalizing import normalize_chosen
@@ -48,12 +49,7 @@ class Terms(NamedTuple):
     target_kl: Any  # infinite: none
 
 
-# Bound for each distribution by `specialised`.
-log_prob_and_entropy: Any = None
-head_backward: Any = None
-
-
-def actor_gradients_template(index, samples, policy, terms, center, scale, weight, gradients, sums):
+def actor_gradients(index, samples, policy, terms, center, scale, weight, gradients, sums):
     """Add the derivative of the policy's loss, over the samples `index`, to `gradients`."""
     layers = policy.actor
     last = len(layers) - 1

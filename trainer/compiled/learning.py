@@ -32,7 +32,7 @@ from .gradients import (
     NUM_SUMS,
     Samples,
     Terms,
-    actor_gradients_template,
+    actor_gradients,
     critic_gradients,
 )
 from .heads import Head, head_of
@@ -136,14 +136,11 @@ class CompiledPPO(PPO):
         return Terms(*map(float32, terms))
 
 
-actor_gradients: Any = None  # bound for each distribution by `compile_learn`
-
-
 @cache
 def compile_learn(head: Head) -> Callable[..., None]:
     """The loop over one distribution's updates."""
     actor = specialised(
-        actor_gradients_template,
+        actor_gradients,
         head.label,
         log_prob_and_entropy=head.log_prob_and_entropy,
         head_backward=head.backward,

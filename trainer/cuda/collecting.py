@@ -15,6 +15,8 @@ from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
 from ..compiled.heads import Head, head_of, table_of
+from ..compiled.heads.bindings import sample
+from ..envs.bindings import step_range
 from ..envs.spec import EnvSpec
 from ..envs.streams import uniform_at
 from ..envs.vector import Transitions
@@ -157,11 +159,6 @@ def keep_final_obs(env, out, final_obs, num_truncated):
         for field in range(out.final_obs.shape[1]):
             final_obs[num_truncated[env], env, field] = out.final_obs[env, field]
         num_truncated[env] += 1
-
-
-# Bound for each environment and distribution by `make_act_and_step`.
-sample: Any = None
-step_range: Any = None
 
 
 @cache

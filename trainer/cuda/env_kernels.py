@@ -8,8 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda, float32, float64, int64
 
+from ..envs.bindings import (
+    env_reset,
+    env_step,
+    max_episode_steps,
+    obs_size,
+    observe,
+    state_size,
+    step_range,
+)
 from ..envs.spec import EnvSpec
-from ..envs.vector import begin_episode_template, step_range_template
+from ..envs.stepping import begin_episode
+from ..envs.stepping import step_range as step_one_by_one
+from ..templates import unbound
 from .kernel import Kernel
 
 
@@ -31,7 +42,7 @@ def make_kernels(spec: EnvSpec) -> Kernels:
         step=Kernel(step_one, spec.name, **bindings),
         step_many=Kernel(
             step_one_many_times, spec.name,
-            thread=many_thread_template, loop=many_loop_template, **bindings, **many,
+            thread=many_thread, loop=many_loop, **bindings, **many,
         ),
     )  # fmt: skip
 
@@ -42,8 +53,7 @@ def env_bindings(spec: EnvSpec) -> dict[str, Any]:
         "env_reset": spec.reset,
         "env_step": spec.step,
         "observe": spec.observe,
-        "begin_episode": begin_episode_template,
-        "step_range": step_range_template,
+        "step_range": step_one_by_one,
         "max_episode_steps": spec.max_episode_steps,
     }
 
@@ -56,17 +66,7 @@ def local_bindings(spec: EnvSpec) -> dict[str, Any]:
     }
 
 
-# Bound for each environment by `make_kernels`; what follows are the bodies of its kernels.
-env_reset: Any = None
-env_step: Any = None
-observe: Any = None
-begin_episode: Any = None
-step_range: Any = None
-max_episode_steps: Any = None
-state_size: Any = None
-obs_size: Any = None
-keeps_final: Any = None
-body: Any = None
+keeps_final: bool = unbound("whether `step_local` observes the states in which episodes end")
 
 
 def reset_one(env, arguments):
@@ -79,23 +79,23 @@ def step_one(env, arguments):
     step_range(env, env + 1, state, totals, seed, stream, actions, out)
 
 
-def many_thread_template(size, arguments):
+def many_thread(size, arguments):
     env = cuda.grid(1)
     if env < size:
         fields = cuda.local.array((state_size, 1), float32)
         counts = cuda.local.array(2, int64)
         return_ = cuda.local.array(1, float64)
         obs = cuda.local.array((2, obs_size), float32)
-        body(env, (fields, counts, return_, obs), arguments)
+        step_one_many_times(env, (fields, counts, return_, obs), arguments)
 
 
-def many_loop_template(size, arguments):
+def many_loop(size, arguments):
     for env in range(size):
         fields = np.empty((state_size, 1), np.float32)
         counts = np.empty(2, np.int64)
         return_ = np.empty(1, np.float64)
         obs = np.empty((2, obs_size), np.float32)
-        body(env, (fields, counts, return_, obs), arguments)
+        step_one_many_times(env, (fields, counts, return_, obs), arguments)
 
 
 # Of one environment in memory of its own: `local` is (fields [state_size, 1], counts [2], return_

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +18,14 @@ from torch import Tensor
 from ...shared.errors import ConfigError
 from ..compiled.activations import ACTIVATIONS, RELU, TANH, tanh
 from ..compiled.heads import Head, head_of
+from ..compiled.heads.bindings import sample
 from ..compiled.networks import INPUTS, OUTPUTS, PLACE, layout_of
 from ..compiled.normalizing import CLIP
+from ..envs.bindings import obs_size, state_size
 from ..envs.spec import EnvSpec
 from ..networks.actor_critic import ActorCritic
 from ..networks.normalizers import ObsNormalizer
+from ..templates import unbound
 from .collecting import ActorCollector
 from .env_kernels import (
     FINAL,
@@ -99,13 +101,8 @@ def make_fused(spec: EnvSpec, head: Head, num_parameters: int, width: int) -> Ke
     )  # fmt: skip
 
 
-# Bound for each environment by `make_fused`.
-body: Any = None
-sample: Any = None
-num_parameters: Any = None
-width: Any = None
-state_size: Any = None
-obs_size: Any = None
+num_parameters: int = unbound("of the actor")
+width: int = unbound("the most activations of a layer")
 
 PARAMETERS = 6  # their place among the arguments
 
@@ -124,7 +121,7 @@ def thread_template(size, arguments):
         counts = cuda.local.array(2, int64)
         return_ = cuda.local.array(1, float64)
         obs = cuda.local.array((2, obs_size), float32)
-        body(env, weights, x, y, (fields, counts, return_, obs), arguments)
+        collect_one(env, weights, x, y, (fields, counts, return_, obs), arguments)
 
 
 def loop_template(size, arguments):
@@ -136,7 +133,7 @@ def loop_template(size, arguments):
         counts = np.empty(2, np.int64)
         return_ = np.empty(1, np.float64)
         obs = np.empty((2, obs_size), np.float32)
-        body(env, weights, x, y, (fields, counts, return_, obs), arguments)
+        collect_one(env, weights, x, y, (fields, counts, return_, obs), arguments)
 
 
 def collect_one(env, weights, x, y, local, arguments):

@@ -18,6 +18,7 @@ from numba import cuda
 from torch import Tensor
 
 from ..compiling import compiled, specialised
+from ..templates import bound_globals, declared
 
 # Few environments are spread over as many multiprocessors as there are.
 FEW_THREADS, FEW = 32, 2**14
@@ -27,7 +28,10 @@ IN_SIMULATOR = bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
 
-body: Any = None  # bound by `Kernel`
+
+@declared
+def body(i, arguments):
+    """What is done for `i`."""
 
 
 def thread_template(size, arguments):
@@ -44,7 +48,7 @@ def loop_template(size, arguments):
 class Kernel:
     """`body(i, arguments)` for every i below a size, in any order.
 
-    `bindings` replace globals of `body` and of what it calls, as an environment's own functions.
+    `bindings` are the open names of `body` and of what it calls, as an environment's own functions.
     `thread` and `loop` may replace what calls the body, where it wants memory of its own.
     """
 
@@ -76,8 +80,9 @@ class Kernel:
     def on_processor(self) -> Callable[..., None]:
         """The compiled loop."""
         function = rebound(self._function, compiled, self._bindings)
-        names = {**self._bindings, "body": compiled(function)}
-        return specialised(self._loop, self._label, **names)
+        return specialised(
+            self._loop, self._label, **self._bindings, **self._named(compiled(function))
+        )
 
     @cached_property
     def on_gpu(self) -> Any:
@@ -86,18 +91,22 @@ class Kernel:
 
     def thread_function(self) -> Callable[..., None]:
         """What one thread does, as Python: all that it calls are device functions."""
-        names = {**self._bindings, "body": self._function}
+        names = {**self._bindings, **self._named(self._function)}
         return rebound(self._thread, cuda.jit(device=True), names)
+
+    def _named(self, function: Callable[..., Any]) -> dict[str, Any]:
+        """The body under the names that a loop or a thread may know it by."""
+        return {"body": function, self._function.__name__: function}
 
 
 def rebound(
     function: Callable[..., Any], compile_: Callable[..., Any], bindings: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """A copy of `function` whose globals are replaced by `bindings`, and in which all functions of
-    ours that it calls, and that those call, are compiled by `compile_`.
+    """A copy of `function` with its open names bound, and in which all functions of ours that it
+    calls, and that those call, are compiled by `compile_`. Raises UnboundError.
     """
     original: Any = getattr(function, "py_func", function)
-    names = {**original.__globals__, **bindings}
+    names = bound_globals(original, bindings)
     for name in original.__code__.co_names:
         if name in names and _is_ours(names[name]):
             names[name] = compile_(rebound(names[name], compile_, bindings))

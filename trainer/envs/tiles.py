@@ -15,32 +15,31 @@ import numpy as np
 from numba import njit
 
 from ..compiling import OPTIONS, specialised
+from ..templates import declared, unbound
+from .bindings import env_reset, env_step, max_episode_steps, obs_size, observe, state_size
 from .spec import Discrete, EnvSpec, MultiDiscrete
 from .stack import stack_array
+
+NewArray = Callable[[], Any]
 
 TILE = 128  # environments on the stack at once: state, actions and observations stay in cache
 GROUP = 8  # episodes begun at once: a vector of 64-bit words holds that many
 
-# Bound for each environment by `make_step_range`; what follows are its templates.
-env_reset: Any = None
-env_step: Any = None
-observe: Any = None
-copy_actions: Any = None
-end_episodes: Any = None
-begin_episodes: Any = None
-step_tile: Any = None
-new_fields: Any = None
-new_actions: Any = None
-new_obs: Any = None
-new_rewards: Any = None
-new_flags: Any = None
-new_ended: Any = None
-new_group_fields: Any = None
-new_group_obs: Any = None
-new_group_words: Any = None
-state_size: Any = None
-obs_size: Any = None
-max_episode_steps: Any = None
+# Memory of one tile and of one group of begun episodes, on the stack; bound by `make_step_range`.
+new_fields: NewArray = unbound("() -> [state_size, TILE] float32")
+new_actions: NewArray = unbound("() -> [TILE, ...] int32 or float32")
+new_obs: NewArray = unbound("() -> [TILE, D] float32")
+new_rewards: NewArray = unbound("() -> [TILE] float32")
+new_flags: NewArray = unbound("() -> [TILE] bool")
+new_ended: NewArray = unbound("() -> [TILE + 1] int32")
+new_group_fields: NewArray = unbound("() -> [state_size, GROUP] float32")
+new_group_obs: NewArray = unbound("() -> [GROUP, D] float32")
+new_group_words: NewArray = unbound("() -> [GROUP] int64")
+
+
+@declared
+def copy_actions(source, target):
+    """Copy the actions of a tile to `target`, and its first one to the rest of `target`."""
 
 
 def make_step_range(spec: EnvSpec) -> Callable[..., None]:
@@ -63,10 +62,10 @@ def make_step_range(spec: EnvSpec) -> Callable[..., None]:
         "new_group_words": stack_array((GROUP,), np.int64),
         **_action_bindings(spec),
     }
-    bindings["begin_episodes"] = specialised(begin_episodes_template, spec.name, **bindings)
-    bindings["end_episodes"] = specialised(end_episodes_template, spec.name, **bindings)
-    bindings["step_tile"] = specialised(step_tile_template, spec.name, **bindings)
-    return specialised(step_range_template, spec.name, **bindings)
+    bindings["begin_episodes"] = specialised(begin_episodes, spec.name, **bindings)
+    bindings["end_episodes"] = specialised(end_episodes, spec.name, **bindings)
+    bindings["step_tile"] = specialised(step_tile, spec.name, **bindings)
+    return specialised(step_range, spec.name, **bindings)
 
 
 def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
@@ -81,14 +80,14 @@ def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
     return {"new_actions": memory, "copy_actions": copy_rows}
 
 
-def step_range_template(start, stop, state, totals, seed, stream, actions, out):
+def step_range(start, stop, state, totals, seed, stream, actions, out):
     """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         step_tile(first, last, state, totals, seed, stream, actions, out)
 
 
-def step_tile_template(first, last, state, totals, seed, stream, actions, out):
+def step_tile(first, last, state, totals, seed, stream, actions, out):
     """As `step_range`, for at most TILE environments.
 
     Each loop is over few arrays: the compiler makes no vectors where it would have to ask of too
@@ -124,7 +123,7 @@ def step_tile_template(first, last, state, totals, seed, stream, actions, out):
     copy(truncated, out.truncated[first:last])
 
 
-def end_episodes_template(
+def end_episodes(
     first, rows, state, totals, seed, stream, fields, obs, terminated, truncated, final_obs
 ):
     """Count the episodes of a tile that ended, keep where they did, and begin the next ones."""
@@ -149,7 +148,7 @@ def end_episodes_template(
         begin_episodes(first, chosen, state.episode, seed, stream, fields, obs)
 
 
-def begin_episodes_template(first, chosen, episode, seed, stream, fields, obs):
+def begin_episodes(first, chosen, episode, seed, stream, fields, obs):
     """Begin an episode in the columns `chosen` of a tile, at most GROUP of them."""
     group_fields, group_obs = new_group_fields(), new_group_obs()
     envs, episodes = new_group_words(), new_group_words()

@@ -12,7 +12,9 @@ from numba import prange
 from numpy.typing import NDArray
 
 from ..compiling import compiled, specialised
+from .bindings import step_range
 from .spec import EnvSpec
+from .stepping import begin_episode
 from .streams import TRAINING
 from .tiles import TILE, make_step_range
 
@@ -113,48 +115,6 @@ class VectorEnv:
             array[...] = state[name].numpy()
 
 
-# Bound for each environment by `compile_loops`; what follows are its templates.
-env_reset: Any = None
-env_step: Any = None
-observe: Any = None
-begin_episode: Any = None
-step_range: Any = None
-max_episode_steps: Any = None
-
-
-def begin_episode_template(env, state, seed, stream, obs):
-    """Reset environment `env` into the episode that `state` says is next."""
-    state.elapsed[env] = 0
-    state.episode_return[env] = 0.0
-    env_reset(state.fields, env, (env, state.episode[env], seed, stream))
-    observe(state.fields, env, obs)
-
-
-def step_range_template(start, stop, state, totals, seed, stream, actions, out):
-    """Step environments `start` to `stop` one by one, as `tiles.py` does many at once.
-
-    For threads that have one environment each.
-    """
-    for env in range(start, stop):
-        reward, terminated = env_step(state.fields, env, actions[env])
-        state.elapsed[env] += 1
-        state.episode_return[env] += reward
-        # When both happen in one step the end of the task wins: there is nothing to bootstrap.
-        truncated = state.elapsed[env] >= max_episode_steps and not terminated
-        out.reward[env] = reward
-        out.terminated[env] = terminated
-        out.truncated[env] = truncated
-        if terminated or truncated:
-            observe(state.fields, env, out.final_obs)
-            totals.episodes[env] += 1
-            totals.return_[env] += state.episode_return[env]
-            totals.length[env] += state.elapsed[env]
-            state.episode[env] += 1
-            begin_episode(env, state, seed, stream, out.obs)
-        else:
-            observe(state.fields, env, out.obs)
-
-
 def reset_all(state, seed, stream, obs):
     for env in range(len(state.elapsed)):
         begin_episode(env, state, seed, stream, obs)
@@ -165,18 +125,6 @@ def step_all(state, totals, seed, stream, actions, out):
     for block in prange((num_envs + BLOCK - 1) // BLOCK):
         stop = min((block + 1) * BLOCK, num_envs)
         step_range(block * BLOCK, stop, state, totals, seed, stream, actions, out)
-
-
-def one_by_one(spec: EnvSpec) -> Callable[..., None]:
-    """`step_range` without vectors: what `tiles.py` must agree with."""
-    functions: dict[str, Any] = {
-        "env_reset": compiled(spec.reset),
-        "env_step": compiled(spec.step),
-        "observe": compiled(spec.observe),
-        "max_episode_steps": spec.max_episode_steps,
-    }
-    begin = specialised(begin_episode_template, spec.name, **functions)
-    return specialised(step_range_template, spec.name, begin_episode=begin, **functions)
 
 
 class Loops(NamedTuple):
@@ -194,10 +142,10 @@ def compile_loops(spec: EnvSpec) -> Loops:
         "env_reset": compiled(spec.reset),
         "observe": compiled(spec.observe),
     }
-    begin = specialised(begin_episode_template, spec.name, **functions)
-    step_range = make_step_range(spec)
+    begin = specialised(begin_episode, spec.name, **functions)
+    step_tiles = make_step_range(spec)
     return Loops(
         reset=specialised(reset_all, spec.name, begin_episode=begin),
-        step=specialised(step_all, spec.name, parallel=True, step_range=step_range),
-        step_range=step_range,
+        step=specialised(step_all, spec.name, parallel=True, step_range=step_tiles),
+        step_range=step_tiles,
     )

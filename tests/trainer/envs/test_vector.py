@@ -8,8 +8,9 @@ import pytest
 
 from operant.trainer.envs import ENV_NAMES, load_spec
 from operant.trainer.envs.spec import Box, Discrete, EnvSpec, MultiDiscrete
+from operant.trainer.envs.stepping import one_by_one
 from operant.trainer.envs.streams import EVALUATION
-from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv, one_by_one
+from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv
 
 
 def count_reset(state, env, random):

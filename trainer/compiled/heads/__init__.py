@@ -1,17 +1,6 @@
 """Distributions as compiled loops see them: for one row of the actor's outputs at a time.
 
-Each file is one of `trainer/distributions`, with the same three functions:
-
-- `sample(outputs, row, n, table, seed, step, env, actions, env_actions)` draws an action for this
-  env step, writes it to `actions[env]` and, as the environment takes it, to `env_actions[env]`, and
-  returns its log-probability;
-- `log_prob_and_entropy(outputs, row, n, table, actions, place)` are those of `actions[place]`;
-- `backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, entropy, delta)` writes
-  the loss's derivative by the outputs to `delta[row, :n]`, given those by the log-probability of
-  `actions[place]` and by the entropy. It comes after `log_prob_and_entropy`, which may leave in
-  place of the outputs what it needs.
-
-`outputs[row, :n]` are all outputs, `table` the numbers that the distribution is made with.
+Each file is one of `trainer/distributions`, with the three functions that `bindings.py` declares.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""What loops over environments leave open: bound for each environment from its `EnvSpec`.
+
+`state` is an `EnvState`, `totals` an `EpisodeTotals`, `out` the `Transitions` of one step; `seed`
+and `stream` are uint64.
+"""
+
+from __future__ import annotations
+
+from ..templates import declared, unbound
+
+state_size: int = unbound("fields of an environment's state")
+obs_size: int = unbound("numbers in an observation")
+max_episode_steps: int = unbound("env steps after which an episode is truncated")
+
+
+@declared
+def env_reset(fields, env, random):
+    """`EnvSpec.reset`: begin an episode in column `env` of `fields` [state_size, N] float32.
+
+    `random` is (number of the environment, of its episode, seed, stream).
+    """
+
+
+@declared
+def env_step(fields, env, action):
+    """`EnvSpec.step`: move column `env` of `fields` on; returns (reward, terminated)."""
+
+
+@declared
+def observe(fields, env, obs):
+    """`EnvSpec.observe`: write the observation of column `env` to obs[env] [D] float32."""
+
+
+@declared
+def step_range(start, stop, state, totals, seed, stream, actions, out):
+    """Step environments `start` to `stop` with their `actions` [N, ...], and write their rows of
+    `out`; ended episodes begin anew in the same step.
+    """

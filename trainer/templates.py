@@ -1,0 +1,70 @@
+"""Templates of compiled loops: functions with names left open, and how these are declared.
+
+One loop is compiled for many environments and distributions. What differs is a global name of the
+template: a function `declared` with its signature, a constant or a maker of memory that is
+`Unbound`, or another template. `compiling.specialised` and `cuda.kernel.Kernel` bind them, and
+refuse a template of which one is still open.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from types import FunctionType
+from typing import Any, NoReturn
+
+
+class UnboundError(TypeError):
+    """A template was compiled, or a declaration called, without what belongs there."""
+
+
+class Unbound:
+    """Stands for a constant, or a function without arguments, that is to be bound."""
+
+    def __init__(self, meaning: str) -> None:
+        self.meaning = meaning
+
+    def __call__(self) -> NoReturn:
+        raise UnboundError(f"bound by nothing: {self.meaning}")
+
+
+def unbound(meaning: str) -> Any:
+    """An `Unbound` of whatever type the name that it is given to is to have."""
+    return Unbound(meaning)
+
+
+def declared(function: Callable[..., Any]) -> Any:
+    """Stands for a function that is to be bound; `function` has its signature and says what it
+    does. Raises UnboundError when it is called.
+    """
+
+    @wraps(function)
+    def declaration(*arguments: Any) -> NoReturn:
+        raise UnboundError(f"bound by nothing: {function.__name__}")
+
+    declaration.is_declaration = True  # type: ignore[attr-defined]
+    return declaration
+
+
+def bound_globals(template: FunctionType, bindings: Mapping[str, Any]) -> dict[str, Any]:
+    """The globals of `template` with `bindings` in place of those that it leaves open.
+
+    Raises UnboundError where one that it uses is still open.
+    """
+    names = {**template.__globals__, **bindings}
+    still_open = [name for name in used_globals(template) if is_open(names.get(name))]
+    if still_open:
+        raise UnboundError(f"{template.__name__}: bound by nothing: {', '.join(still_open)}")
+    return names
+
+
+def is_open(value: Any) -> bool:
+    """Whether this is a mere declaration."""
+    return isinstance(value, Unbound) or hasattr(value, "is_declaration")
+
+
+def used_globals(function: FunctionType) -> Iterator[str]:
+    """The names that are looked up among the globals of `function`, each once."""
+    instructions = dis.get_instructions(function)
+    yield from dict.fromkeys(i.argval for i in instructions if i.opname == "LOAD_GLOBAL")
