@@ -1,4 +1,4 @@
-"""Who runs an iteration: the processor at once, or a GPU that replays it from graphs.
+"""Executors of an iteration: inline on the processor, or replayed from CUDA graphs on a GPU.
 
 Both are given the same two functions, `collect` and `learn`, the second of which returns metrics.
 """
@@ -20,7 +20,7 @@ from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
 from .run.threads import Threads, numbers_to_try
 
-LOOK_AGAIN_S = 0.0002
+POLL_INTERVAL_S = 0.0002
 
 
 class Executor(Protocol):
@@ -217,7 +217,7 @@ class Graphs:
         arrived = self._staged.take()
         while not self._staged.has_room:
             self.tick()
-            time.sleep(LOOK_AGAIN_S)
+            time.sleep(POLL_INTERVAL_S)
             arrived += self._staged.take()
         return arrived
 

@@ -1,4 +1,4 @@
-"""A rollout holds what happened, and judges it as the policy stood."""
+"""A rollout holds what happened, and the values of the policy that gathered it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Others, where they are installed."""
+"""Gymnasium and Stable-Baselines3 as sides of a benchmark, where they are installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between layers, and its derivative in terms of its own output."""
+"""Activation functions of hidden layers, in place, and their derivatives by their outputs."""
 
 from __future__ import annotations
 

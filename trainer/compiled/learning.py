@@ -45,7 +45,7 @@ from .policy_arrays import policy_arrays
 Array = NDArray[Any]
 
 SHARD_SAMPLES = 4 * CHUNK
-BLOCK = 1024  # parameters that one thread sums up without looking up
+BLOCK = 1024  # parameters that one thread sums up at a time
 WORTH_SHARING = 2**17  # additions: fewer are made before other threads have begun
 
 

@@ -1,4 +1,6 @@
-"""Deviations that are parameters: put behind the outputs of the actor's network, and learned."""
+"""Log standard deviations that are parameters: appended to the outputs of the actor's network, and
+their gradients.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Observations as the policy sees them, and the returns by which rewards are scaled."""
+"""Observations normalised by their running mean and deviation, and the discounted returns by whose
+deviation rewards are scaled.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the gradients of all shards to one step of the optimizer."""
+"""The sum of the shards' gradients, clipping by its norm, and a step of Adam."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trainer process: from a run folder to the run's last word."""
+"""One trainer process: opens the run's page and folder, trains, and writes how the run ended."""
 
 from __future__ import annotations
 

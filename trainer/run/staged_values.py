@@ -1,4 +1,4 @@
-"""Numbers on their way from a GPU to the page, without anyone waiting for them."""
+"""Metrics copied from a GPU while it goes on working, and read when they have arrived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a run goes."""
+"""Seconds that a run spends in each of its phases."""
 
 from __future__ import annotations
 

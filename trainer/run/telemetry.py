@@ -129,7 +129,7 @@ class Telemetry:
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
         seconds = max(clock_s - self._zero_s, 1e-9)
         row[AVERAGE_ENV_STEPS_PER_S] = (env_steps - self._zero_steps) / seconds
-        self._look_for_bad_losses(values)
+        self._tell_bad_losses(values)
         self._publish(row)
 
     def tick(self) -> None:
@@ -147,7 +147,7 @@ class Telemetry:
             self._said_at = self._now()
             self.stopwatch.say_progress(done, total, unit)
 
-    def _look_for_bad_losses(self, values: Mapping[str, float]) -> None:
+    def _tell_bad_losses(self, values: Mapping[str, float]) -> None:
         """Say once in a run that, when and where a loss first was not a number."""
         if self._has_bad_losses:
             return

@@ -1,4 +1,4 @@
-"""Cores: how many are worth using, and who waits while they work."""
+"""Compiled loops on several cores, and which number of threads is the fastest."""
 
 from __future__ import annotations
 
