@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ...shared.errors import CheckpointError, ConfigError
-from .files import make_config, model_for
+from .files import make_config, model_for, parse_override
 from .train_config import TrainConfig, owners_of_sections
 
 
@@ -47,6 +47,13 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Sa
             f"this version of operant does not take the checkpoint's configuration: {error}"
         ) from None
     overrides = list(overrides)
+    for key, value in map(parse_override, overrides):
+        # Said before the tables of another algorithm are refused one by one.
+        if key in ("algorithm", "env") and value != getattr(saved, key):
+            raise CheckpointError(
+                f"the checkpoint has {key} = {getattr(saved, key)}, not {value}; "
+                "a resumed run keeps its configuration"
+            )
     return SavedConfig(make_config(known, overrides) if overrides else saved, unknown)
 
 

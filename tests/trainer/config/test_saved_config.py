@@ -69,3 +69,18 @@ def test_an_override_is_checked_as_ever(values):
     assert saved_config(values, ["ppo.gamma=0.5"]).config.ppo.gamma == 0.5
     with pytest.raises(ConfigError, match=r"unknown key 'ppo.gama'; did you mean 'ppo.gamma'"):
         saved_config(values, ["ppo.gama=0.5"])
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("algorithm=pqn", "the checkpoint has algorithm = ppo, not pqn"),
+        ("env=pendulum", "the checkpoint has env = cart_pole, not pendulum"),
+    ],
+)
+def test_a_checkpoint_of_another_algorithm_or_environment_is_refused_as_such(
+    values, override, words
+):
+    with pytest.raises(CheckpointError, match=words):
+        saved_config(values, [override])
+    assert saved_config(values, ["algorithm=ppo", "seed=3"]).config.seed == 3
