@@ -74,7 +74,7 @@ def parsed() -> argparse.Namespace:
 
 def operant_step(name: str, num_envs: int) -> Step:
     spec = load_spec(name)
-    envs, out = VectorEnv(spec, num_envs, seed=1), Transitions.empty(spec, num_envs)
+    envs, out = VectorEnv(spec, num_envs, seed=1), Transitions.empty(spec.obs_size, num_envs)
     random = np.random.default_rng(1)
     if isinstance(spec.actions, Discrete):
         actions = random.integers(spec.actions.n, size=(NUM_ACTIONS, num_envs))

@@ -74,9 +74,9 @@ class Collector:
         self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
         self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
-        self.rollout = Rollout.empty(envs.spec.obs_size, steps, envs.num_envs, policy)
-        if envs.valid is not None:
-            self.rollout.valid = torch.ones_like(self.rollout.terminated)
+        self.rollout = Rollout.empty(
+            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps
+        )
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -90,9 +90,7 @@ class Collector:
             rollout.remember(t, *policy.act(rollout.obs[t], noise[t]))
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
-            if rollout.valid is not None:
-                rollout.valid[t] = torch.from_numpy(self.envs.valid)
-            self.env_steps_under_way += self.envs.num_envs
+            self.env_steps_under_way += self.envs.num_rows
             self._tick()
         self._steps_before += len(rollout.rewards)
         self.env_steps_under_way = 0

@@ -1,4 +1,4 @@
-"""How good a policy is: greedy episodes, a fixed number from every environment."""
+"""Evaluation: greedy episodes of a policy, one from every environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Progress = Callable[[int, int, str], None]  # done, total, of what
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Undiscounted returns and lengths of episodes, each [E]; `details` are more metrics.
+    """Undiscounted returns and lengths of episodes, each [E], of every agent where environments
+    have several; `details` are more metrics.
 
     `num_cut_off` of them had no end within the limit and count as far as they went.
     """
@@ -57,29 +58,23 @@ def evaluate(
 def _play(
     policy: Policy, envs: VectorEnv | GymnasiumEnvs, most_steps: int, progress: Progress
 ) -> Evaluation:
-    num_episodes, spec = envs.num_envs, envs.spec
-    obs = np.zeros((num_episodes, spec.obs_size), np.float32)
-    out = Transitions(
-        obs,
-        np.zeros(num_episodes, np.float32),
-        np.zeros(num_episodes, np.bool_),
-        np.zeros(num_episodes, np.bool_),
-        np.zeros_like(obs),
-    )
-    envs.reset(obs)
-    returns, lengths = np.zeros(num_episodes), np.zeros(num_episodes, np.int64)
-    playing = np.ones(num_episodes, np.bool_)
+    out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+    envs.reset(out.obs)
+    returns, lengths = np.zeros(envs.num_rows), np.zeros(envs.num_rows, np.int64)
+    playing = np.ones(envs.num_rows, np.bool_)
     for _ in range(most_steps):
-        envs.step(policy.greedy(torch.from_numpy(obs)).numpy(), out)
+        envs.step(policy.greedy(torch.from_numpy(out.obs)).numpy(), out)
         one_torch_thread()
+        playing &= out.valid  # some agents may take no part in an episode
         returns[playing] += out.reward[playing]
         lengths[playing] += 1
         playing &= ~(out.terminated | out.truncated)
         num_playing = int(playing.sum())
-        progress(num_episodes - num_playing, num_episodes, "episodes")
+        progress(envs.num_rows - num_playing, envs.num_rows, "episodes")
         if not num_playing:
             break
-    return Evaluation(returns, lengths, num_cut_off=int(playing.sum()))
+    took_part = lengths > 0
+    return Evaluation(returns[took_part], lengths[took_part], num_cut_off=int(playing.sum()))
 
 
 def cut_off_message(evaluation: Evaluation, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""What learns, compiled by a second process while this one compiles what collects.
+"""Compiles the learning loops in a second process, while this one compiles the collecting ones.
 
 Numba compiles one function at a time in a process. So where the machine code of the learning loops
 is not on disk yet, a helper calls them on a tiny rollout of zeros, whose types are those of the
@@ -120,7 +120,7 @@ def compile_learning(config: TrainConfig) -> None:
     ppo = {**config.algorithm_section.model_dump(), "num_epochs": 1}
     config = make_config({**config.model_dump(), **tiny, "ppo": ppo})
     policy: Any = make_policy(config)
-    rollout = Rollout.empty(spec_of(config).obs_size, 2, num_envs, policy)
+    rollout = Rollout.empty(spec_of(config).obs_size, 2, config.num_rows, policy)
     rollout.has_values = True
     with closing(Threads(1)) as threads:
         CompiledPPO(config, policy, seed=0, threads=threads).update(rollout, 0.0)

@@ -1,4 +1,4 @@
-"""What one collection gathers."""
+"""The transitions of one collection, time first."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from .networks.policy import Policy
 
 @dataclass
 class Rollout:
-    """T steps of N environments, time first. Its memory is filled anew by every collection.
+    """T steps of N rows, time first. Its memory is filled anew by every collection.
+
+    A row is an environment, or one agent of it where it has several: those of an environment lie
+    side by side.
 
     `obs` [T + 1, N, D] ends with what the next rollout starts from; `actions` [T, N, ...] are as
     the policy keeps them; `rewards`, `terminated` and `truncated` are [T, N].
 
     `final_obs` [C, N, D] are the observations that episodes ended in. On the processor C is T, and
     row t counts where an episode ended in step t. With `finals_in_order` C is the most time limits
-    that T steps have room for, far less than T, and an environment's rows are those of its
-    truncated episodes, first to last.
+    that T steps have room for, far less than T, and those of a row are of its truncated episodes,
+    first to last.
 
-    `valid` [T, N] is False for dead transitions, in which an environment did nothing but begin its
-    next episode, and None where there are none: nothing is learned from those.
+    `valid` [T, N] is False for dead transitions, of an agent that has retired or of an environment
+    that only began its next episode, and None where there are none: nothing is learned from those.
 
     `log_probs` [T, N] are of the actions, `values` and `next_values` [T, N] of the states acted in
     and of those that the steps led to, where the algorithm has such.
@@ -49,28 +52,30 @@ class Rollout:
         cls,
         obs_size: int,
         steps: int,
-        num_envs: int,
+        num_rows: int,
         policy: Policy,
         *,
+        has_dead_steps: bool = False,
         num_final_obs: int | None = None,
         device: torch.device | str = "cpu",
     ) -> Rollout:
-        """With `num_final_obs` there are so many rows of final observations, in order."""
+        """With `num_final_obs` there are so many final observations of each row, in order."""
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
-        num_rows = steps if num_final_obs is None else num_final_obs
+        num_finals = steps if num_final_obs is None else num_final_obs
         return cls(
-            obs=zeros(steps + 1, num_envs, obs_size),
-            actions=zeros(steps, num_envs, *policy.action_shape, dtype=policy.action_dtype),
-            rewards=zeros(steps, num_envs),
-            terminated=zeros(steps, num_envs, dtype=torch.bool),
-            truncated=zeros(steps, num_envs, dtype=torch.bool),
-            final_obs=zeros(num_rows, num_envs, obs_size),
-            log_probs=zeros(steps, num_envs),
-            values=zeros(steps, num_envs),
-            next_values=zeros(steps, num_envs),
+            obs=zeros(steps + 1, num_rows, obs_size),
+            actions=zeros(steps, num_rows, *policy.action_shape, dtype=policy.action_dtype),
+            rewards=zeros(steps, num_rows),
+            terminated=zeros(steps, num_rows, dtype=torch.bool),
+            truncated=zeros(steps, num_rows, dtype=torch.bool),
+            final_obs=zeros(num_finals, num_rows, obs_size),
+            log_probs=zeros(steps, num_rows),
+            values=zeros(steps, num_rows),
+            next_values=zeros(steps, num_rows),
+            valid=~zeros(steps, num_rows, dtype=torch.bool) if has_dead_steps else None,
             finals_in_order=num_final_obs is not None,
         )
 
@@ -95,8 +100,11 @@ class Rollout:
 
     def transitions(self, t: int) -> Transitions:
         """The memory of step `t`, for an environment on the processor to write."""
-        rows = (self.rewards, self.terminated, self.truncated, self.final_obs)
-        return Transitions(self.obs[t + 1].numpy(), *(row[t].numpy() for row in rows))
+        valid = self.valid
+        if valid is None:
+            valid = torch.ones_like(self.terminated[:1]).expand_as(self.terminated)
+        fields = (self.rewards, self.terminated, self.truncated, self.final_obs, valid)
+        return Transitions(self.obs[t + 1].numpy(), *(x[t].numpy() for x in fields))
 
     def values_by(self, value_of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
         """Values of the states acted in, and of those that the steps led to: both [T, N].

@@ -31,7 +31,10 @@ def pair(name: str, num_envs: int, device: str) -> tuple[VectorEnv, CudaVectorEn
         VectorEnv(spec, num_envs, seed=3),
         CudaVectorEnv(spec, num_envs, 3, device=device),
     )
-    out, obs = Transitions.empty(spec, num_envs), torch.zeros(num_envs, spec.obs_size).to(device)
+    out, obs = (
+        Transitions.empty(spec.obs_size, num_envs),
+        torch.zeros(num_envs, spec.obs_size).to(device),
+    )
     ours.reset(out.obs)
     theirs.reset(obs)
     assert close(obs, out.obs)
@@ -44,7 +47,7 @@ def check_every_step(name: str, device: str, num_envs: int = 6, steps: int = 120
     """Each step from the same state gives the same transition, resets included."""
     ours, theirs = pair(name, num_envs, device)
     actions = random_actions(ours.spec, steps, num_envs)
-    expected, found = Transitions.empty(ours.spec, num_envs), theirs.empty_transitions()
+    expected, found = Transitions.empty(ours.spec.obs_size, num_envs), theirs.empty_transitions()
     ended = 0
     for action in actions:
         ours.step(action, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy import float32
 
-from operant.trainer.envs.spec import Box, EnvSpec, MultiDiscrete
+from operant.trainer.envs.spec import Box, Discrete, EnvSpec, MultiDiscrete
 
 ONE, TENTH = float32(1.0), float32(0.1)
 
@@ -44,3 +44,53 @@ def switches_step(state, env, action):
 SWITCHES = EnvSpec(
     "switches", 2, 2, MultiDiscrete((3, 2)), 20, point_reset, switches_step, point_observe
 )
+
+
+# Two walkers on one track, who see each other. A field for each one's position, and one for whether
+# it still walks. In every third environment, from number 2 on, the second takes no part.
+WALKERS = 2
+POSITION, WALKS = 0, 2
+HALF, EDGE = float32(0.5), float32(1.5)
+
+
+def walkers_reset(state, env, random):
+    """Both in the middle, where they exist."""
+    for walker in range(WALKERS):
+        state[POSITION + walker, env] = float32(0.0)
+        state[WALKS + walker, env] = ONE
+    if random[-4] % 3 == 2:
+        state[WALKS + 1, env] = float32(0.0)
+
+
+def walkers_step(state, env, actions, reward, terminated, valid):
+    """Half a step to the right for action 1, else to the left; at the edge a walker retires."""
+    num_left = 0
+    for walker in range(WALKERS):
+        row = env * WALKERS + walker
+        valid[row] = state[WALKS + walker, env] > 0
+        if not valid[row]:
+            reward[row] = float32(99.0)  # which must not count
+            continue
+        state[POSITION + walker, env] += HALF if actions[row] == 1 else -HALF
+        distance = abs(state[POSITION + walker, env])
+        reward[row] = ONE - distance
+        terminated[row] = distance >= EDGE
+        if terminated[row]:
+            state[WALKS + walker, env] = float32(0.0)
+        else:
+            num_left += 1
+    return num_left == 0
+
+
+def walkers_observe(state, env, obs):
+    for walker in range(WALKERS):
+        row = env * WALKERS + walker
+        obs[row, 0] = state[POSITION + walker, env]
+        obs[row, 1] = state[POSITION + 1 - walker, env]
+        obs[row, 2] = state[WALKS + walker, env]
+
+
+WALK = EnvSpec(
+    "walkers", 4, 3, Discrete(2), 6, walkers_reset, walkers_step, walkers_observe,
+    num_agents=WALKERS,
+)  # fmt: skip

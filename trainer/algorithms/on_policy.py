@@ -37,7 +37,7 @@ class OnPolicy(Algorithm):
         self.parameters = policy.parameters_to_learn()
         self.orders = make_orders(config.rollout_size, seed, device, is_inline)
         self.reward_normalizer = (
-            RewardNormalizer(config.num_envs, self.section.gamma).to(device)
+            RewardNormalizer(config.num_rows, self.section.gamma).to(device)
             if config.normalization.reward
             else None
         )

@@ -1,4 +1,4 @@
-"""operant's own sides: raw stepping, rollouts with a policy, and training."""
+"""operant's sides of a benchmark: raw stepping, rollouts with a policy, and training."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProcessorEnvs:
 
     def prepare(self) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, seed=1)
-        self._out = Transitions.empty(self._spec, self._num_envs)
+        self._out = Transitions.empty(self._spec.obs_size, self._envs.num_rows)
         self._actions = random_actions(self._spec, ACTION_ROWS, self._num_envs)
         self._envs.reset(self._out.obs)
         self._steps()

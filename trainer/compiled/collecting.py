@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
 from ..compiling import compiled, specialised
-from ..envs.bindings import step_range
+from ..envs.bindings import num_agents, step_range
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions, VectorEnv, compile_loops
 from ..networks.actor_critic import ActorCritic
@@ -47,6 +47,7 @@ class Memory(NamedTuple):
     log_probs: Array
     values: Array
     next_values: Array
+    valid: Array
     env_actions: Array
 
 
@@ -58,12 +59,16 @@ class CompiledCollector:
 
     def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
         self.envs, self._policy, self._threads = envs, policy, threads
-        self.rollout = Rollout.empty(envs.spec.obs_size, steps, envs.num_envs, policy)
+        self.rollout = Rollout.empty(
+            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps
+        )
+        all_valid = torch.ones_like(self.rollout.terminated)
         env_actions = policy.distribution.env_actions(self.rollout.actions[0]).clone().numpy()
         self.rollout.has_values = True
-        arrays = [getattr(self.rollout, name).numpy() for name in Memory._fields[:-1]]
-        self._memory = Memory._make([*arrays, env_actions])
-        self._shards = shards(envs.num_envs, CHUNK)
+        arrays = [getattr(self.rollout, name).numpy() for name in Memory._fields[:-2]]
+        valid = all_valid if self.rollout.valid is None else self.rollout.valid
+        self._memory = Memory._make([*arrays, valid.numpy(), env_actions])
+        self._shards = shards(envs.num_envs, CHUNK // min(CHUNK, envs.spec.num_agents))
         self._progress = np.zeros(len(self._shards), np.int64)
         self._steps_before = 0  # of each environment, in former rollouts
         self._collect = compile_collect(envs.spec, head_of(policy.distribution))
@@ -85,7 +90,7 @@ class CompiledCollector:
         memory.obs[0] = memory.obs[-1]
         self._threads.run(
             self._collect, self._shards, self._steps_before, envs.state, envs.totals,
-            envs.seed, envs.stream, memory, policy_arrays(self._policy), self._progress,
+            envs.source, memory, policy_arrays(self._policy), self._progress,
         )  # fmt: skip
         self._steps_before += len(memory.rewards)
         self._progress[:] = 0
@@ -117,36 +122,39 @@ def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
     """The loop over one environment's rollouts with one distribution."""
     label = f"{spec.name}_{head.label}"
     bindings = {
-        "act": specialised(act, label, sample=head.sample),
+        "act": specialised(act, label, sample=head.sample, num_agents=spec.num_agents),
+        "num_agents": spec.num_agents,
         "step_range": compile_loops(spec).step_range,
     }
     return specialised(collect_template, label, parallel=True, **bindings)
 
 
-def collect_template(shards, steps_before, state, totals, seed, stream, memory, policy, progress):
+def collect_template(shards, steps_before, state, totals, source, memory, policy, progress):
     """Fill `memory` with one rollout; `progress` [shards] counts env steps as they are done."""
     pack(policy.parameters, policy.actor, policy.panels)
     pack(policy.parameters, policy.critic, policy.panels)
     for shard in prange(len(shards)):
         start, stop = shards[shard, 0], shards[shard, 1]
+        first_row, last_row = start * num_agents, stop * num_agents
         x = np.zeros((CHUNK, policy.width), np.float32)
         outputs_of = np.zeros((len(policy.actor), CHUNK, policy.width), np.float32)
         for t in range(len(memory.rewards)):
-            act(start, stop, t, steps_before + t, seed, memory, policy, x, outputs_of)
+            act(first_row, last_row, t, steps_before + t, source, memory, policy, x, outputs_of)
             out = Transitions(
                 memory.obs[t + 1],
                 memory.rewards[t],
                 memory.terminated[t],
                 memory.truncated[t],
                 memory.final_obs[t],
+                memory.valid[t],
             )
-            step_range(start, stop, state, totals, seed, stream, memory.env_actions, out)
-            progress[shard] += stop - start
-        write_values(start, stop, memory, policy, x, outputs_of)
+            step_range(start, stop, state, totals, source, memory.env_actions, out)
+            progress[shard] += last_row - first_row
+        write_values(first_row, last_row, memory, policy, x, outputs_of)
 
 
-def act(start, stop, t, step, seed, memory, policy, x, outputs_of):
-    """Draw the actions of step `t` and keep their log-probabilities [N] float32."""
+def act(start, stop, t, step, source, memory, policy, x, outputs_of):
+    """Draw the actions of step `t` in rows `start` to `stop`, and keep their log-probabilities."""
     actor = policy.actor
     outputs = outputs_of[len(actor) - 1]
     for first in range(start, stop, CHUNK):
@@ -155,17 +163,18 @@ def act(start, stop, t, step, seed, memory, policy, x, outputs_of):
         forward(x, rows, policy.parameters, policy.panels, actor, policy.activation, outputs_of)
         append_log_stds(outputs, rows, policy)
         for row in range(rows):
-            env = first + row
-            memory.log_probs[t, env] = sample(
-                outputs, row, policy.num_outputs, policy.table, seed, step, env,
+            place = first + row
+            random = (step, source.first_env * num_agents + place, source.seed)
+            memory.log_probs[t, place] = sample(
+                outputs, row, policy.num_outputs, policy.table, random, place,
                 memory.actions[t], memory.env_actions,
             )  # fmt: skip
 
 
 @compiled
 def write_values(start, stop, memory, policy, x, outputs_of):
-    """V of all states of a shard and of those that its steps led to, the bootstrap values, both
-    [T, N] float32 in `memory`.
+    """V of all states in rows `start` to `stop` and of those that their steps led to, the bootstrap
+    values, both [T, R] float32 in `memory`.
     """
     values = outputs_of[len(policy.critic) - 1]
     steps = len(memory.rewards)
@@ -189,19 +198,19 @@ def write_final_values(start, stop, memory, policy, x, outputs_of):
     """
     values = outputs_of[len(policy.critic) - 1]
     where = np.empty((CHUNK, 2), np.int64)
-    rows = 0
+    count = 0
     steps = len(memory.rewards)
     for t in range(steps):
-        for env in range(start, stop):
-            if memory.truncated[t, env]:
-                normalize_rows(memory.final_obs[t], env, 1, policy, x, rows)
-                where[rows, 0], where[rows, 1] = t, env
-                rows += 1
-            if rows == CHUNK or (rows and t == steps - 1 and env == stop - 1):
-                evaluate(x, rows, policy, outputs_of)
-                for row in range(rows):
-                    memory.next_values[where[row, 0], where[row, 1]] = values[row, 0]
-                rows = 0
+        for row in range(start, stop):
+            if memory.truncated[t, row]:
+                normalize_rows(memory.final_obs[t], row, 1, policy, x, count)
+                where[count, 0], where[count, 1] = t, row
+                count += 1
+            if count == CHUNK or (count and t == steps - 1 and row == stop - 1):
+                evaluate(x, count, policy, outputs_of)
+                for i in range(count):
+                    memory.next_values[where[i, 0], where[i, 1]] = values[i, 0]
+                count = 0
 
 
 @compiled

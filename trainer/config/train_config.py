@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
-from ..envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, spec_of
+from ..envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of, spec_of
 from .section import AlgorithmSection, EnvSection, Section
 from .tables import (
     CheckpointConfig,
@@ -65,8 +65,13 @@ class TrainConfig(Section):
 
     @property
     def rollout_size(self) -> int:
-        """Env steps of one iteration."""
-        return self.num_envs * self.rollout_steps
+        """Env steps of one iteration: every agent's count."""
+        return self.num_rows * self.rollout_steps
+
+    @property
+    def num_rows(self) -> int:
+        """Environments, or their agents where each has several: rows of a rollout."""
+        return self.num_envs * num_agents_of(self)
 
     @property
     def num_iterations(self) -> int:
@@ -98,15 +103,20 @@ class TrainConfig(Section):
         names = tuple(algorithm_sections())
         if algorithm not in names:
             raise ValueError(
-                f"algorithm = '{algorithm}' is none{nearest(algorithm, names)}; "
+                f"algorithm = '{algorithm}' is no algorithm{nearest(algorithm, names)}; "
                 f"there are {', '.join(names)}"
             )
         return algorithm
 
     @model_validator(mode="after")
-    def _gymnasium_is_on_the_processor(self) -> Self:
+    def _some_are_on_the_processor(self) -> Self:
         if self.env.startswith(GYMNASIUM_PREFIX) and self.device == "cuda":
             raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
+        if self.device == "cuda" and num_agents_of(self) > 1:
+            raise ValueError(
+                f"device = cuda: {self.env} has {num_agents_of(self)} agents an environment, and "
+                "rollouts of several are gathered on the processor; use cpu"
+            )
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of
 
 if TYPE_CHECKING:
     from .train_config import TrainConfig
@@ -25,6 +25,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
 def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
     if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX):
         yield f"rollout = fused: {config.env} takes its steps one by one; use steps"
+    if num_agents_of(config) > 1:
+        yield f"rollout = fused: {config.env} has several agents an environment; use steps"
     if config.device == "cpu":
         yield "rollout = fused is for a GPU, and device = cpu; use steps"
     if config.policy.precision != "float32":

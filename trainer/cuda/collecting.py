@@ -48,6 +48,7 @@ class CudaCollector:
         # Of each environment, in former rollouts: the place in the random streams of actions.
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
         self._final_obs = torch.zeros_like(self.rollout.obs[0])
+        self._valid = torch.ones_like(self.rollout.terminated[0])
         self._noise = policy.noise((envs.num_envs,), torch.Generator(envs.device)).contiguous()
         self._step_and_keep = make_step_and_keep(envs.spec)
         envs.reset(self.rollout.obs[-1])
@@ -70,10 +71,10 @@ class CudaCollector:
         """Have the policy choose actions, and take them."""
         envs, rollout, policy = self.envs, self.rollout, self._policy
         noise = self._noise.view(envs.num_envs, -1)
-        NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.seed)
+        NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.source)
         rollout.remember(t, *policy.act(rollout.obs[t], self._noise))
         self._step_and_keep.launch(
-            envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream,
+            envs.num_envs, envs.state, envs.totals, envs.source,
             policy.env_actions(rollout.actions[t]).contiguous(), self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
@@ -83,7 +84,7 @@ class CudaCollector:
         rollout = self.rollout
         rows: tuple[Any, ...] = (
             rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
-            self._final_obs,
+            self._final_obs, self._valid,
         )  # fmt: skip
         return Transitions(*rows)
 
@@ -124,7 +125,7 @@ class ActorCollector(CudaCollector):
     def _step(self, t: int) -> None:
         envs, rollout = self.envs, self.rollout
         self._act_and_step.launch(
-            envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream,
+            envs.num_envs, envs.state, envs.totals, envs.source,
             self._policy.outputs(rollout.obs[t]), self._table, self._steps_before, t,
             rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
             rollout.final_obs, self._num_truncated,
@@ -133,9 +134,10 @@ class ActorCollector(CudaCollector):
 
 def noise_one(env, arguments):
     """The random numbers in [0, 1) of one environment in step `t`."""
-    noise, steps_before, t, seed = arguments
+    noise, steps_before, t, source = arguments
     for draw in range(noise.shape[1]):
-        noise[env, draw] = uniform_at(steps_before[0] + t, draw, env, seed)
+        random = (steps_before[0] + t, source.first_env + env, source.seed)
+        noise[env, draw] = uniform_at(random, draw)
 
 
 NOISE = Kernel(noise_one, "any")
@@ -148,8 +150,8 @@ def make_step_and_keep(spec: EnvSpec) -> Kernel:
 
 def step_and_keep_one(env, arguments):
     """One env step of one environment, and the state it was in where a time limit cut it short."""
-    state, totals, seed, stream, actions, out, final_obs, num_truncated = arguments
-    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+    state, totals, source, actions, out, final_obs, num_truncated = arguments
+    step_range(env, env + 1, state, totals, source, actions, out)
     keep_final_obs(env, out, final_obs, num_truncated)
 
 
@@ -170,11 +172,11 @@ def make_act_and_step(spec: EnvSpec, head: Head) -> Kernel:
 def act_and_step_one(env, arguments):
     """One env step of one environment, from the actor's outputs to the transition."""
     (
-        state, totals, seed, stream, outputs, table, steps_before, t, actions, env_actions,
+        state, totals, source, outputs, table, steps_before, t, actions, env_actions,
         log_probs, out, final_obs, num_truncated,
     ) = arguments  # fmt: skip
-    step = steps_before[0] + t
+    random = (steps_before[0] + t, source.first_env + env, source.seed)
     num_outputs = outputs.shape[1]
-    log_probs[env] = sample(outputs, env, num_outputs, table, seed, step, env, actions, env_actions)
-    step_range(env, env + 1, state, totals, seed, stream, env_actions, out)
+    log_probs[env] = sample(outputs, env, num_outputs, table, random, env, actions, env_actions)
+    step_range(env, env + 1, state, totals, source, env_actions, out)
     keep_final_obs(env, out, final_obs, num_truncated)

@@ -18,8 +18,7 @@ from ..envs.bindings import (
     step_range,
 )
 from ..envs.spec import EnvSpec
-from ..envs.stepping import begin_episode
-from ..envs.stepping import step_range as step_one_by_one
+from ..envs.stepping import begin_episode, env_functions, step_range_of
 from ..templates import unbound
 from .kernel import Kernel
 
@@ -35,34 +34,23 @@ class Kernels(NamedTuple):
 @cache
 def make_kernels(spec: EnvSpec) -> Kernels:
     """The kernels around one environment's functions."""
-    bindings: dict[str, Any] = env_bindings(spec)
-    many = {**local_bindings(spec), "keeps_final": False}
+    bindings = env_bindings(spec)
     return Kernels(
         reset=Kernel(reset_one, spec.name, **bindings),
         step=Kernel(step_one, spec.name, **bindings),
         step_many=Kernel(
             step_one_many_times, spec.name,
-            thread=many_thread, loop=many_loop, **bindings, **many,
+            thread=many_thread, loop=many_loop, keeps_final=False, **bindings,
         ),
     )  # fmt: skip
 
 
 def env_bindings(spec: EnvSpec) -> dict[str, Any]:
-    """What the templates of `envs/vector.py` and of this file leave open."""
+    """What the templates of `envs/stepping.py` and of this file leave open."""
     return {
-        "env_reset": spec.reset,
-        "env_step": spec.step,
-        "observe": spec.observe,
-        "step_range": step_one_by_one,
-        "max_episode_steps": spec.max_episode_steps,
-    }
-
-
-def local_bindings(spec: EnvSpec) -> dict[str, Any]:
-    """What the functions for an environment in memory of its own leave open besides."""
-    return {
+        **env_functions(spec),
+        "step_range": step_range_of(spec),
         "state_size": spec.state_size,
-        "obs_size": spec.obs_size,
     }
 
 
@@ -70,13 +58,13 @@ keeps_final: bool = unbound("whether `step_local` observes the states in which e
 
 
 def reset_one(env, arguments):
-    state, seed, stream, obs = arguments
-    begin_episode(env, state, seed, stream, obs)
+    state, source, obs = arguments
+    begin_episode(env, state, source, obs)
 
 
 def step_one(env, arguments):
-    state, totals, seed, stream, actions, out = arguments
-    step_range(env, env + 1, state, totals, seed, stream, actions, out)
+    state, totals, source, actions, out = arguments
+    step_range(env, env + 1, state, totals, source, actions, out)
 
 
 def many_thread(size, arguments):
@@ -122,7 +110,7 @@ def store_state(env, local, state):
     state.episode_return[env] = return_[0]
 
 
-def step_local(env, local, totals, seed, stream, action):
+def step_local(env, local, totals, source, action):
     """One step as by `step_range`; observations go to `local`. Returns (reward, terminated,
     truncated).
     """
@@ -140,19 +128,18 @@ def step_local(env, local, totals, seed, stream, action):
         counts[EPISODE] += 1
         counts[ELAPSED] = 0
         return_[0] = 0.0
-        env_reset(fields, 0, (env, counts[EPISODE], seed, stream))
+        number = source.first_env + env
+        env_reset(fields, 0, (number, counts[EPISODE], source.seed, source.stream))
     observe(fields, NEXT, obs)
     return reward, terminated, truncated
 
 
 def step_one_many_times(env, local, arguments):
     """Steps with the state in registers from the first to the last."""
-    state, totals, seed, stream, actions, out = arguments
+    state, totals, source, actions, out = arguments
     load_state(env, local, state)
     for k in range(len(out.rewards)):
-        reward, terminated, truncated = step_local(
-            env, local, totals, seed, stream, actions[k, env]
-        )
+        reward, terminated, truncated = step_local(env, local, totals, source, actions[k, env])
         out.rewards[k, env] = reward
         out.terminated[k, env] = terminated
         out.truncated[k, env] = truncated

@@ -33,7 +33,6 @@ from .env_kernels import (
     OBS,
     env_bindings,
     load_state,
-    local_bindings,
     step_local,
     store_state,
 )
@@ -71,7 +70,7 @@ class FusedCollector(ActorCollector):
         parameters = policy.flat_parameters[: policy.num_actor_parameters]
         activation = np.int64(ACTIVATIONS.index(policy.activation))
         self._kernel.launch(
-            envs.num_envs, envs.state, envs.totals, envs.seed, envs.stream, self._steps_before,
+            envs.num_envs, envs.state, envs.totals, envs.source, self._steps_before,
             isinstance(policy.normalizer, ObsNormalizer), parameters, self._layers, activation,
             *obs_statistics(policy), num_log_stds, self._table, rollout.obs, rollout.actions,
             self._env_actions, rollout.rewards,
@@ -97,14 +96,14 @@ def make_fused(spec: EnvSpec, head: Head, num_parameters: int, width: int) -> Ke
         collect_one, f"{spec.name}_{head.label}_{num_parameters}_{width}",
         thread=thread_template, loop=loop_template, sample=head.sample,
         num_parameters=num_parameters, width=width, keeps_final=True,
-        **env_bindings(spec), **local_bindings(spec),
+        **env_bindings(spec),
     )  # fmt: skip
 
 
 num_parameters: int = unbound("of the actor")
 width: int = unbound("the most activations of a layer")
 
-PARAMETERS = 6  # their place among the arguments
+PARAMETERS = 5  # their place among the arguments
 
 
 def thread_template(size, arguments):
@@ -139,7 +138,7 @@ def loop_template(size, arguments):
 def collect_one(env, weights, x, y, local, arguments):
     """The rollout of one environment."""
     (
-        state, totals, seed, stream, steps_before, normalizes, _, layers, activation, mean,
+        state, totals, source, steps_before, normalizes, _, layers, activation, mean,
         deviation, num_log_stds, table, all_obs, actions, env_actions, rewards,
         terminated, truncated, log_probs, final_obs, num_truncated,
     ) = arguments  # fmt: skip
@@ -159,11 +158,11 @@ def collect_one(env, weights, x, y, local, arguments):
         num_outputs = layers[len(layers) - 1, OUTPUTS]
         for k in range(num_log_stds):
             outputs[0, num_outputs + k] = weights[num_parameters - num_log_stds + k]
-        step = steps_before[0] + t
+        random = (steps_before[0] + t, source.first_env + env, source.seed)
         log_probs[t, env] = sample(
-            outputs, 0, num_outputs + num_log_stds, table, seed, step, env, actions[t], env_actions
+            outputs, 0, num_outputs + num_log_stds, table, random, env, actions[t], env_actions
         )
-        reward, ends, is_truncated = step_local(env, local, totals, seed, stream, env_actions[env])
+        reward, ends, is_truncated = step_local(env, local, totals, source, env_actions[env])
         rewards[t, env], terminated[t, env], truncated[t, env] = reward, ends, is_truncated
         for part in range(obs_size):
             all_obs[t + 1, env, part] = obs[NEXT, part]

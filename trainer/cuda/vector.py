@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..envs.spec import EnvSpec
-from ..envs.streams import TRAINING
+from ..envs.streams import TRAINING, RandomSource
 from ..envs.vector import EnvState, EpisodeTotals, Transitions
 from .env_kernels import make_kernels
 
@@ -50,16 +49,18 @@ class CudaVectorEnv:
         seed: int,
         stream: int = TRAINING,
         device: torch.device | str = "cuda",
+        first_env: int = 0,
     ) -> None:
         self.spec, self.num_envs, self.device = spec, num_envs, torch.device(device)
-        self.seed, self.stream = np.uint64(seed), np.uint64(stream)
+        self.num_rows = num_envs * spec.num_agents
+        self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState(
             fields=self._zeros(torch.float32, spec.state_size, num_envs),
             elapsed=self._zeros(torch.int32, num_envs),
             episode=self._zeros(torch.int64, num_envs),
-            episode_return=self._zeros(torch.float64, num_envs),
+            episode_return=self._zeros(torch.float64, self.num_rows),
         )
-        self.totals = EpisodeTotals(*(self._zeros(torch.float64, num_envs) for _ in range(3)))
+        self.totals = EpisodeTotals(*(self._zeros(torch.float64, self.num_rows) for _ in range(3)))
         self._kernels = make_kernels(spec)
 
     def _zeros(self, dtype: torch.dtype, *shape: int) -> Any:
@@ -67,30 +68,29 @@ class CudaVectorEnv:
 
     def empty_transitions(self) -> Transitions:
         """Memory for one step, as tensors."""
-        shape = (self.num_envs, self.spec.obs_size)
+        shape = (self.num_rows, self.spec.obs_size)
         return Transitions(
             obs=self._zeros(torch.float32, *shape),
-            reward=self._zeros(torch.float32, self.num_envs),
-            terminated=self._zeros(torch.bool, self.num_envs),
-            truncated=self._zeros(torch.bool, self.num_envs),
+            reward=self._zeros(torch.float32, self.num_rows),
+            terminated=self._zeros(torch.bool, self.num_rows),
+            truncated=self._zeros(torch.bool, self.num_rows),
             final_obs=self._zeros(torch.float32, *shape),
+            valid=~self._zeros(torch.bool, self.num_rows),
         )
 
     def reset(self, obs: Tensor) -> None:
-        """Begin the first episode everywhere; writes `obs` [N, D]."""
+        """Begin the first episode everywhere; writes `obs` [R, D]."""
         self.state.episode[:] = 0
-        self._kernels.reset.launch(self.num_envs, self.state, self.seed, self.stream, obs)
+        self._kernels.reset.launch(self.num_envs, self.state, self.source, obs)
 
     def step(self, actions: Tensor, out: Transitions) -> None:
-        """Step every environment with its own of `actions` [N, ...]; writes `out`, of tensors."""
-        self._kernels.step.launch(
-            self.num_envs, self.state, self.totals, self.seed, self.stream, actions, out
-        )
+        """Step every environment with its own of `actions` [R, ...]; writes `out`, of tensors."""
+        self._kernels.step.launch(self.num_envs, self.state, self.totals, self.source, actions, out)
 
     def step_many(self, actions: Tensor, out: Steps) -> None:
         """Take K steps with `actions` [K, N, ...] in one launch; writes `out`."""
         self._kernels.step_many.launch(
-            self.num_envs, self.state, self.totals, self.seed, self.stream, actions, out
+            self.num_envs, self.state, self.totals, self.source, actions, out
         )
 
     def take_episode_totals(self) -> tuple[int, float, float]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
+SEVERAL_AGENTS: dict[str, int] = {}  # `num_agents` of those that have several
 
 
 def load_any_spec(name: str, vectorization: Vectorization = "sync") -> EnvSpec | GymnasiumSpec:
@@ -44,16 +45,21 @@ def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
     return load_any_spec(config.env, config.env_section("gymnasium").vectorization)
 
 
+def num_agents_of(config: TrainConfig) -> int:
+    """Agents of each environment of a configuration; known without the environment's file."""
+    return SEVERAL_AGENTS.get(config.env, 1)
+
+
 def make_envs(
-    spec: EnvSpec | GymnasiumSpec, num_envs: int, seed: int, stream: int
+    spec: EnvSpec | GymnasiumSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
 ) -> VectorEnv | GymnasiumEnvs:
-    """`num_envs` environments on the processor, with the random numbers of `stream`."""
+    """Environments `first_env` and on on the processor, with the random numbers of `stream`."""
     from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
     from .vector import VectorEnv
 
     if isinstance(spec, GymnasiumSpec):
-        return GymnasiumEnvs(spec, num_envs, seed, stream)
-    return VectorEnv(spec, num_envs, seed, stream)
+        return GymnasiumEnvs(spec, num_envs, seed, stream, first_env)
+    return VectorEnv(spec, num_envs, seed, stream, first_env)
 
 
 def load_spec(name: str) -> EnvSpec:

@@ -25,15 +25,23 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
     """
 
     def __init__(self, name: str, num_envs: int, copy: bool = True) -> None:
-        """`name` is one of `ENV_NAMES`. Without `copy` all steps write to the same arrays."""
+        """`name` is one of `ENV_NAMES`. Without `copy` all steps write to the same arrays.
+
+        Raises ValueError where environments have several agents.
+        """
         self.operant_spec: EnvSpec = load_spec(name)
+        if self.operant_spec.num_agents > 1:
+            raise ValueError(
+                f"{name} has {self.operant_spec.num_agents} agents an environment, and those of "
+                "Gymnasium have one"
+            )
         self.num_envs, self._copies = num_envs, copy
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.single_observation_space = observation_space(self.operant_spec)
         self.single_action_space = action_space(self.operant_spec.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._out = Transitions.empty(self.operant_spec, num_envs)
+        self._out = Transitions.empty(self.operant_spec.obs_size, num_envs)
         self._envs: VectorEnv | None = None
 
     def reset(

@@ -108,8 +108,8 @@ def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
 class GymnasiumEnvs:
     """N Gymnasium environments with the interface of `VectorEnv`.
 
-    `valid` [N] is False where the last step was dead: where environments reset themselves in the
-    step after an episode's end, that step ignores its action. None where no step ever is.
+    Where environments reset themselves in the step after an episode's end, that step ignores its
+    action: it is dead.
     """
 
     resumes_exactly = False  # other people's environments do not tell their state
@@ -120,13 +120,16 @@ class GymnasiumEnvs:
         num_envs: int,
         seed: int,
         stream: int,
+        first_env: int = 0,
         envs: Any = None,
     ) -> None:
         """`envs` is a Gymnasium `VectorEnv`, by default made from `spec`. Raises ConfigError for an
         autoreset mode that is not known.
         """
         self.spec, self.num_envs = spec, num_envs
+        self.num_rows = num_envs
         self._seed, self._stream, self._num_resumed = seed, stream, 0
+        self._first_env = first_env
         self._envs = envs if envs is not None else make_gymnasium_envs(spec, num_envs)
         self._advance = self._advance_in(self._envs.metadata.get("autoreset_mode"))
         self._done = np.zeros(num_envs, np.bool_)
@@ -147,14 +150,14 @@ class GymnasiumEnvs:
                 f"{self.spec.name}: autoreset_mode = {name!r} is not known; "
                 f"there are {', '.join(ways)}"
             )
-        self.valid = np.ones(self.num_envs, np.bool_) if name == "NextStep" else None
+        self.has_dead_steps = name == "NextStep"
         return ways[name]
 
     def reset(self, obs: Array) -> None:
         """Begin an episode everywhere; writes `obs` [N, D]."""
         entropy = (int(self._seed), int(self._stream), self._num_resumed)
         seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        obs[:], _ = self._envs.reset(seed=seed)
+        obs[:], _ = self._envs.reset(seed=seed + self._first_env)
         self._done[:] = False
         self._episode_return[:] = 0
         self._elapsed[:] = 0
@@ -174,8 +177,7 @@ class GymnasiumEnvs:
             out.final_obs[env] = infos["final_obs"][env]
 
     def _advance_next_step(self, actions: Array, out: Transitions) -> None:
-        assert self.valid is not None
-        self.valid[:] = ~self._done
+        out.valid[:] = ~self._done
         out.obs[:], out.reward[:], out.terminated[:], out.truncated[:], _ = self._envs.step(actions)
         for array in (out.reward, out.terminated, out.truncated):
             array[self._done] = 0
@@ -191,7 +193,7 @@ class GymnasiumEnvs:
 
     def _count(self, out: Transitions) -> None:
         self._episode_return += out.reward
-        self._elapsed += 1 if self.valid is None else self.valid
+        self._elapsed += out.valid if self.has_dead_steps else 1
         done = out.terminated | out.truncated
         ended = (done.sum(), self._episode_return[done].sum(), self._elapsed[done].sum())
         self._totals += ended

@@ -64,6 +64,15 @@ class EnvSpec:
     `float32(9.8)`, since a bare 9.8 would make everything it touches float64. Without loops and
     calls, but for those of `streams` and `trigonometry`, a step is compiled for many environments
     at once. `observations` are the bounds told to others, none where there are none.
+
+    With several agents, A = `num_agents`, column `env` is the world that they share, and theirs are
+    the rows env A to env A + A - 1 of what has a row for each agent:
+
+    - `step(state, env, actions, reward, terminated, valid)` reads their actions, and writes their
+      rewards and whether an agent's task ended, which retires it; `valid` is False where an agent
+      had retired before this step, or takes no part. Returns whether the episode is over for all.
+      At the latest it is after `max_episode_steps`; then `reset` begins the next one.
+    - `observe(state, env, obs)` writes the observations of all its agents.
     """
 
     name: str
@@ -75,3 +84,4 @@ class EnvSpec:
     step: Callable[..., Any]
     observe: Callable[..., Any]
     observations: Box | None = None
+    num_agents: int = 1

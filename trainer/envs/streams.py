@@ -6,6 +6,8 @@ state is shared. Source: Salmon et al. 2011, "Parallel random numbers: as easy a
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -22,6 +24,20 @@ _DROP = np.uint64(8)  # 24 bits are what float32 holds
 _UNIT = np.float32(2**-24)
 _FINE_DROP = np.uint64(11)  # 53 bits are what float64 holds
 _FINE_UNIT = 2.0**-53
+
+
+class RandomSource(NamedTuple):
+    """Where environments have their random numbers from: column i of a vector environment is number
+    `first_env` + i of all that share a seed and a stream, on whatever machines they are.
+    """
+
+    seed: Any  # uint64
+    stream: Any  # uint64
+    first_env: Any  # int64
+
+    @classmethod
+    def of(cls, seed: int, stream: int, first_env: int = 0) -> RandomSource:
+        return cls(np.uint64(seed), np.uint64(stream), np.int64(first_env))
 
 
 @njit(inline="always")
@@ -43,8 +59,8 @@ def philox(counter_0, counter_1, counter_2, counter_3, key_0, key_1):
 def uniform(random, draw, low, high):
     """Number `draw`, from 0, of an episode: a float32 in [low, high).
 
-    `random` is (env, episode, seed, stream). Four draws share one computation where `draw` is
-    written out as a number.
+    `random` is (number of the environment, of its episode, seed, stream). Four draws share one
+    computation where `draw` is written out as a number.
     """
     env, episode, seed, stream = random
     words = _words(np.uint64(draw >> 2), np.uint64(episode), env, seed, stream)
@@ -55,13 +71,16 @@ def uniform(random, draw, low, high):
 
 
 @njit(inline="always")
-def uniform_at(step, draw, env, seed):
-    """A float32 in [0, 1) for a policy: draw number `draw` (below 65,536) in environment `env` at
-    its env step number `step`, over all episodes.
+def uniform_at(random, draw):
+    """A float32 in [0, 1) for a policy: draw number `draw`, below 65,536, of one env step.
+
+    `random` is (number of the step over all episodes of its row, number of the row, seed), where an
+    environment has as many rows as agents.
     """
+    step, row, seed = random
     step = np.uint64(step)
     high_word = (np.uint64(draw) << _QUARTER) | (step >> _HALF)
-    return unit(step & _LOW, high_word, env, seed, ACTIONS)
+    return unit(step & _LOW, high_word, row, seed, ACTIONS)
 
 
 @njit(inline="always")

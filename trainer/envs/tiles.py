@@ -43,7 +43,7 @@ def copy_actions(source, target):
 
 
 def make_step_range(spec: EnvSpec) -> Callable[..., None]:
-    """`step_range(start, stop, state, totals, seed, stream, actions, out)` for one environment."""
+    """`step_range(start, stop, state, totals, source, actions, out)` for one environment."""
     inlined = njit(**OPTIONS, inline="always")
     bindings: dict[str, Any] = {
         "env_reset": inlined(spec.reset),
@@ -80,14 +80,14 @@ def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
     return {"new_actions": memory, "copy_actions": copy_rows}
 
 
-def step_range(start, stop, state, totals, seed, stream, actions, out):
+def step_range(start, stop, state, totals, source, actions, out):
     """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
-        step_tile(first, last, state, totals, seed, stream, actions, out)
+        step_tile(first, last, state, totals, source, actions, out)
 
 
-def step_tile(first, last, state, totals, seed, stream, actions, out):
+def step_tile(first, last, state, totals, source, actions, out):
     """As `step_range`, for at most TILE environments.
 
     Each loop is over few arrays: the compiler makes no vectors where it would have to ask of too
@@ -113,7 +113,7 @@ def step_tile(first, last, state, totals, seed, stream, actions, out):
         # When both happen in one step the end of the task wins: there is nothing to bootstrap.
         truncated[i] = (elapsed[i] >= max_episode_steps) & (not terminated[i])
     end_episodes(
-        first, rows, state, totals, seed, stream, fields, obs, terminated, truncated, out.final_obs
+        first, rows, state, totals, source, fields, obs, terminated, truncated, out.final_obs
     )
     for field in range(state_size):
         copy(fields[field], state.fields[field, first:last])
@@ -123,9 +123,7 @@ def step_tile(first, last, state, totals, seed, stream, actions, out):
     copy(truncated, out.truncated[first:last])
 
 
-def end_episodes(
-    first, rows, state, totals, seed, stream, fields, obs, terminated, truncated, final_obs
-):
+def end_episodes(first, rows, state, totals, source, fields, obs, terminated, truncated, final_obs):
     """Count the episodes of a tile that ended, keep where they did, and begin the next ones."""
     ended = new_ended()
     count = 0
@@ -145,10 +143,10 @@ def end_episodes(
         state.episode[env] += 1
     for k in range(0, count, GROUP):
         chosen = ended[k : min(k + GROUP, count)]
-        begin_episodes(first, chosen, state.episode, seed, stream, fields, obs)
+        begin_episodes(first, chosen, state.episode, source, fields, obs)
 
 
-def begin_episodes(first, chosen, episode, seed, stream, fields, obs):
+def begin_episodes(first, chosen, episode, source, fields, obs):
     """Begin an episode in the columns `chosen` of a tile, at most GROUP of them."""
     group_fields, group_obs = new_group_fields(), new_group_obs()
     envs, episodes = new_group_words(), new_group_words()
@@ -156,7 +154,8 @@ def begin_episodes(first, chosen, episode, seed, stream, fields, obs):
         envs[k] = first + chosen[min(k, len(chosen) - 1)]
         episodes[k] = episode[envs[k]]
     for k in range(GROUP):
-        env_reset(group_fields, k, (envs[k], episodes[k], seed, stream))
+        number = source.first_env + envs[k]
+        env_reset(group_fields, k, (number, episodes[k], source.seed, source.stream))
     for k in range(GROUP):
         observe(group_fields, k, group_obs)
     for k in range(len(chosen)):

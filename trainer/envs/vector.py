@@ -11,33 +11,36 @@ import torch
 from numba import prange
 from numpy.typing import NDArray
 
-from ..compiling import compiled, specialised
+from ..compiling import specialised
 from .bindings import step_range
 from .spec import EnvSpec
-from .stepping import begin_episode
-from .streams import TRAINING
+from .stepping import begin_episode, compiled_functions, one_by_one
+from .streams import TRAINING, RandomSource
 from .tiles import TILE, make_step_range
 
 Array = NDArray[Any]
 
-BLOCK = 16 * TILE  # environments that one thread steps without looking up
+BLOCK = 16 * TILE  # environments that one thread steps at a time
 
 
 class EnvState(NamedTuple):
-    """All that a vector environment remembers; every array ends in [N]."""
+    """What a vector environment remembers: of N environments, and their R = N x num_agents rows."""
 
     fields: Array  # [state_size, N] float32
-    elapsed: Array  # int32, env steps of the episode so far
-    episode: Array  # int64, number of the episode, from 0
-    episode_return: Array  # float64, rewards of the episode so far
+    elapsed: Array  # [N] int32, env steps of the episode so far
+    episode: Array  # [N] int64, number of the episode, from 0
+    episode_return: Array  # [R] float64, rewards of the episode so far
 
 
 class Transitions(NamedTuple):
-    """What one step of N environments gives.
+    """What one step of N environments gives: R rows, one of each agent, those of an environment
+    side by side. Where environments have one agent R is N.
 
-    `obs` [N, D] is what the policy sees next, after a reset where an episode ended; `final_obs`
-    [N, D] is the state such an episode ended in, and untouched elsewhere. `reward` [N] float32,
-    `terminated` and `truncated` [N] bool, never both.
+    `obs` [R, D] is what the policy sees next, after a reset where an episode ended; `final_obs`
+    [R, D] is the state such an episode ended in, and untouched elsewhere. `reward` [R] float32,
+    `terminated` and `truncated` [R] bool, never both. `valid` [R] bool is False where the step was
+    dead: the agent has retired, or the environment only began its next episode. It is untouched by
+    environments without `has_dead_steps`.
     """
 
     obs: Array
@@ -45,20 +48,22 @@ class Transitions(NamedTuple):
     terminated: Array
     truncated: Array
     final_obs: Array
+    valid: Array
 
     @classmethod
-    def empty(cls, spec: EnvSpec, num_envs: int) -> Transitions:
+    def empty(cls, obs_size: int, num_rows: int) -> Transitions:
         return cls(
-            np.zeros((num_envs, spec.obs_size), np.float32),
-            np.zeros(num_envs, np.float32),
-            np.zeros(num_envs, np.bool_),
-            np.zeros(num_envs, np.bool_),
-            np.zeros((num_envs, spec.obs_size), np.float32),
+            np.zeros((num_rows, obs_size), np.float32),
+            np.zeros(num_rows, np.float32),
+            np.zeros(num_rows, np.bool_),
+            np.zeros(num_rows, np.bool_),
+            np.zeros((num_rows, obs_size), np.float32),
+            np.ones(num_rows, np.bool_),
         )
 
 
 class EpisodeTotals(NamedTuple):
-    """Sums over the episodes that ended in each environment, each [N] float64."""
+    """Sums over the episodes that ended in each row, each [R] float64."""
 
     episodes: Array
     return_: Array
@@ -69,32 +74,45 @@ class VectorEnv:
     """N copies of one environment on the processor.
 
     An environment's episodes depend on the seed, its number and its actions alone: not on N, nor
-    on how many threads share the work.
+    on how many threads share the work. The numbers are `first_env` and on, so that environments of
+    one run can be shared out among several vector environments.
     """
 
     resumes_exactly = True
-    valid: Array | None = None  # no step is ever dead
 
-    def __init__(self, spec: EnvSpec, num_envs: int, seed: int, stream: int = TRAINING) -> None:
+    def __init__(
+        self,
+        spec: EnvSpec,
+        num_envs: int,
+        seed: int,
+        stream: int = TRAINING,
+        first_env: int = 0,
+    ) -> None:
         self.spec, self.num_envs = spec, num_envs
-        self.seed, self.stream = np.uint64(seed), np.uint64(stream)
+        self.num_rows = num_envs * spec.num_agents
+        self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState(
             fields=np.zeros((spec.state_size, num_envs), np.float32),
             elapsed=np.zeros(num_envs, np.int32),
             episode=np.zeros(num_envs, np.int64),
-            episode_return=np.zeros(num_envs),
+            episode_return=np.zeros(self.num_rows),
         )
-        self.totals = EpisodeTotals(*(np.zeros(num_envs) for _ in range(3)))
+        self.totals = EpisodeTotals(*(np.zeros(self.num_rows) for _ in range(3)))
         self.loops = compile_loops(spec)
 
+    @property
+    def has_dead_steps(self) -> bool:
+        """Whether agents may retire before their environment begins its next episode."""
+        return self.spec.num_agents > 1
+
     def reset(self, obs: Array) -> None:
-        """Begin the first episode everywhere; writes `obs` [N, D]."""
+        """Begin the first episode everywhere; writes `obs` [R, D]."""
         self.state.episode[:] = 0
-        self.loops.reset(self.state, self.seed, self.stream, obs)
+        self.loops.reset(self.state, self.source, obs)
 
     def step(self, actions: Array, out: Transitions) -> None:
-        """Step every environment with its own of `actions` [N, ...]; writes `out`."""
-        self.loops.step(self.state, self.totals, self.seed, self.stream, actions, out)
+        """Step every environment with its own of `actions` [R, ...]; writes `out`."""
+        self.loops.step(self.state, self.totals, self.source, actions, out)
 
     def take_episode_totals(self) -> tuple[int, float, float]:
         """(count, summed return, summed length) of the episodes that ended since the last call."""
@@ -115,16 +133,16 @@ class VectorEnv:
             array[...] = state[name].numpy()
 
 
-def reset_all(state, seed, stream, obs):
+def reset_all(state, source, obs):
     for env in range(len(state.elapsed)):
-        begin_episode(env, state, seed, stream, obs)
+        begin_episode(env, state, source, obs)
 
 
-def step_all(state, totals, seed, stream, actions, out):
+def step_all(state, totals, source, actions, out):
     num_envs = len(state.elapsed)
     for block in prange((num_envs + BLOCK - 1) // BLOCK):
         stop = min((block + 1) * BLOCK, num_envs)
-        step_range(block * BLOCK, stop, state, totals, seed, stream, actions, out)
+        step_range(block * BLOCK, stop, state, totals, source, actions, out)
 
 
 class Loops(NamedTuple):
@@ -137,15 +155,11 @@ class Loops(NamedTuple):
 
 @cache
 def compile_loops(spec: EnvSpec) -> Loops:
-    """The loops around one environment's functions."""
-    functions: dict[str, Any] = {
-        "env_reset": compiled(spec.reset),
-        "observe": compiled(spec.observe),
-    }
-    begin = specialised(begin_episode, spec.name, **functions)
-    step_tiles = make_step_range(spec)
+    """The loops around one environment's functions: tile by tile where it has one agent."""
+    begin = specialised(begin_episode, spec.name, **compiled_functions(spec))
+    steps = make_step_range(spec) if spec.num_agents == 1 else one_by_one(spec)
     return Loops(
         reset=specialised(reset_all, spec.name, begin_episode=begin),
-        step=specialised(step_all, spec.name, parallel=True, step_range=step_tiles),
-        step_range=step_tiles,
+        step=specialised(step_all, spec.name, parallel=True, step_range=steps),
+        step_range=steps,
     )

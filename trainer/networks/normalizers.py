@@ -67,12 +67,12 @@ def observe(normalizer: nn.Module, obs: Tensor) -> None:
 class RewardNormalizer(nn.Module):
     """Rewards divided by the deviation of the discounted return; their mean is left alone."""
 
-    def __init__(self, num_envs: int, gamma: float) -> None:
+    def __init__(self, num_rows: int, gamma: float) -> None:
         super().__init__()
         self._gamma = gamma
         self.moments = RunningMoments(1)
         self.returns: Tensor
-        self.register_buffer("returns", torch.zeros(num_envs, dtype=torch.float64))
+        self.register_buffer("returns", torch.zeros(num_rows, dtype=torch.float64))
 
     @torch.no_grad()
     def normalized(self, rewards: Tensor, dones: Tensor, valid: Tensor | None = None) -> Tensor:

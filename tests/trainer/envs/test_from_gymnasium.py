@@ -52,13 +52,13 @@ def make_envs(mode, *limits):
 
 def steps(envs, num_steps):
     """What `num_steps` steps give: a list of transitions, and which were dead [T, N]."""
-    out = Transitions.empty(SPEC, envs.num_envs)
+    out = Transitions.empty(SPEC.obs_size, envs.num_envs)
     envs.reset(out.obs)
     seen, dead = [], []
     for _ in range(num_steps):
         envs.step(np.zeros(envs.num_envs, np.int64), out)
         seen.append(Transitions(*(x.copy() for x in out)))
-        dead.append(np.zeros(envs.num_envs, bool) if envs.valid is None else ~envs.valid)
+        dead.append(~out.valid)
     return seen, np.array(dead)
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_autoreset_mode_is_refused():
     vector = SyncVectorEnv([Count])
     vector.metadata["autoreset_mode"] = "Sometimes"
     with pytest.raises(ConfigError, match="autoreset_mode = 'Sometimes' is not known"):
-        GymnasiumEnvs(SPEC, 1, 1, 0, vector)
+        GymnasiumEnvs(SPEC, 1, 1, 0, envs=vector)
 
 
 # Gymnasium's own vector environment of CartPole resets in the next step.
@@ -209,8 +209,8 @@ def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected
             return super().step(action)
 
     seen = []
-    envs = GymnasiumEnvs(SPEC, 1, 1, 0, SyncVectorEnv([Choices]))
-    out = Transitions.empty(SPEC, 1)
+    envs = GymnasiumEnvs(SPEC, 1, 1, 0, envs=SyncVectorEnv([Choices]))
+    out = Transitions.empty(SPEC.obs_size, 1)
     envs.reset(out.obs)
     envs.step(np.array([greedy]), out)
     assert seen == [expected]

@@ -44,7 +44,7 @@ class Stepped:
 
     def __init__(self, spec, num_envs, seed=1, **options):
         self.envs = VectorEnv(spec, num_envs, seed, **options)
-        self.out = Transitions.empty(spec, num_envs)
+        self.out = Transitions.empty(spec.obs_size, num_envs)
         self.out.final_obs[:] = np.nan
         self.obs = self.out.obs
         self.envs.reset(self.obs)
@@ -137,7 +137,7 @@ def test_many_at_once_and_one_by_one_are_the_same(name):
         )  # so that some are cut, and begin anew
     for t in range(600):
         out, envs = many.step(actions[t]), single.envs
-        step_range(0, 37, envs.state, envs.totals, envs.seed, envs.stream, actions[t], single.out)
+        step_range(0, 37, envs.state, envs.totals, envs.source, actions[t], single.out)
         for ours, theirs in zip(out[:4], single.out[:4], strict=True):
             np.testing.assert_allclose(ours, theirs, atol=2e-5)
         assert (many.envs.state.episode == envs.state.episode).all()

@@ -63,13 +63,13 @@ def trigamma(x):
 
 
 @compiled
-def gamma_variate(shape, step, draw, env, seed):
+def gamma_variate(shape, random, draw):
     """From the draws 2 `draw` and on; `distributions.beta.gamma_variates`, with fresh noise."""
     d = shape - THIRD
     v = 1.0
     for i in range(NUM_TRIES):
-        normal = float64(normal_at(step, draw + 2 * i, env, seed))
-        uniform = float64(uniform_at(step, 2 * (draw + 2 * i + 1), env, seed))
+        normal = float64(normal_at(random, draw + 2 * i))
+        uniform = float64(uniform_at(random, 2 * (draw + 2 * i + 1)))
         cube = (1.0 + normal / math.sqrt(9.0 * d)) ** 3
         if cube > 0.0 and math.log(uniform) < 0.5 * normal * normal + d * (
             1.0 - cube + math.log(cube)
@@ -92,17 +92,17 @@ def log_prob_of(outputs, row, n, table, actions, place):
 
 
 @compiled
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
+def sample(outputs, row, n, table, random, place, actions, env_actions):
     size = n // 2
     for k in range(size):
         draws = 4 * NUM_TRIES * k
-        x = gamma_variate(concentration(outputs[row, k]), step, draws, env, seed)
+        x = gamma_variate(concentration(outputs[row, k]), random, draws)
         draws += 2 * NUM_TRIES
-        y = gamma_variate(concentration(outputs[row, size + k]), step, draws, env, seed)
+        y = gamma_variate(concentration(outputs[row, size + k]), random, draws)
         action = float32(min(max(x / (x + y), EDGE), 1.0 - EDGE))
-        actions[env, k] = action
-        env_actions[env, k] = table[LOW, k] + table[SPAN, k] * action
-    return log_prob_of(outputs, row, n, table, actions, env)
+        actions[place, k] = action
+        env_actions[place, k] = table[LOW, k] + table[SPAN, k] * action
+    return log_prob_of(outputs, row, n, table, actions, place)
 
 
 @compiled

@@ -10,9 +10,10 @@ from ...templates import declared
 
 
 @declared
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
-    """Draw an action for env step `step` of environment `env`, write it to `actions[env]` and, as
-    the environment takes it, to `env_actions[env]`. Returns its log-probability, float32.
+def sample(outputs, row, n, table, random, place, actions, env_actions):
+    """Draw an action with the numbers of `random`, as `uniform_at` takes it; write it to
+    `actions[place]` and, as the environment takes it, to `env_actions[place]`. Returns its
+    log-probability, float32.
     """
 
 

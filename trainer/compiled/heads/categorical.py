@@ -63,10 +63,10 @@ def backward_of(outputs, row, n, action, by_log_prob, by_entropy, entropy, delta
 
 
 @compiled
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
-    action, log_prob = draw(outputs, row, n, uniform_at(step, 0, env, seed))
-    actions[env] = action
-    env_actions[env] = action
+def sample(outputs, row, n, table, random, place, actions, env_actions):
+    action, log_prob = draw(outputs, row, n, uniform_at(random, 0))
+    actions[place] = action
+    env_actions[place] = action
     return log_prob
 
 

@@ -24,22 +24,22 @@ _HALF_LOG_2_PI = float32(HALF_LOG_2_PI)
 
 
 @compiled
-def normal_at(step, draw, env, seed):
+def normal_at(random, draw):
     """A standard normal float32 for a policy, from the uniform draws 2 `draw` and 2 `draw` + 1.
 
     Source: Box and Muller 1958.
     """
-    radius = math.sqrt(-_TWO * math.log(_ONE - uniform_at(step, 2 * draw, env, seed)))
-    return radius * math.cos(_TWO_PI * uniform_at(step, 2 * draw + 1, env, seed))
+    radius = math.sqrt(-_TWO * math.log(_ONE - uniform_at(random, 2 * draw)))
+    return radius * math.cos(_TWO_PI * uniform_at(random, 2 * draw + 1))
 
 
 @compiled
-def draw(outputs, row, n, seed, step, env, actions):
-    """Write a normally distributed action to actions[env]."""
+def draw(outputs, row, n, random, place, actions):
+    """Write a normally distributed action to actions[place]."""
     size = n // 2
     for k in range(size):
-        noise = normal_at(step, k, env, seed)
-        actions[env, k] = outputs[row, k] + math.exp(outputs[row, size + k]) * noise
+        noise = normal_at(random, k)
+        actions[place, k] = outputs[row, k] + math.exp(outputs[row, size + k]) * noise
 
 
 @compiled
@@ -62,11 +62,11 @@ def log_prob_and_entropy(outputs, row, n, table, actions, place):
 
 
 @compiled
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
-    draw(outputs, row, n, seed, step, env, actions)
+def sample(outputs, row, n, table, random, place, actions, env_actions):
+    draw(outputs, row, n, random, place, actions)
     for k in range(n // 2):
-        env_actions[env, k] = within_bounds(actions[env, k], table, k)
-    return log_prob_and_entropy(outputs, row, n, table, actions, env)[0]
+        env_actions[place, k] = within_bounds(actions[place, k], table, k)
+    return log_prob_and_entropy(outputs, row, n, table, actions, place)[0]
 
 
 @compiled

@@ -19,15 +19,15 @@ _backward_of = categorical.backward_of
 
 
 @compiled
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
+def sample(outputs, row, n, table, random, place, actions, env_actions):
     first = 0
     total = float32(0.0)
     for choice in range(len(table)):
         part = outputs[:, first : first + table[choice]]
-        noise = uniform_at(step, choice, env, seed)
+        noise = uniform_at(random, choice)
         action, log_prob = _draw(part, row, table[choice], noise)
-        actions[env, choice] = action
-        env_actions[env, choice] = action
+        actions[place, choice] = action
+        env_actions[place, choice] = action
         total += log_prob
         first += table[choice]
     return total

@@ -39,11 +39,11 @@ def log_prob_of(outputs, row, n, table, actions, place):
 
 
 @compiled
-def sample(outputs, row, n, table, seed, step, env, actions, env_actions):
-    _draw(outputs, row, n, seed, step, env, actions)
+def sample(outputs, row, n, table, random, place, actions, env_actions):
+    _draw(outputs, row, n, random, place, actions)
     for k in range(n // 2):
-        env_actions[env, k] = _within_bounds(math.tanh(actions[env, k]), table, k)
-    return log_prob_of(outputs, row, n, table, actions, env)[0]
+        env_actions[place, k] = _within_bounds(math.tanh(actions[place, k]), table, k)
+    return log_prob_of(outputs, row, n, table, actions, place)[0]
 
 
 @compiled
