@@ -13,6 +13,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.q_network import QPolicy
+from ..networks.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
 from ..rollout import Rollout
 from .algorithm import Metrics, scaled_down
@@ -27,7 +28,10 @@ class PQN(OnPolicy):
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        return QPolicy(spec, config.policy, config.normalization.obs, seed)
+        def make_network(obs_size: int, num_actions: int) -> ValueNetwork:
+            return make_layer_norm_network(obs_size, num_actions, config.policy, seed)
+
+        return QPolicy(spec, make_network, config.normalization.obs)
 
     def explore(self, progress_fraction: Any) -> None:
         """Explore less as the run goes on, linearly, down to the part that stays."""

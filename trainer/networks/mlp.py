@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+
+from .noisy import NoisyLinear
 
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU}
 
@@ -25,17 +27,34 @@ def flattened(parameters: Sequence[nn.Parameter]) -> Tensor:
 
 
 def make_mlp(
-    sizes: Sequence[int], activation: type[nn.Module], layer_norm: bool = False
+    sizes: Sequence[int],
+    activation: type[nn.Module],
+    layer_norm: bool = False,
+    *,
+    linear: Callable[[int, int], nn.Module] = nn.Linear,
+    is_last: bool = True,
 ) -> nn.Sequential:
-    """Linear layers of these sizes, each but the last with `activation` after it, and with a layer
-    norm between the two where asked for.
+    """Layers of these sizes, each but the last with `activation` after it, and with a layer norm
+    between the two where asked for. Unless these are the network's last ones, that has both too.
     """
-    *hidden, last = itertools.pairwise(sizes)
+    pairs = list(itertools.pairwise(sizes))
     layers: list[nn.Module] = []
-    for inputs, outputs in hidden:
+    for inputs, outputs in pairs[:-1] if is_last else pairs:
         norm = [nn.LayerNorm(outputs)] if layer_norm else []
-        layers += [nn.Linear(inputs, outputs), *norm, activation()]
-    return nn.Sequential(*layers, nn.Linear(*last))
+        layers += [linear(inputs, outputs), *norm, activation()]
+    return nn.Sequential(*layers, *(linear(*pair) for pair in pairs[-1:] if is_last))
+
+
+@torch.no_grad()
+def init_default(module: nn.Module, generator: torch.Generator) -> None:
+    """Weights and biases of linear layers uniform within 1 / sqrt(in), as torch's own are; noisy
+    ones' means likewise.
+    """
+    for layer in module.modules():
+        if isinstance(layer, (nn.Linear, NoisyLinear)):
+            bound = 1 / math.sqrt(layer.weight.shape[-1])
+            layer.weight.uniform_(-bound, bound, generator=generator)
+            layer.bias.uniform_(-bound, bound, generator=generator)
 
 
 def init_orthogonal(network: nn.Sequential, last_gain: float, generator: torch.Generator) -> None:

@@ -2,52 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
-from ..config import PolicyConfig
 from ..envs.spec import Discrete, Spaces
-from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .normalizers import ObsNormalizer, observe
+from .value_network import ValueNetwork
 
 
 class QPolicy(nn.Module):
-    """Values Q(s, a) of all actions, and actions that are the best but for a part `epsilon`.
-
-    Layers are normalised before their activations, which bounds what values can drift to without a
-    target network. Source: Gallici et al. 2024, arXiv:2407.04811, section 4.
+    """Values Q(s, a) of all actions by a network, and actions that are the best but for a part
+    `epsilon`. Where layers are noisy, `act` has their noise, and `greedy` has none.
     """
 
     action_shape: tuple[int, ...] = ()
     action_dtype = torch.int64
 
-    def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
-        """Weights are drawn from `seed` alone. Raises TypeError unless actions are discrete."""
+    def __init__(
+        self,
+        spec: Spaces,
+        make_network: Callable[[int, int], ValueNetwork],
+        normalize_obs: bool,
+    ) -> None:
+        """`make_network` takes the number of observations and of actions. Raises TypeError unless
+        actions are discrete.
+        """
         super().__init__()
         if not isinstance(spec.actions, Discrete):
             raise TypeError(f"Q-values of {spec.actions}: there are none but of discrete actions")
         self.num_actions = spec.actions.n
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
-        sizes = (spec.obs_size, *config.hidden_sizes, self.num_actions)
-        self.network = make_mlp(sizes, ACTIVATIONS[config.activation], layer_norm=True)
-        init_orthogonal(self.network, 1.0, torch.Generator().manual_seed(seed))
+        self.network = make_network(spec.obs_size, self.num_actions)
         self.epsilon: Tensor
         self.register_buffer("epsilon", torch.ones(()))
-        self.flat_parameters = flattened(self.parameters_to_learn())
+
+    @property
+    def flat_parameters(self) -> Tensor:
+        """All weights [P]."""
+        return self.network.flat_parameters
 
     def to_device(self, device: torch.device) -> None:
         """Move everything there; the weights lie side by side there as well."""
         self.to(device)
-        self.flat_parameters = flattened(self.parameters_to_learn())
+        self.network.flatten()
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
         """In the order of `flat_parameters`."""
-        return list(self.network.parameters())
+        return self.network.parameters_to_learn()
 
     def values(self, obs: Tensor) -> Tensor:
         """Q(s, a) of every action [B, num_actions], from obs [B, obs_size]."""
-        values: Tensor = self.network(self.normalizer(obs))
-        return values
+        return self.network.values(self.normalizer(obs))
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """[..., 2] in [0, 1): whether to explore, and where to."""
@@ -56,10 +63,12 @@ class QPolicy(nn.Module):
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B]: any, where the first of `noise` [B, 2] is below epsilon, else the best."""
         anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
-        return torch.where(noise[..., 0] < self.epsilon, anywhere, self.greedy(obs)), None
+        best = self.values(obs).argmax(-1)
+        return torch.where(noise[..., 0] < self.epsilon, anywhere, best), None
 
     def greedy(self, obs: Tensor) -> Tensor:
-        return self.values(obs).argmax(-1)
+        with self.network.without_noise():
+            return self.values(obs).argmax(-1)
 
     def env_actions(self, actions: Tensor) -> Tensor:
         return actions

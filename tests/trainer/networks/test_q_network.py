@@ -8,12 +8,17 @@ import torch
 from operant.trainer.config import PolicyConfig
 from operant.trainer.envs import load_spec
 from operant.trainer.networks.q_network import QPolicy
+from operant.trainer.networks.value_network import make_layer_norm_network
+
+
+def small_network(obs_size, num_actions):
+    return make_layer_norm_network(obs_size, num_actions, PolicyConfig(hidden_sizes=(8, 8)), seed=1)
 
 
 @pytest.fixture
 def policy():
     """Of CartPole, with three layers that are not at their first values."""
-    policy = QPolicy(load_spec("cart_pole"), PolicyConfig(hidden_sizes=(8, 8)), True, seed=1)
+    policy = QPolicy(load_spec("cart_pole"), small_network, True)
     with torch.no_grad():
         policy.flat_parameters += 0.1 * torch.randn(
             len(policy.flat_parameters), generator=torch.Generator().manual_seed(2)
@@ -22,14 +27,14 @@ def policy():
 
 
 def test_hidden_layers_are_normalised_before_their_activations(policy):
-    kinds = [type(layer).__name__ for layer in policy.network]
+    kinds = [type(layer).__name__ for layer in policy.network.layers]
     assert kinds == ["Linear", "LayerNorm", "Tanh", "Linear", "LayerNorm", "Tanh", "Linear"]
     # So a layer's weights, ten times as large, change next to nothing.
     obs = torch.randn(5, 4, generator=torch.Generator().manual_seed(3))
     before = policy.values(obs).detach()
     with torch.no_grad():
-        policy.network[3].weight *= 10
-        policy.network[3].bias *= 10
+        policy.network.layers[3].weight *= 10
+        policy.network.layers[3].bias *= 10
     torch.testing.assert_close(policy.values(obs).detach(), before, rtol=1e-3, atol=1e-3)
 
 
@@ -56,4 +61,4 @@ def test_weights_are_views_of_one_tensor(policy):
 
 def test_real_valued_actions_are_refused():
     with pytest.raises(TypeError, match="there are none but of discrete actions"):
-        QPolicy(load_spec("pendulum"), PolicyConfig(), False, seed=1)
+        QPolicy(load_spec("pendulum"), small_network, False)

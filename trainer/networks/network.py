@@ -1,0 +1,64 @@
+"""What all networks are: weights in one tensor, and a gradient in another."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from .mlp import flattened
+
+
+class Network(nn.Module):
+    """A module whose weights and biases are views of `flat_parameters` [P].
+
+    It can be used as any module is. Besides, `taped` computes its outputs and keeps what
+    `gradient` needs, so that who has a loss's slope by the outputs needs no automatic
+    differentiation. Here that is what differentiates; networks that are asked thousands of times
+    a second overwrite both.
+    """
+
+    flat_parameters: Tensor
+
+    def flatten(self) -> None:
+        """Move the weights side by side; for when all of them are there, and after each move."""
+        self.flat_parameters = flattened(self.parameters_to_learn())
+
+    def to_device(self, device: torch.device) -> None:
+        """Move everything there; the weights lie side by side there as well."""
+        self.to(device)
+        self.flatten()
+
+    def parameters_to_learn(self) -> list[nn.Parameter]:
+        """In the order of `flat_parameters`."""
+        return list(self.parameters())
+
+    def taped(self, *inputs: Tensor) -> tuple[Tensor, Any]:
+        """Outputs for `inputs`, which no gradient is followed through, and the tape of it."""
+        with torch.enable_grad():
+            outputs: Tensor = self(*inputs)
+        return outputs.detach(), outputs
+
+    def gradient(self, tape: Any, by_outputs: Tensor) -> Tensor:
+        """The derivative of a loss by all weights [P], from that by the outputs on the tape."""
+        gradients = torch.autograd.grad(tape, self.parameters_to_learn(), by_outputs)
+        return torch.cat([gradient.flatten() for gradient in gradients])
+
+    def frozen_copy(self) -> Self:
+        """A copy with weights of its own, which are not learned."""
+        copied = copy.deepcopy(self).requires_grad_(False)
+        copied.flatten()
+        return copied
+
+    @torch.no_grad()
+    def follow(self, other: Network, fraction: float = 1.0) -> None:
+        """Move the weights this `fraction` of the way to those of `other`; all of it is a copy.
+
+        theta' <- theta' + tau * (theta - theta'). Source: Lillicrap et al. 2016, arXiv:1509.02971.
+        """
+        if fraction == 1:
+            self.flat_parameters.copy_(other.flat_parameters)
+        else:
+            self.flat_parameters.lerp_(other.flat_parameters, fraction)
