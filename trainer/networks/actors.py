@@ -42,6 +42,7 @@ class Actor(nn.Module):
             (spec.obs_size, *config.hidden_sizes, outputs), config.activation,
             generator=torch.Generator().manual_seed(seed),
         )  # fmt: skip
+        self.flat_parameters = self.network.flat_parameters
         self.low: Tensor
         self.high: Tensor
         self.center: Tensor
@@ -52,11 +53,6 @@ class Actor(nn.Module):
         ):  # fmt: skip
             self.register_buffer(name, value, persistent=False)
 
-    @property
-    def flat_parameters(self) -> Tensor:
-        """All weights [P]."""
-        return self.network.flat_parameters
-
     def parameters_to_learn(self) -> list[nn.Parameter]:
         """In the order of `flat_parameters`."""
         return self.network.parameters_to_learn()
@@ -65,6 +61,7 @@ class Actor(nn.Module):
         """Move everything there; the weights lie side by side there as well."""
         self.to(device)
         self.network.flatten()
+        self.flat_parameters = self.network.flat_parameters
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Standard normal numbers for `act` on observations of this leading shape."""

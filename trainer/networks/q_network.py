@@ -35,18 +35,15 @@ class QPolicy(nn.Module):
         self.num_actions = spec.actions.n
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = make_network(spec.obs_size, self.num_actions)
+        self.flat_parameters = self.network.flat_parameters
         self.epsilon: Tensor
         self.register_buffer("epsilon", torch.ones(()))
-
-    @property
-    def flat_parameters(self) -> Tensor:
-        """All weights [P]."""
-        return self.network.flat_parameters
 
     def to_device(self, device: torch.device) -> None:
         """Move everything there; the weights lie side by side there as well."""
         self.to(device)
         self.network.flatten()
+        self.flat_parameters = self.network.flat_parameters
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
         """In the order of `flat_parameters`."""

@@ -56,7 +56,7 @@ def test_first_weights_are_uniform_within_one_over_the_root_of_the_inputs():
         assert -bound <= weights.min() < -0.98 * bound
     # 40,000 numbers of deviation 0.1 / sqrt(3) = 0.0577, whose mean has one of 0.0003
     assert abs(network.weights[0].mean()) < 0.0015
-    assert float(network.weights[0].std()) == pytest.approx(0.0577, rel=0.02)
+    assert float(network.weights[0].detach().std()) == pytest.approx(0.0577, rel=0.02)
 
 
 def test_weights_come_from_the_generator_alone():
