@@ -16,6 +16,7 @@ from ..config import PolicyConfig
 from ..distributions.squashed import Squashed, squashed, squashed_slopes
 from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
+from .exploration import Exploration, GaussianNoise
 from .normalizers import ObsNormalizer, observe
 
 
@@ -129,17 +130,15 @@ class DeterministicActor(Actor):
         config: PolicyConfig,
         normalize_obs: bool,
         seed: int,
-        noise_std: float = 0.1,
+        exploration: Exploration | None = None,
     ) -> None:
-        """`noise_std` is the deviation of what `act` adds to actions, in half ranges."""
+        """`exploration` is what `act` adds to actions: by default Gaussian noise of 0.1."""
         super().__init__(spec, config, normalize_obs, seed)
-        self.noise_std: Tensor
-        self.register_buffer("noise_std", torch.tensor(noise_std), persistent=False)
+        self.exploration = exploration or GaussianNoise(0.1)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] for obs [B, obs_size], with `noise` [B, A] of unit deviation added."""
-        actions = self.actions(self.normalizer(obs))
-        return torch.addcmul(actions, self.noise_std, noise).clamp(-1, 1), None
+        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, A] of unit deviation."""
+        return self.exploration(self.actions(self.normalizer(obs)), noise), None
 
     def actions(self, obs: Tensor) -> Tensor:
         """[B, A] on [-1, 1], for obs that are normalised already."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..envs.spec import Discrete, Spaces
 from .normalizers import ObsNormalizer, observe
-from .value_network import ValueNetwork
+from .value_network import ActionValues
 
 
 class QPolicy(nn.Module):
@@ -23,7 +23,7 @@ class QPolicy(nn.Module):
     def __init__(
         self,
         spec: Spaces,
-        make_network: Callable[[int, int], ValueNetwork],
+        make_network: Callable[[int, int], ActionValues],
         normalize_obs: bool,
     ) -> None:
         """`make_network` takes the number of observations and of actions. Raises TypeError unless

@@ -30,7 +30,37 @@ class Encoder(Protocol):
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
-class ValueNetwork(Network):
+class ActionValues(Network):
+    """A network that tells the values of all actions, whatever it learns of them."""
+
+    @property
+    def noisy_layers(self) -> list[NoisyLinear]:
+        return [layer for layer in self.modules() if isinstance(layer, NoisyLinear)]
+
+    def values(self, obs: Tensor) -> Tensor:
+        """Expected returns of all actions [B, num_actions], from obs [B, obs_size]."""
+        raise NotImplementedError
+
+    def resample_noise(self, generator: torch.Generator | None = None) -> None:
+        """Draw the noise of noisy layers anew; nothing where there are none."""
+        for layer in self.noisy_layers:
+            layer.resample_noise(generator)
+
+    @contextlib.contextmanager
+    def without_noise(self) -> Iterator[None]:
+        """Noisy layers are those of their means meanwhile."""
+        layers = self.noisy_layers
+        before = [layer.is_noisy for layer in layers]
+        for layer in layers:
+            layer.is_noisy = False
+        try:
+            yield
+        finally:
+            for layer, was_noisy in zip(layers, before, strict=True):
+                layer.is_noisy = was_noisy
+
+
+class ValueNetwork(ActionValues):
     """Observations [B, obs_size], through an encoder and layers, to what a head makes values of.
 
     Where the layers are plain linear ones without an encoder, they are differentiated by hand.
@@ -41,7 +71,6 @@ class ValueNetwork(Network):
         self.encoder = encoder if encoder is not None else nn.Identity()
         self.layers, self.head = layers, head
         self._dense = layers if encoder is None and isinstance(layers, DenseNetwork) else None
-        self.noisy_layers = [layer for layer in self.modules() if isinstance(layer, NoisyLinear)]
         self.flatten()
 
     def flatten(self) -> None:
@@ -62,7 +91,6 @@ class ValueNetwork(Network):
         return outputs
 
     def values(self, obs: Tensor) -> Tensor:
-        """Expected returns of all actions [B, num_actions]."""
         return self.head.values(self(obs))
 
     def taped(self, *inputs: Tensor) -> tuple[Tensor, Any]:
@@ -72,23 +100,6 @@ class ValueNetwork(Network):
         if self._dense is None:
             return super().gradient(tape, by_outputs)
         return self._dense.gradient(tape, by_outputs)
-
-    def resample_noise(self, generator: torch.Generator | None = None) -> None:
-        """Draw the noise of noisy layers anew; nothing where there are none."""
-        for layer in self.noisy_layers:
-            layer.resample_noise(generator)
-
-    @contextlib.contextmanager
-    def without_noise(self) -> Iterator[None]:
-        """Noisy layers are those of their means meanwhile."""
-        before = [layer.is_noisy for layer in self.noisy_layers]
-        for layer in self.noisy_layers:
-            layer.is_noisy = False
-        try:
-            yield
-        finally:
-            for layer, was_noisy in zip(self.noisy_layers, before, strict=True):
-                layer.is_noisy = was_noisy
 
 
 def make_value_network(
@@ -112,13 +123,31 @@ def make_value_network(
     head = head or PlainHead()
     generator = torch.Generator().manual_seed(seed)
     inputs = encoder.num_features if encoder is not None else obs_size
-    *shared, last = (inputs, *config.hidden_sizes)
-    num_outputs = num_actions * head.num_atoms
+    sizes = (inputs, *config.hidden_sizes)
     if not (dueling or layer_norm) and noisy_std is None:
-        sizes = (*shared, last, num_outputs)
-        return ValueNetwork(
-            DenseNetwork(sizes, config.activation, generator=generator), head, encoder
-        )
+        sizes = (*sizes, num_actions * head.num_atoms)
+        dense = DenseNetwork(sizes, config.activation, generator=generator)
+        return ValueNetwork(dense, head, encoder)
+    layers = value_layers(
+        sizes, num_actions, head.num_atoms, config.activation,
+        dueling=dueling, noisy_std=noisy_std, layer_norm=layer_norm,
+    )  # fmt: skip
+    init_default(layers, generator)
+    return ValueNetwork(layers, head, encoder)
+
+
+def value_layers(
+    sizes: tuple[int, ...],
+    num_actions: int,
+    num_atoms: int,
+    activation: str,
+    *,
+    dueling: bool,
+    noisy_std: float | None,
+    layer_norm: bool,
+) -> nn.Module:
+    """Modules from [B, sizes[0]] to [B, num_actions * num_atoms], through layers of `sizes`."""
+    num_outputs = num_actions * num_atoms
 
     def linear(inputs: int, outputs: int) -> nn.Module:
         if noisy_std is None:
@@ -126,19 +155,14 @@ def make_value_network(
         return NoisyLinear(inputs, outputs, noisy_std)
 
     def stack(*sizes: int, is_last: bool = True) -> nn.Sequential:
-        activation = ACTIVATIONS[config.activation]
-        return make_mlp(sizes, activation, layer_norm, linear=linear, is_last=is_last)
+        kind = ACTIVATIONS[activation]
+        return make_mlp(sizes, kind, layer_norm, linear=linear, is_last=is_last)
 
-    layers: nn.Module
-    if dueling:
-        trunk = stack(*shared, is_last=False)
-        sizes = (*shared[-1:], last)
-        value, advantage = stack(*sizes, head.num_atoms), stack(*sizes, num_outputs)
-        layers = Dueling(trunk, value, advantage, head.num_atoms)
-    else:
-        layers = stack(*shared, last, num_outputs)
-    init_default(layers, generator)
-    return ValueNetwork(layers, head, encoder)
+    if not dueling:
+        return stack(*sizes, num_outputs)
+    shared, stream = (sizes[:-1], sizes[-2:]) if len(sizes) > 1 else (sizes, sizes)
+    trunk = stack(*shared, is_last=False)
+    return Dueling(trunk, stack(*stream, num_atoms), stack(*stream, num_outputs), num_atoms)
 
 
 def make_layer_norm_network(

@@ -1,0 +1,168 @@
+"""Quantiles of the return at any fraction that is asked for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ..config import PolicyConfig
+from .heads import middles
+from .mlp import ACTIVATIONS, init_default
+from .network import Network
+from .value_network import ActionValues, Encoder, value_layers
+
+NUM_COSINES = 64
+
+N = TypeVar("N", bound=Network)
+
+
+class CosineEmbedding(nn.Module):
+    """Fractions [B, N] to features [B, N, F]: relu of a linear layer on cos(pi i tau), i from 0.
+
+    Source: Dabney et al. 2018, arXiv:1806.06923, eq. 4.
+    """
+
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(NUM_COSINES, num_features)
+        self.rates: Tensor
+        self.register_buffer("rates", math.pi * torch.arange(NUM_COSINES), persistent=False)
+
+    def forward(self, taus: Tensor) -> Tensor:
+        features: Tensor = self.linear((taus.unsqueeze(-1) * self.rates).cos()).relu()
+        return features
+
+
+class ImplicitQuantiles(ActionValues):
+    """Z(s, a; tau) [B, N, num_actions]: features of s times those of tau, and layers after.
+
+    Values are means over `num_acting` fractions, evenly spaced below `risk`: with 1 over all of the
+    return, with less over its lower part alone, CVaR. Source: arXiv:1806.06923, sections 3.
+    """
+
+    def __init__(
+        self, encoder: nn.Module, num_features: int, layers: nn.Module, num_acting: int = 32
+    ) -> None:
+        super().__init__()
+        self.encoder, self.layers = encoder, layers
+        self.embedding = CosineEmbedding(num_features)
+        self.risk: Tensor
+        self.acting_taus: Tensor
+        self.register_buffer("risk", torch.ones(()))
+        self.register_buffer("acting_taus", middles(num_acting), persistent=False)
+
+    def forward(self, obs: Tensor, taus: Tensor) -> Tensor:
+        """Quantiles [B, N, num_actions] of obs [B, D] at `taus` [B, N]."""
+        features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)
+        quantiles: Tensor = self.layers(features.flatten(0, 1)).unflatten(0, taus.shape)
+        return quantiles
+
+    def values(self, obs: Tensor) -> Tensor:
+        taus = (self.acting_taus * self.risk).expand(len(obs), -1)
+        return self(obs, taus).mean(1)
+
+
+class QuantileCritic(Network):
+    """Z(s, a; tau) [B, N] of actions that are real numbers.
+
+        features of s times those of tau -> linear, relu -> times features of a -> layers -> 1
+
+    Source: MarineNav's AC-IQN, arXiv:2412.09466.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        num_features: int,
+        action_size: int,
+        hidden_sizes: tuple[int, ...],
+    ) -> None:
+        super().__init__()
+        first, *others = hidden_sizes
+        self.encoder = encoder
+        self.embedding = CosineEmbedding(num_features)
+        self.joined = nn.Linear(num_features, first)
+        self.action = nn.Linear(action_size, first)
+        sizes = zip((first, *others), others, strict=False)
+        layers = [layer for pair in sizes for layer in (nn.Linear(*pair), nn.ReLU())]
+        self.layers = nn.Sequential(*layers, nn.Linear((first, *others)[-1], 1))
+
+    def forward(self, obs: Tensor, actions: Tensor, taus: Tensor) -> Tensor:
+        """Quantiles [B, N] of obs [B, D] and actions [B, A] at `taus` [B, N]."""
+        features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)
+        joined = self.joined(features).relu() * self.action(actions).relu().unsqueeze(1)
+        quantiles: Tensor = self.layers(joined).squeeze(-1)
+        return quantiles
+
+    def taped(self, *inputs: Tensor) -> tuple[Tensor, Any]:
+        """Quantiles [B, N] of `obs`, `actions` and `taus`, and the tape of it."""
+        obs, actions, taus = inputs
+        actions = actions.detach().requires_grad_()
+        quantiles, tape = super().taped(obs, actions, taus)
+        return quantiles, (tape, actions)
+
+    def gradient(self, tape: Any, by_outputs: Tensor) -> Tensor:
+        return super().gradient(tape[0], by_outputs)
+
+    def action_gradient(self, tape: Any, by_quantiles: Tensor) -> Tensor:
+        """The derivative of a loss by the actions [B, A], from that by the quantiles [B, N]."""
+        (by_actions,) = torch.autograd.grad(*tape, by_quantiles)
+        return by_actions
+
+
+def make_implicit_quantiles(
+    obs_size: int,
+    num_actions: int,
+    config: PolicyConfig,
+    seed: int,
+    *,
+    dueling: bool = False,
+    noisy_std: float | None = None,
+    layer_norm: bool = False,
+    encoder: Encoder | None = None,
+) -> ImplicitQuantiles:
+    """As `make_value_network`. Without an encoder the first hidden layer is one."""
+    module, sizes = encoder_and_sizes(obs_size, config, encoder)
+    layers = value_layers(
+        sizes, num_actions, 1, config.activation,
+        dueling=dueling, noisy_std=noisy_std, layer_norm=layer_norm,
+    )  # fmt: skip
+    network = ImplicitQuantiles(module, sizes[0], layers)
+    return _with_first_weights(network, seed, encoder)
+
+
+def make_quantile_critic(
+    obs_size: int,
+    action_size: int,
+    config: PolicyConfig,
+    seed: int,
+    encoder: Encoder | None = None,
+) -> QuantileCritic:
+    """Weights are drawn from `seed` alone; without an encoder the first hidden layer is one."""
+    module, sizes = encoder_and_sizes(obs_size, config, encoder)
+    critic = QuantileCritic(module, sizes[0], action_size, sizes[1:] or sizes)
+    return _with_first_weights(critic, seed, encoder)
+
+
+def encoder_and_sizes(
+    obs_size: int, config: PolicyConfig, encoder: Encoder | None
+) -> tuple[nn.Module, tuple[int, ...]]:
+    """What turns observations into features, and the sizes of those and of the layers after."""
+    if encoder is not None:
+        assert isinstance(encoder, nn.Module)
+        return encoder, (encoder.num_features, *config.hidden_sizes)
+    first, *others = config.hidden_sizes
+    activation = ACTIVATIONS[config.activation]
+    return nn.Sequential(nn.Linear(obs_size, first), activation()), (first, *others)
+
+
+def _with_first_weights(network: N, seed: int, encoder: Encoder | None) -> N:
+    generator = torch.Generator().manual_seed(seed)
+    for name, part in network.named_children():
+        if name != "encoder" or encoder is None:  # that of an environment has its own
+            init_default(part, generator)
+    network.flatten()
+    return network
