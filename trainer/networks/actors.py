@@ -17,7 +17,9 @@ from ..distributions.squashed import Squashed, squashed, squashed_slopes
 from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
 from .exploration import Exploration, GaussianNoise
+from .network import Network
 from .normalizers import ObsNormalizer, observe
+from .state_dependent import StateDependentNetwork
 
 
 class Actor(nn.Module):
@@ -38,11 +40,7 @@ class Actor(nn.Module):
         self.action_size = spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
-        outputs = self.outputs_per_action * self.action_size
-        self.network = DenseNetwork(
-            (spec.obs_size, *config.hidden_sizes, outputs), config.activation,
-            generator=torch.Generator().manual_seed(seed),
-        )  # fmt: skip
+        self.network = self._make_network(spec.obs_size, config, seed)
         self.flat_parameters = self.network.flat_parameters
         self.low: Tensor
         self.high: Tensor
@@ -53,6 +51,11 @@ class Actor(nn.Module):
             ("low", low), ("high", high), ("center", (low + high) / 2), ("scale", (high - low) / 2)
         ):  # fmt: skip
             self.register_buffer(name, value, persistent=False)
+
+    def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
+        sizes = (obs_size, *config.hidden_sizes, self.outputs_per_action * self.action_size)
+        generator = torch.Generator().manual_seed(seed)
+        return DenseNetwork(sizes, config.activation, generator=generator)
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
         """In the order of `flat_parameters`."""
@@ -95,9 +98,30 @@ class SquashedGaussianActor(Actor):
 
     outputs_per_action = 2
 
+    def __init__(
+        self,
+        spec: Spaces,
+        config: PolicyConfig,
+        normalize_obs: bool,
+        seed: int,
+        exploration: Exploration | None = None,
+    ) -> None:
+        """`exploration` is what `act` adds to the actions drawn, where that is wanted."""
+        super().__init__(spec, config, normalize_obs, seed)
+        self.exploration = exploration
+
+    def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Standard normal numbers for `act`, with those of the exploration after them."""
+        shape = (*shape, self.action_size * (2 if self.exploration else 1))
+        return torch.randn(shape, generator=generator, device=generator.device)
+
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A]."""
-        return squashed(self.network(self.normalizer(obs)), noise).actions, None
+        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A or 2 A]."""
+        outputs: Tensor = self.network(self.normalizer(obs))
+        actions = squashed(outputs, noise[..., : self.action_size]).actions
+        if self.exploration:
+            actions = self.exploration(actions, noise[..., self.action_size :])
+        return actions, None
 
     def greedy(self, obs: Tensor) -> Tensor:
         """tanh of the means, in the environment's units."""
@@ -116,6 +140,37 @@ class SquashedGaussianActor(Actor):
         """
         by_outputs = squashed_slopes(drawn.sample, by_actions, by_log_probs)
         return self.network.gradient(drawn.tape, by_outputs)
+
+
+class StateDependentActor(SquashedGaussianActor):
+    """As a squashed Gaussian one, with deviations that depend on the state by few weights, and
+    noise that environments keep until `resample_noise`: smooth exploration.
+
+    Source: Raffin et al. 2021, arXiv:2005.05719.
+    """
+
+    network: StateDependentNetwork
+
+    def __init__(
+        self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int, num_envs: int
+    ) -> None:
+        """`num_envs` rows of observations are what `act` gets."""
+        self._num_envs = num_envs
+        super().__init__(spec, config, normalize_obs, seed)
+
+    def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
+        sizes = (obs_size, *config.hidden_sizes)
+        return StateDependentNetwork(
+            sizes, self.action_size, config.activation, self._num_envs, seed=seed
+        )
+
+    def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
+        """Actions [num_envs, A]; `noise` is not asked, the matrices are."""
+        return self.network.explored(self.normalizer(obs)).tanh(), None
+
+    def resample_noise(self, generator: torch.Generator | None = None) -> None:
+        """Draw what environments explore with anew; for before each collection, and at first."""
+        self.network.resample_noise(generator)
 
 
 class DeterministicActor(Actor):

@@ -40,7 +40,7 @@ class ImplicitQuantiles(ActionValues):
     """Z(s, a; tau) [B, N, num_actions]: features of s times those of tau, and layers after.
 
     Values are means over `num_acting` fractions, evenly spaced below `risk`: with 1 over all of the
-    return, with less over its lower part alone, CVaR. Source: arXiv:1806.06923, sections 3.
+    return, with less over its lower part alone, CVaR. Source: arXiv:1806.06923, section 3.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class ImplicitQuantiles(ActionValues):
         self.register_buffer("acting_taus", middles(num_acting), persistent=False)
 
     def forward(self, obs: Tensor, taus: Tensor) -> Tensor:
-        """Quantiles [B, N, num_actions] of obs [B, D] at `taus` [B, N]."""
+        """Quantiles [B, N, num_actions] of obs [B, D] at `taus` [B, N], or [1, N] for all."""
         features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)
-        quantiles: Tensor = self.layers(features.flatten(0, 1)).unflatten(0, taus.shape)
+        quantiles: Tensor = self.layers(features.flatten(0, 1)).unflatten(0, (-1, taus.shape[-1]))
         return quantiles
 
     def values(self, obs: Tensor) -> Tensor:
-        taus = (self.acting_taus * self.risk).expand(len(obs), -1)
-        return self(obs, taus).mean(1)
+        quantiles: Tensor = self(obs, (self.acting_taus * self.risk).unsqueeze(0))
+        return quantiles.mean(1)
 
 
 class QuantileCritic(Network):

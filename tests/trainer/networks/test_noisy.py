@@ -1,0 +1,81 @@
+"""Layers with noise on their weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from operant.trainer.config import PolicyConfig
+from operant.trainer.envs import load_spec
+from operant.trainer.networks.heads import CategoricalHead, QuantileHead
+from operant.trainer.networks.noisy import NoisyLinear
+from operant.trainer.networks.q_network import QPolicy
+from operant.trainer.networks.value_network import make_value_network
+
+CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_weights_and_biases_are_moved_by_the_noise_of_inputs_and_outputs():
+    layer = NoisyLinear(2, 1, initial_std=0.5)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
+        layer.bias.fill_(3.0)
+        layer.weight_std.fill_(0.1)
+        layer.bias_std.fill_(0.2)
+        layer.noise.copy_(torch.tensor([2.0, -1.0, 3.0]))
+        x = torch.tensor([[1.0, 10.0]])
+        # weights 1 + 0.1 * 3 * 2 = 1.6 and 2 - 0.1 * 3 * 1 = 1.7; bias 3 + 0.2 * 3 = 3.6
+        assert float(layer(x)) == pytest.approx(1.6 + 17.0 + 3.6)
+        layer.is_noisy = False
+        assert float(layer(x)) == 24.0
+
+
+def test_noise_is_the_signed_root_of_normal_numbers():
+    layer = NoisyLinear(20_000, 20_000 // 10_000, initial_std=0.5)
+    layer.resample_noise(seeded(1))
+    normal = layer.noise.sign() * layer.noise.square()
+    # means of 20,002 numbers of deviation 1: 0.007 apart
+    assert abs(float(normal.mean())) < 0.03
+    assert float(normal.std()) == pytest.approx(1.0, abs=0.03)
+
+
+HEADS = {"plain": lambda: None, "c51": lambda: CategoricalHead(-10, 10), "qr": QuantileHead}
+
+
+@pytest.mark.parametrize("dueling", [False, True])
+@pytest.mark.parametrize("head", list(HEADS))
+def test_every_head_can_be_noisy_and_dueling(head, dueling):
+    network = make_value_network(
+        4, 3, CONFIG, seed=1, head=HEADS[head](), dueling=dueling, noisy_std=0.5
+    )
+    policy = QPolicy(load_spec("cart_pole"), lambda *_: network, False)
+    policy.num_actions = 3
+    policy.epsilon.zero_()
+    obs = torch.randn(200, 4, generator=seeded(2))
+    with torch.no_grad():
+        greedy, without = policy.greedy(obs), policy.values(obs)
+        network.resample_noise(seeded(3))
+        first = policy.values(obs)
+        network.resample_noise(seeded(4))
+        second = policy.values(obs)
+    assert first.shape == (200, 3)
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, without)
+    assert torch.equal(policy.greedy(obs), greedy)  # evaluation has no noise
+    actions, _ = policy.act(obs, policy.noise((200,), seeded(5)))
+    assert torch.equal(actions, second.argmax(-1))
+    outputs, tape = network.taped(obs)
+    assert network.gradient(tape, torch.ones_like(outputs)).shape == network.flat_parameters.shape
+
+
+def test_values_of_atoms_are_their_mean():
+    head = CategoricalHead(-1.0, 1.0, 3)
+    # even: 0; all on the last: 1
+    outputs = torch.tensor([[0.0, 0.0, 0.0, -99.0, -99.0, 99.0]])
+    assert head.values(outputs).tolist() == [[0.0, 1.0]]
+    assert QuantileHead(4).taus.tolist() == [0.125, 0.375, 0.625, 0.875]
+    assert QuantileHead(2).values(torch.tensor([[1.0, 3.0, 5.0, 9.0]])).tolist() == [[2.0, 7.0]]
