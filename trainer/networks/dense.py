@@ -95,7 +95,7 @@ class DenseNetwork(Network):
         super().flatten()
         self._gradient = torch.empty_like(self.flat_parameters)
         parameters = self.parameters_to_learn()
-        parts = self._gradient.split([parameter.numel() for parameter in parameters])
+        parts = torch.split(self._gradient, [parameter.numel() for parameter in parameters])
         views = [part.view_as(whole) for part, whole in zip(parts, parameters, strict=True)]
         self._layers = [
             # Sums over samples have no row of their own.

@@ -39,7 +39,7 @@ class CategoricalHead(nn.Module):
 
     def logits(self, outputs: Tensor) -> Tensor:
         """[B, num_actions, num_atoms]."""
-        return outputs.unflatten(-1, (-1, self.num_atoms))
+        return torch.unflatten(outputs, -1, (-1, self.num_atoms))
 
     def values(self, outputs: Tensor) -> Tensor:
         return self.logits(outputs).softmax(-1) @ self.atoms
@@ -59,7 +59,7 @@ class QuantileHead(nn.Module):
 
     def quantiles(self, outputs: Tensor) -> Tensor:
         """[B, num_actions, num_atoms]."""
-        return outputs.unflatten(-1, (-1, self.num_atoms))
+        return torch.unflatten(outputs, -1, (-1, self.num_atoms))
 
     def values(self, outputs: Tensor) -> Tensor:
         return self.quantiles(outputs).mean(-1)

@@ -109,7 +109,8 @@ class QuantileCritic(Network):
 
     def action_gradient(self, tape: Any, by_quantiles: Tensor) -> Tensor:
         """The derivative of a loss by the actions [B, A], from that by the quantiles [B, N]."""
-        (by_actions,) = torch.autograd.grad(*tape, by_quantiles)
+        quantiles, actions = tape
+        (by_actions,) = torch.autograd.grad([quantiles], [actions], [by_quantiles])
         return by_actions
 
 

@@ -59,4 +59,6 @@ class StateDependentNetwork(Network):
         """u [num_envs, A] of obs [num_envs, D], a row for each environment."""
         features = self.features(obs)
         mean = self.mean(features).clamp(-MAX_MEAN, MAX_MEAN)
-        return mean + torch.bmm(features.unsqueeze(1), self.matrices).squeeze(1)
+        noise: Tensor = torch.bmm(features.unsqueeze(1), self.matrices).squeeze(1)
+        explored: Tensor = mean + noise
+        return explored
