@@ -1,0 +1,54 @@
+"""One side of `off_policy.py`: operant's DQN, TD3 or SAC, with its page."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from operant.shared import MetricsWriter
+from operant.trainer.config.files import make_config
+from operant.trainer.loop import train
+from operant.trainer.run.telemetry import metrics_of
+
+WARM_STEPS = 1024
+ENVS = {"dqn": "cart_pole", "td3": "pendulum", "sac": "pendulum"}
+
+
+def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+    """8 environments, 8 steps of each and then as many updates as those were env steps."""
+    config = make_config(
+        {
+            "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
+            "num_envs": 8, "rollout_steps": 8, "total_env_steps": WARM_STEPS + num_updates,
+            "policy": {"hidden_sizes": [hidden, hidden], "activation": "relu"},
+            "replay": {"capacity": 100_000},
+            "evaluation": {"num_episodes": 0}, "checkpoint": {"every_iterations": 0},
+            algorithm: {
+                "learning_rate": 1e-3, "batch_size": batch_size, "warmup_env_steps": WARM_STEPS,
+                **({"target_tau": 1.0, "target_every": 64, "double": False}
+                   if algorithm == "dqn" else {}),
+            },
+        }
+    )  # fmt: skip
+    marks: list[tuple[float, float]] = []
+
+    def report(values: Any, iteration: int, steps: int) -> None:
+        if values.get("updates/count"):
+            marks.append((time.perf_counter(), values["updates/count"]))
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = MetricsWriter.create(
+            Path(folder) / "page", "bench", metrics_of(config), publish_interval_s=1
+        )
+        train(config, page, Path(folder) / "checkpoints", report=report)
+    (start_s, before), (end_s, after) = marks[0], marks[-1]
+    speed = (after - before) / (end_s - start_s)
+    print(json.dumps({"updates_per_s": speed, "updates": after - before}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

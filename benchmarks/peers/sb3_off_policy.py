@@ -1,0 +1,63 @@
+"""One side of `off_policy.py`: Stable-Baselines3's DQN, TD3 or SAC with operant's settings."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import torch
+from stable_baselines3 import DQN, SAC, TD3
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+
+WARM_STEPS = 1024
+CLASSES: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "dqn": (DQN, "CartPole-v1", {"target_update_interval": 8}),
+    "td3": (TD3, "Pendulum-v1", {}),
+    "sac": (SAC, "Pendulum-v1", {}),
+}
+
+
+class Start(BaseCallback):  # type: ignore[misc]
+    """When the first updates begin."""
+
+    start_s = 0.0
+    updates_before = 0
+
+    def _on_rollout_start(self) -> None:
+        if not self.start_s and self.num_timesteps > WARM_STEPS:
+            self.start_s, self.updates_before = time.perf_counter(), self.model._n_updates
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+    """8 environments, 8 steps of each and then as many updates as those were env steps."""
+    torch.set_num_threads(num_threads)
+    made, env, besides = CLASSES[algorithm]
+    model = made(
+        "MlpPolicy",
+        make_vec_env(env, n_envs=8, seed=1),
+        learning_rate=1e-3,
+        batch_size=batch_size,
+        buffer_size=100_000,
+        learning_starts=WARM_STEPS,
+        train_freq=8,
+        gradient_steps=64,
+        policy_kwargs={"net_arch": [hidden, hidden]},
+        seed=1,
+        device="cpu",
+        **besides,
+    )
+    start = Start()
+    model.learn(WARM_STEPS + num_updates, callback=start)
+    seconds = time.perf_counter() - start.start_s
+    done = model._n_updates - start.updates_before
+    print(json.dumps({"updates_per_s": done / seconds, "updates": done}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))
