@@ -55,7 +55,7 @@ def prepared_run(
     if config.env in LEARNED_ENV_NAMES:
         from ..trainer.envs.tinyphysics.model_file import check_files
 
-        settings = config.env_section("tinyphysics")
+        settings = config.table("tinyphysics")
         check_files(settings.model, settings.routes)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .algorithm import Algorithm
 
-ALGORITHMS = {"ppo": "PPO", "pqn": "PQN"}  # modules, and the classes in them
+ALGORITHMS = {
+    "ppo": "PPO",
+    "pqn": "PQN",
+    "dqn": "DQN",
+    "ddpg": "DDPG",
+    "td3": "TD3",
+    "sac": "SAC",
+}  # modules, and the classes in them
 
 
 def algorithm_class(name: str) -> type[Algorithm]:

@@ -22,8 +22,9 @@ class FlatAdam:
     All lie with the parameters. A learning rate may be a number or a scalar tensor.
     """
 
-    def __init__(self, parameters: Tensor) -> None:
+    def __init__(self, parameters: Tensor, epsilon: float = EPSILON) -> None:
         """Moves `parameters` [P] in place."""
+        self._epsilon = epsilon
         self._parameters = parameters
         self.mean, self.square = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.age = torch.zeros((), device=parameters.device)
@@ -44,7 +45,7 @@ class FlatAdam:
         # The function itself: the optimizer around it takes as long as the step of a small network.
         adam(
             [self._parameters], [gradients], [self.mean], [self.square], [], [self.age],
-            fused=True, lr=self._rate, beta1=BETA_1, beta2=BETA_2, eps=EPSILON,
+            fused=True, lr=self._rate, beta1=BETA_1, beta2=BETA_2, eps=self._epsilon,
             weight_decay=0.0, amsgrad=False, maximize=False,
             # Mixed precision's way to skip a step without asking the host.
             found_inf=None if active is None else (active == 0).float(),

@@ -17,6 +17,7 @@ from ..networks.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
 from ..rollout import Rollout
 from .algorithm import Metrics, scaled_down
+from .exploring import epsilon_at
 from .minibatches import next_minibatches
 from .on_policy import OnPolicy
 
@@ -35,10 +36,7 @@ class PQN(OnPolicy):
 
     def explore(self, progress_fraction: Any) -> None:
         """Explore less as the run goes on, linearly, down to the part that stays."""
-        section = self.section
-        left = 1 - progress_fraction / section.epsilon_fraction
-        left = left.clamp(min=0) if isinstance(left, Tensor) else max(left, 0.0)
-        epsilon = section.epsilon_end + (section.epsilon_start - section.epsilon_end) * left
+        epsilon = epsilon_at(self.section, progress_fraction)
         self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:

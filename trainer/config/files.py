@@ -23,6 +23,7 @@ from .train_config import (
     config_model,
     env_sections,
     owners_of_sections,
+    shared_tables,
 )
 
 DEFAULT_PRESET = "cart_pole_ppo"
@@ -115,7 +116,7 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
 
 
 def _foreign_section(name: str) -> type[Section]:
-    sections: dict[str, type[Section]] = dict(algorithm_sections())
+    sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
     for env in (*LEARNED_ENV_NAMES, GYMNASIUM_PREFIX):
         sections |= env_sections(env)
     return sections[name]

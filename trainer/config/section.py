@@ -30,7 +30,9 @@ class AlgorithmSection(Section):
     # Kinds of actions that the algorithm can choose, as the classes of `envs.spec` are called.
     action_kinds: ClassVar[tuple[str, ...]] = ("Discrete", "MultiDiscrete", "Box")
     # Keys of other tables that the algorithm has no use for: they must keep their defaults.
-    unused_keys: ClassVar[tuple[str, ...]] = ()
+    unused_keys: ClassVar[tuple[str, ...]] = ("checkpoint.replay",)
+    # Tables besides that it shares with others of its kind, by name.
+    tables: ClassVar[dict[str, type[Section]]] = {}
 
     learning_rate: float = Field(3e-4, gt=0, le=1, description="Adam's step size at the start")
     learning_rate_schedule: Schedule = Field(

@@ -60,6 +60,7 @@ class CheckpointConfig(Interval):
     """When to save. The end of a run and its interruption always save."""
 
     every_iterations: int = Field(50, ge=0, description="iterations between two; 0: none")
+    replay: bool = Field(True, description="whether it holds the replay: then resuming is exact")
     keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
 
 

@@ -36,7 +36,9 @@ class TrainConfig(Section):
     env: str = Field(
         DEFAULT_ENV, description="the environment, or gymnasium: and an id of Gymnasium's"
     )
-    algorithm: str = Field(DEFAULT_ALGORITHM, description="how the policy learns: ppo or pqn")
+    algorithm: str = Field(
+        DEFAULT_ALGORITHM, description="how the policy learns: ppo, pqn, dqn, ddpg, td3 or sac"
+    )
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="where environments and policy live; auto: a GPU where there is one"
@@ -82,8 +84,8 @@ class TrainConfig(Section):
         """The table of the run's algorithm, a model of `algorithms/sections/`."""
         return getattr(self, self.algorithm)
 
-    def env_section(self, name: str) -> Any:
-        """The table `name` of the run's environment, a model that lies with it."""
+    def table(self, name: str) -> Any:
+        """The table `name`, one that the run's algorithm or environment brings."""
         return getattr(self, name)
 
     @field_validator("env")
@@ -184,7 +186,8 @@ def config_model(algorithm: str, env: str) -> type[TrainConfig]:
     """`TrainConfig` with the tables of an algorithm and an environment, where they have any."""
     sections = env_sections(env)
     if algorithm in algorithm_sections():
-        sections = {algorithm: algorithm_sections()[algorithm], **sections}
+        of_algorithm = algorithm_sections()[algorithm]
+        sections = {algorithm: of_algorithm, **of_algorithm.tables, **sections}
     defaults: dict[str, Any] = {
         "algorithm": (str, Field(algorithm, description=_description("algorithm"))),
         "env": (str, Field(env, description=_description("env"))),
@@ -205,6 +208,11 @@ def algorithm_sections() -> Mapping[str, type[AlgorithmSection]]:
     return ALGORITHM_SECTIONS
 
 
+def shared_tables() -> dict[str, type[Section]]:
+    """Tables that several algorithms have and others not, by name."""
+    return {name: table for s in algorithm_sections().values() for name, table in s.tables.items()}
+
+
 def env_sections(env: str) -> dict[str, type[Section]]:
     """The tables of an environment, by name."""
     if env.startswith(GYMNASIUM_PREFIX):
@@ -221,6 +229,9 @@ def env_sections(env: str) -> dict[str, type[Section]]:
 def owners_of_sections() -> dict[str, tuple[str, str]]:
     """Every table that not all runs have, with the key and value of the runs that do."""
     owners = {name: ("algorithm", name) for name in algorithm_sections()}
+    for name in shared_tables():
+        users = [algorithm for algorithm, s in algorithm_sections().items() if name in s.tables]
+        owners[name] = ("algorithm", ", ".join(users))
     for env in LEARNED_ENV_NAMES:
         owners |= dict.fromkeys(env_sections(env), ("env", env))
     owners |= dict.fromkeys(env_sections(GYMNASIUM_PREFIX), ("env", f"{GYMNASIUM_PREFIX}ID"))

@@ -42,7 +42,7 @@ def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
     """What steps the environments of a configuration. Raises ConfigError."""
     if not config.env.startswith(GYMNASIUM_PREFIX):
         return load_spec(config.env)
-    return load_any_spec(config.env, config.env_section("gymnasium").vectorization)
+    return load_any_spec(config.env, config.table("gymnasium").vectorization)
 
 
 def num_agents_of(config: TrainConfig) -> int:

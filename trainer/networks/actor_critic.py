@@ -25,7 +25,7 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
-        self.activation = config.activation
+        self.obs_size, self.activation = spec.obs_size, config.activation
         self.is_bfloat16 = config.precision == "bfloat16"
         num_log_stds = self.distribution.num_log_stds
         num_outputs = self.distribution.num_outputs - num_log_stds

@@ -6,6 +6,7 @@ Actions are kept on [-1, 1], as the critic sees them; the environment gets them 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import torch
@@ -18,11 +19,12 @@ from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
 from .exploration import Exploration, GaussianNoise
 from .network import Network
+from .noise import normal_from, symmetric
 from .normalizers import ObsNormalizer, observe
 from .state_dependent import StateDependentNetwork
 
 
-class Actor(nn.Module):
+class Actor(nn.Module, ABC):
     """What actors share: a network from observations, and the bounds of the actions."""
 
     outputs_per_action = 1
@@ -37,7 +39,7 @@ class Actor(nn.Module):
             raise ConfigError("actions are discrete: this algorithm wants real-valued ones")
         if not all(map(math.isfinite, (*spec.actions.low, *spec.actions.high))):
             raise ConfigError("actions have no finite bounds: this algorithm scales them to theirs")
-        self.action_size = spec.actions.action_size
+        self.obs_size, self.action_size = spec.obs_size, spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = self._make_network(spec.obs_size, config, seed)
@@ -46,6 +48,8 @@ class Actor(nn.Module):
         self.high: Tensor
         self.center: Tensor
         self.scale: Tensor
+        self.is_random: Tensor
+        self.register_buffer("is_random", torch.zeros((), dtype=torch.bool), persistent=False)
         low, high = torch.tensor(spec.actions.low), torch.tensor(spec.actions.high)
         for name, value in (
             ("low", low), ("high", high), ("center", (low + high) / 2), ("scale", (high - low) / 2)
@@ -68,9 +72,21 @@ class Actor(nn.Module):
         self.flat_parameters = self.network.flat_parameters
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Standard normal numbers for `act` on observations of this leading shape."""
+        """[..., A] in [0, 1), for `act` on observations of this leading shape."""
         shape = (*shape, self.action_size)
-        return torch.randn(shape, generator=generator, device=generator.device)
+        return torch.rand(shape, generator=generator, device=generator.device)
+
+    @abstractmethod
+    def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
+        """Actions [B, A] for obs [B, obs_size], explored with `noise` in [0, 1)."""
+
+    @abstractmethod
+    def greedy(self, obs: Tensor) -> Tensor:
+        """The actions of evaluation for obs [B, obs_size], in the environment's units."""
+
+    def random_or(self, actions: Tensor, noise: Tensor) -> Tensor:
+        """`actions`, or while `is_random` any between the bounds, equally likely."""
+        return torch.where(self.is_random, symmetric(noise[..., : self.action_size]), actions)
 
     def env_actions(self, actions: Tensor) -> Tensor:
         """`actions` in the environment's units: its bounds for -1 and 1."""
@@ -111,17 +127,18 @@ class SquashedGaussianActor(Actor):
         self.exploration = exploration
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Standard normal numbers for `act`, with those of the exploration after them."""
+        """Numbers in [0, 1) for `act`, with those of the exploration after them."""
         shape = (*shape, self.action_size * (2 if self.exploration else 1))
-        return torch.randn(shape, generator=generator, device=generator.device)
+        return torch.rand(shape, generator=generator, device=generator.device)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A or 2 A]."""
+        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A or 2 A] in [0, 1)."""
         outputs: Tensor = self.network(self.normalizer(obs))
-        actions = squashed(outputs, noise[..., : self.action_size]).actions
+        normals = normal_from(noise)
+        actions = squashed(outputs, normals[..., : self.action_size]).actions
         if self.exploration:
-            actions = self.exploration(actions, noise[..., self.action_size :])
-        return actions, None
+            actions = self.exploration(actions, normals[..., self.action_size :])
+        return self.random_or(actions, noise), None
 
     def greedy(self, obs: Tensor) -> Tensor:
         """tanh of the means, in the environment's units."""
@@ -165,8 +182,8 @@ class StateDependentActor(SquashedGaussianActor):
         )
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [num_envs, A]; `noise` is not asked, the matrices are."""
-        return self.network.explored(self.normalizer(obs)).tanh(), None
+        """Actions [num_envs, A] by the matrices; `noise` in [0, 1) counts while `is_random`."""
+        return self.random_or(self.network.explored(self.normalizer(obs)).tanh(), noise), None
 
     def resample_noise(self, generator: torch.Generator | None = None) -> None:
         """Draw what environments explore with anew; for before each collection, and at first."""
@@ -192,8 +209,9 @@ class DeterministicActor(Actor):
         self.exploration = exploration or GaussianNoise(0.1)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, A] of unit deviation."""
-        return self.exploration(self.actions(self.normalizer(obs)), noise), None
+        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, A] in [0, 1)."""
+        actions = self.exploration(self.actions(self.normalizer(obs)), normal_from(noise))
+        return self.random_or(actions, noise), None
 
     def actions(self, obs: Tensor) -> Tensor:
         """[B, A] on [-1, 1], for obs that are normalised already."""

@@ -15,6 +15,7 @@ class Policy(Protocol):
     """
 
     flat_parameters: Tensor
+    obs_size: int
 
     @property
     def action_shape(self) -> tuple[int, ...]: ...

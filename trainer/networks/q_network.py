@@ -32,7 +32,7 @@ class QPolicy(nn.Module):
         super().__init__()
         if not isinstance(spec.actions, Discrete):
             raise TypeError(f"Q-values of {spec.actions}: there are none but of discrete actions")
-        self.num_actions = spec.actions.n
+        self.num_actions, self.obs_size = spec.actions.n, spec.obs_size
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = make_network(spec.obs_size, self.num_actions)
         self.flat_parameters = self.network.flat_parameters

@@ -135,8 +135,8 @@ def check_fits(capacity: int, needed: int, free: int, whose: str = "") -> None:
         parts *= 2
     halve = "halve it" if parts == 2 else f"divide it by {parts}"
     raise ConfigError(
-        f"replay.capacity = {capacity} needs {needed / 2**30:.2g} GiB of {whose}memory, "
-        f"{free / 2**30:.2g} are free: {halve}, to {capacity // parts}"
+        f"replay.capacity = {capacity} needs {needed / 2**30:,.1f} GiB of {whose}memory, "
+        f"{free / 2**30:,.1f} are free: {halve}, to {capacity // parts}"
     )
 
 

@@ -13,7 +13,8 @@ from ...shared import Metric, MetricsWriter
 from ...shared.events import Level
 from ...shared.speed import SpeedWindow, time_left_s
 from ...shared.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
-from ..config import EnvSection, TrainConfig
+from ..config import TrainConfig
+from ..config.section import AlgorithmSection, Section
 from .stopwatch import OTHER, PHASES, Stopwatch
 
 Report = Callable[[Mapping[str, float], int, int], None]
@@ -22,6 +23,7 @@ PUBLISH_INTERVAL_S = 0.25
 SAY_EVERY_S = 0.05
 
 GRAD_NORM = "optimizer/grad_norm"
+NUM_UPDATES, UPDATES_PER_S = "updates/count", "updates/per_s"
 
 EPISODE_METRICS = (
     Metric("episode/return", "reward", better="up",
@@ -51,13 +53,14 @@ PROGRESS_METRICS = (
 
 def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:
     """What a run publishes: what all do, and what its algorithm and its environment add."""
-    sections = [getattr(config, name) for name in type(config).model_fields]
-    of_env = (section.metrics for section in sections if isinstance(section, EnvSection))
+    values = [getattr(config, name) for name in type(config).model_fields]
+    sections = [v for v in values if isinstance(v, Section) and not isinstance(v, AlgorithmSection)]
+    besides = (getattr(section, "metrics", ()) for section in sections)
     return (
         *EPISODE_METRICS,
         *config.algorithm_section.metrics,
         *PROGRESS_METRICS,
-        *itertools.chain(*of_env),
+        *itertools.chain(*besides),
     )
 
 
@@ -117,6 +120,7 @@ class Telemetry:
         self._zero_s, self._zero_steps = begun_s, work.env_steps
         if average_before > 0:
             self._zero_s, self._zero_steps = begun_s - work.env_steps / average_before, 0
+        self._update_window: SpeedWindow | None = None  # where updates are counted
         self._last_work_done = work.work_done
         self._has_bad_losses = False
 
@@ -127,6 +131,10 @@ class Telemetry:
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        if NUM_UPDATES in values:
+            num_updates = int(values[NUM_UPDATES])
+            self._update_window = self._update_window or SpeedWindow(clock_s, num_updates)
+            row[UPDATES_PER_S] = self._update_window.add(clock_s, num_updates)
         seconds = max(clock_s - self._zero_s, 1e-9)
         row[AVERAGE_ENV_STEPS_PER_S] = (env_steps - self._zero_steps) / seconds
         self._tell_bad_losses(values)

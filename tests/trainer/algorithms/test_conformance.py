@@ -17,6 +17,8 @@ from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import load_spec
 from operant.trainer.evaluation import evaluate
 from operant.trainer.making import device_experiment, processor_experiment
+from operant.trainer.networks.actor_critic import ActorCritic
+from operant.trainer.networks.q_network import QPolicy
 from operant.trainer.onnx_export import write_onnx
 from operant.trainer.run.threads import Threads
 
@@ -29,9 +31,20 @@ for name, section in algorithm_sections().items():
 
 SMALL = {
     "num_envs": 8, "rollout_steps": 16, "total_env_steps": 8 * 16 * 6, "num_threads": 1,
-    "policy": {"hidden_sizes": [16, 16]}, "normalization": {"obs": True, "reward": True},
+    "policy": {"hidden_sizes": [16, 16]},
     "evaluation": {"num_episodes": 5, "max_episode_steps": 50},
 }  # fmt: skip
+FROM_ROLLOUTS = {"normalization": {"obs": True, "reward": True}}
+FROM_REPLAY = {"normalization": {"obs": True}, "replay": {"capacity": 8 * 100}}
+OF_REPLAY = {"warmup_env_steps": 128, "batch_size": 32, "updates_per_env_step": 0.125}
+
+
+def values_of(algorithm, **others):
+    """A small run's configuration, whatever the algorithm learns from."""
+    is_from_replay = "replay" in algorithm_sections()[algorithm].tables
+    section = {"learning_rate": 1e-2, **(OF_REPLAY if is_from_replay else {})}
+    besides = FROM_REPLAY if is_from_replay else FROM_ROLLOUTS
+    return {**SMALL, **besides, "algorithm": algorithm, algorithm: section, **others}
 
 
 @pytest.fixture(params=["processor", "device"])
@@ -40,8 +53,7 @@ def make(request):
     all_threads = []
 
     def make_one(algorithm, env, seed=1):
-        values = {**SMALL, "algorithm": algorithm, "env": env, "seed": seed}
-        config = make_config({**values, algorithm: {"learning_rate": 1e-2}})
+        config = make_config(values_of(algorithm, env=env, seed=seed))
         if request.param == "device":
             return device_experiment(config, torch.device("cpu"))
         all_threads.append(Threads(1))
@@ -139,9 +151,16 @@ def test_greedy_episodes_are_the_same_every_time_and_change_nothing(make, algori
     assert directly.returns.tolist() == one.returns.tolist()
 
 
+def scores_of(policy, obs):
+    """What decides between actions that can be counted."""
+    if isinstance(policy, QPolicy):
+        return policy.values(obs)
+    return policy.outputs(obs) if isinstance(policy, ActorCritic) else None
+
+
 @pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
 def test_an_exported_policy_acts_as_it_does_here(tmp_path, algorithm, env):
-    config = make_config({**SMALL, "algorithm": algorithm, "env": env})
+    config = make_config(values_of(algorithm, env=env))
     threads = Threads(1)
     experiment = processor_experiment(config, threads)
     iterate(experiment, 2)  # so that there are statistics of observations
@@ -149,7 +168,7 @@ def test_an_exported_policy_acts_as_it_does_here(tmp_path, algorithm, env):
     obs = 3 * torch.randn(10_000, obs_size, generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
         here = policy.greedy(obs).numpy()
-        scores = getattr(policy, "outputs", policy.values)(obs)
+        scores = scores_of(policy, obs)
     write_onnx(policy, obs_size, tmp_path / "policy.onnx", "a test")
     session = onnxruntime.InferenceSession(
         tmp_path / "policy.onnx", providers=["CPUExecutionProvider"]

@@ -6,10 +6,14 @@ import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import fields_with_defaults, load_config, preset_names
+from operant.trainer.config.train_config import algorithm_sections
 
 TINYPHYSICS = "tinyphysics_ppo"
 CART_POLE = "cart_pole_ppo"
 CART_POLE_PQN = "cart_pole_pqn"
+CART_POLE_DQN = "cart_pole_dqn"
+PENDULUM_SAC = "pendulum_sac"
+PENDULUM_DDPG = "pendulum_ddpg"
 
 # For every key: a preset and overrides with which it is refused, one line that says why; or None
 # where every run honours it, whatever it trains on.
@@ -36,13 +40,19 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         "num_minibatches", "clip_coef", "clip_schedule", "entropy_coef", "entropy_schedule",
         "value_coef", "value_clip", "max_grad_norm", "normalize_advantages", "target_kl",
     )},
-    **{f"pqn.{key}": (CART_POLE, (f"pqn.{key}=0.5",), "algorithm = pqn alone, and .* [[]ppo[]]")
-       for key in (
-        "learning_rate", "learning_rate_schedule", "gamma", "q_lambda", "num_epochs",
-        "num_minibatches", "max_grad_norm", "epsilon_start", "epsilon_end", "epsilon_fraction",
-    )},
+    **{f"{name}.{key}": (CART_POLE, (f"{name}.{key}=0.5",), f"= {name} alone, .* table is .ppo.")
+       for name, section in algorithm_sections().items() if name != "ppo"
+       for key in section.model_fields},
+    "replay.capacity": (CART_POLE, ("replay.capacity=5",), "algorithm = dqn, .*, sac alone"),
+    "replay.memory": (CART_POLE, ("replay.memory=host",), "algorithm = dqn, .*, sac alone"),
+    "replay.priority_exponent": (
+        CART_POLE, ("replay.priority_exponent=0.6",), "algorithm = dqn, .*, sac alone",
+    ),
+    "replay.importance_exponent": (
+        CART_POLE_DQN, ("replay.importance_exponent=0.5",), "are no priorities",
+    ),
     "normalization.obs": (TINYPHYSICS, ("normalization.obs=true",), "come in fixed units"),
-    "normalization.reward": None,
+    "normalization.reward": (CART_POLE_DQN, ("normalization.reward=true",), "dqn has no use"),
     **{f"tinyphysics.{key}": (CART_POLE, (f"tinyphysics.{key}={value}",), "env = tinyphysics alone")
        for key, value in {
            "model": "m.onnx", "routes": "data", "num_routes": 3, "held_out_routes": 3,
@@ -69,6 +79,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "checkpoint.every_env_steps": None,
     "checkpoint.every_s": None,
     "checkpoint.keep": None,
+    "checkpoint.replay": (CART_POLE, ("checkpoint.replay=false",), "ppo has no use for it"),
     "recorder.on": None,
     "recorder.every_s": None,
     "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
@@ -96,13 +107,23 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("env=gymnasium:CartPole-v1", "rollout=fused"), "takes its steps one by one"),
         (CART_POLE, ("env=pendulum", "policy.distribution=beta", "policy.initial_log_std=-1"),
          "gaussians"),
-        (CART_POLE, ("algorithm=sacc",), "algorithm = 'sacc' is no algorithm; there are ppo, pqn"),
+        (CART_POLE, ("algorithm=muzero",), "'muzero' is no algorithm; there are ppo, pqn"),
         (CART_POLE, ("algorithm=pq",), "did you mean 'pqn'"),
         (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
         (CART_POLE_PQN, ("env=pendulum",),
-         "pqn needs discrete actions; pendulum has continuous ones: ppo"),
+         "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac"),
         (CART_POLE_PQN, ("env=gymnasium:Pendulum-v1",),
          "pqn needs discrete actions; gymnasium:Pendulum-v1 has continuous ones: ppo"),
+        (PENDULUM_SAC, ("env=cart_pole",),
+         "sac needs continuous actions; cart_pole has discrete ones: ppo, pqn, dqn"),
+        (PENDULUM_SAC, ("sac.learn_alpha=false", "sac.target_entropy=-1"), "alpha stays"),
+        (PENDULUM_DDPG, ("ddpg.smoothing_clip=0.1",), "ddpg.smoothing_std = 0"),
+        (CART_POLE_DQN, ("policy.precision=bfloat16",), "dqn has no use for it"),
+        (CART_POLE_DQN, ("dqn.updates_per_env_step=0.3",), "76.8 updates, which is no whole"),
+        (CART_POLE_DQN, ("dqn.batch_size=2000",), "comes after 1000 env steps; raise dqn.warmup"),
+        (CART_POLE_DQN, ("replay.capacity=900",), "dqn.warmup_env_steps wants 1000"),
+        (CART_POLE_DQN, ("replay.capacity=1000", "dqn.n_step=100"), "holds 62 steps of each of 16"),
+        (PENDULUM_SAC, ("sac.policy_delay=3",), "does not divide the 64 updates"),
         (CART_POLE_PQN, ("policy.precision=bfloat16",),
          "policy.precision = bfloat16: pqn has no use for it"),
         (CART_POLE_PQN, ("rollout=fused",), "rollout = fused: pqn has no use for it"),

@@ -119,7 +119,7 @@ def test_actions_are_kept_in_half_ranges_and_given_in_the_environments_units(kin
 def test_greedy_actions_are_those_without_noise():
     actor = SquashedGaussianActor(load_spec("pendulum"), CONFIG, False, seed=1)
     obs = torch.randn(5, 3, generator=seeded(2))
-    kept, _ = actor.act(obs, torch.zeros(5, 1))
+    kept, _ = actor.act(obs, torch.full((5, 1), 0.5))  # the middle of [0, 1) is no noise
     torch.testing.assert_close(actor.greedy(obs), 2 * kept)
 
 

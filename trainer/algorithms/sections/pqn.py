@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import AlgorithmSection, Fraction
+from ...config.section import Fraction
+from .exploring import EPSILON, EpsilonGreedyConfig
 from .rollouts import check_minibatches
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
 
 
-class PQNConfig(AlgorithmSection):
+class PQNConfig(EpsilonGreedyConfig):
     """Parallelised Q-network, Gallici et al. 2024, arXiv:2407.04811."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("loss/value", better="down", description="half the squared error of the values"),
         Metric("value/mean", "reward", description="mean Q of the actions taken"),
-        Metric("exploration/epsilon", description="part of random actions"),
+        EPSILON,
     )
     action_kinds: ClassVar[tuple[str, ...]] = ("Discrete",)
     unused_keys: ClassVar[tuple[str, ...]] = (
         "policy.distribution", "policy.initial_log_std", "policy.precision", "rollout",
+        "checkpoint.replay",
     )  # fmt: skip
 
     q_lambda: Fraction = Field(0.65, description="lambda of the returns; 0 to 1")
@@ -34,11 +36,6 @@ class PQNConfig(AlgorithmSection):
     )
     max_grad_norm: float = Field(
         10.0, gt=0, description="gradients of a larger norm are scaled down to it"
-    )
-    epsilon_start: Fraction = Field(1.0, description="part of random actions at the start; 0 to 1")
-    epsilon_end: Fraction = Field(0.05, description="part of random actions in the end; 0 to 1")
-    epsilon_fraction: float = Field(
-        0.5, gt=0, le=1, description="part of the run over which epsilon falls; over 0 to 1"
     )
 
     def check(self, config: TrainConfig) -> None:

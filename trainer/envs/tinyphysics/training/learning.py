@@ -44,8 +44,8 @@ class EpisodePPO(PPO):
         """Demonstrations are driven along `routes`, whose random numbers are `cloning_seed`'s."""
         super().__init__(config, policy, seed=seed, tick=tick)
         self._engine, self._routes = engine, routes
-        self._cloning = config.env_section("cloning")
-        self._settings = config.env_section("tinyphysics")
+        self._cloning = config.table("cloning")
+        self._settings = config.table("tinyphysics")
         self._generator = torch.Generator().manual_seed(cloning_seed)
         self._cloning_env_steps = 0  # that a controller took to be imitated
         self._cloning_loss = math.nan

@@ -46,7 +46,7 @@ def make_parts(config: TrainConfig, threads: Threads) -> Parts:
     """An iteration is one episode in every environment. Before the first update comes behaviour
     cloning. Raises UsageError for a model or routes that cannot be used.
     """
-    settings: TinyPhysicsConfig = config.env_section("tinyphysics")
+    settings: TinyPhysicsConfig = config.table("tinyphysics")
     split = load_split(settings)
     engine = cached_engine(settings, config.device, threads.num_threads, config.num_envs)
     policy = EpisodePPO.make_policy(config, SPEC, _seed(config, "policy"))

@@ -1,0 +1,125 @@
+"""What algorithms do that learn from replay: warm-up, the replay ratio, targets, resuming."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.making import device_experiment, processor_experiment
+from operant.trainer.run.threads import Threads
+
+SMALL = {
+    "env": "pendulum", "algorithm": "sac", "num_envs": 4, "rollout_steps": 8, "num_threads": 1,
+    "total_env_steps": 32 * 8, "policy": {"hidden_sizes": [16, 16]},
+    "replay": {"capacity": 400}, "sac": {"warmup_env_steps": 64, "batch_size": 32},
+}  # fmt: skip
+DQN = {
+    **SMALL, "env": "cart_pole", "algorithm": "dqn",
+    "dqn": {"warmup_env_steps": 64, "batch_size": 32, "target_tau": 1.0, "target_every": 40},
+}  # fmt: skip
+DQN = {key: value for key, value in DQN.items() if key != "sac"}
+
+
+@pytest.fixture
+def make():
+    all_threads = []
+
+    def make_one(values, *overrides):
+        all_threads.append(Threads(1))
+        return processor_experiment(make_config(values, overrides), all_threads[-1])
+
+    yield make_one
+    for threads in all_threads:
+        threads.close()
+
+
+def parameters(experiment):
+    return experiment.policy.flat_parameters.detach().clone()
+
+
+@pytest.mark.parametrize("values", [SMALL, DQN])
+def test_nothing_is_learned_and_all_is_random_until_warm(make, values):
+    experiment = make(values)
+    before = parameters(experiment)
+    assert iterate(experiment)["updates/count"] == 0
+    assert torch.equal(parameters(experiment), before)
+    actions = experiment.collect().actions.float()
+    # Of 64 random actions: even ones of two, or uniform on [-1, 1] with deviation 0.58.
+    spread = float(actions.std())
+    assert 0.4 < spread < 0.7
+    assert iterate(experiment)["updates/count"] > 0
+    assert not torch.equal(parameters(experiment), before)
+
+
+@pytest.mark.parametrize(("num_envs", "steps"), [(1, 32), (4, 8), (32, 1)])
+@pytest.mark.parametrize("ratio", [0.25, 2.0])
+def test_the_replay_ratio_is_kept_with_any_number_of_environments(make, num_envs, steps, ratio):
+    experiment = make(
+        SMALL, f"num_envs={num_envs}", f"rollout_steps={steps}", f"sac.updates_per_env_step={ratio}"
+    )
+    # Warm after the second of 5 iterations of 32 env steps.
+    assert iterate(experiment, 5)["updates/count"] == 4 * 32 * ratio
+
+
+def test_a_hard_target_is_the_network_of_the_last_multiple(make):
+    experiment = make(DQN, "dqn.updates_per_env_step=0.25")  # 8 updates an iteration
+    algorithm = experiment.algorithm
+    start = algorithm.target.flat_parameters.clone()
+    iterate(experiment, 5)  # 4 x 8 = 32 updates
+    assert torch.equal(algorithm.target.flat_parameters, start)
+    iterate(experiment)  # 40
+    assert torch.equal(algorithm.target.flat_parameters, parameters(experiment))
+    iterate(experiment)
+    assert not torch.equal(algorithm.target.flat_parameters, parameters(experiment))
+
+
+def test_without_its_replay_a_run_refills_it_and_says_so(make):
+    first = make(SMALL, "checkpoint.replay=false")
+    iterate(first, 4)
+    state = first.state_dict()
+    assert "replay" not in state["learner"]
+    second = make(SMALL, "checkpoint.replay=false")
+    second.load_state_dict(state, 4)
+    assert second.take_notices() == [
+        "the checkpoint has no replay: 64 env steps fill it anew before learning goes on"
+    ]
+    before = parameters(second)
+    count = iterate(second)["updates/count"]
+    assert torch.equal(parameters(second), before)
+    assert iterate(second)["updates/count"] > count
+
+
+def test_a_captured_update_moves_nothing_until_warm():
+    config = make_config(SMALL)
+    experiment = device_experiment(config, torch.device("cpu"))
+    before = parameters(experiment)
+    critics = experiment.algorithm.critics.flat_parameters.clone()
+    alpha = float(experiment.algorithm.log_alpha)
+    iterate(experiment)
+    assert torch.equal(parameters(experiment), before)
+    assert torch.equal(experiment.algorithm.critics.flat_parameters, critics)
+    assert torch.equal(experiment.algorithm.target_critics.flat_parameters, critics)
+    assert float(experiment.algorithm.log_alpha) == alpha
+    iterate(experiment)
+    assert not torch.equal(parameters(experiment), before)
+
+
+def test_a_replay_that_does_not_fit_is_refused_with_what_it_needs(make):
+    with pytest.raises(ConfigError, match=r"needs 232\.8 GiB of memory, .* are free: ") as caught:
+        make(SMALL, "replay.capacity=10000000000")
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_that_are_no_numbers_are_said_once_and_leave_priorities(make):
+    experiment = make(SMALL, "replay.priority_exponent=0.6")
+    iterate(experiment, 3)
+    with torch.no_grad():
+        experiment.algorithm.critics.flat_parameters.fill_(torch.nan)
+    experiment.take_notices()
+    iterate(experiment, 2)
+    (notice,) = experiment.take_notices()
+    assert "priorities was refused" in notice
+    assert torch.isfinite(experiment.algorithm.replay.metrics()["replay/mean_priority"])

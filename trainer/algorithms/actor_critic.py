@@ -1,0 +1,118 @@
+"""What all algorithms share that learn an actor from critics, and both from replay."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..networks.actors import Actor
+from ..networks.critics import Critics
+from ..replay import Batch
+from ..returns.losses import squared
+from ..returns.td import td_target
+from .algorithm import Metrics, scaled_down
+from .flat_adam import FlatAdam
+from .normals import make_normals
+from .off_policy import ADAM_EPSILON, OffPolicy
+
+
+class ActorCritic(OffPolicy):
+    """Critics that follow their targets with every minibatch, and an actor that follows them."""
+
+    policy: Actor
+    num_critics: ClassVar[int] = 2
+    loss_scale: ClassVar[float] = 1.0  # of half the squared error
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        policy: Actor,
+        *,
+        seed: int,
+        is_inline: bool = True,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+        device = policy.flat_parameters.device
+        critic_seed, noise_seed = np.random.SeedSequence(seed).generate_state(2).tolist()
+        self.critics = Critics(
+            policy.obs_size, policy.action_size, config.policy.hidden_sizes,
+            config.policy.activation, self.num_critics, seed=critic_seed,
+        )  # fmt: skip
+        self.critics.to_device(device)
+        self.target_critics = self.critics.frozen_copy()
+        self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
+        self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
+        shape = (self.section.batch_size, policy.action_size)
+        self.normals = make_normals(shape, noise_seed, device, is_inline)
+
+    @abstractmethod
+    def next_values(self, next_obs: Tensor) -> Tensor:
+        """What the target says of the states after [B], from their observations, normalised."""
+
+    @abstractmethod
+    def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
+        """Move the actor to where the critics see more, and the targets that follow it."""
+
+    def explore(self, progress_fraction: Any) -> None:
+        """At random all through warm-up."""
+        is_warm = torch.as_tensor(self.is_warm)
+        self.policy.is_random.copy_(is_warm.logical_not())
+
+    @torch.no_grad()
+    def learn(
+        self, batch: Batch, number: int, rate: Any, active: Tensor | None
+    ) -> tuple[Metrics, Tensor]:
+        normalizer = self.policy.normalizer
+        obs, next_obs = normalizer(batch.obs), normalizer(batch.next_obs)
+        before = self.before_critics(obs, rate, active)
+        target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
+        values, tape = self.critics.taped(obs, batch.actions)
+        loss = squared(values - target)
+        slopes = loss.slopes * (batch.weights * (self.loss_scale / len(batch)))
+        gradient = self.critics.gradient(tape, slopes)
+        norm = scaled_down(gradient, self.section.max_grad_norm)
+        self.critic_optimizer.step(gradient, rate, active)
+        figures: dict[str, Any] = {
+            **before,
+            "loss/value": loss.values.mean() * (self.num_critics * self.loss_scale),
+            "value/mean": values.mean(),
+            "optimizer/grad_norm": norm,
+        }
+        if (number + 1) % self.section.policy_delay == 0:
+            figures |= self.learn_actor(obs, rate, active)
+        error = loss.slopes.abs().amax(0)
+        return {**figures, "value/td_error": error.mean()}, error
+
+    def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
+        """What comes first in an update; metrics."""
+        return {}
+
+    def step_actor(self, gradient: Tensor, rate: Any, active: Tensor | None) -> None:
+        scaled_down(gradient, self.section.max_grad_norm)
+        self.optimizer.step(gradient, rate, active)
+        self.move_target(self.target_critics, self.critics, active)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **super().state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "critic_optimizer": self.critic_optimizer.state_dict(),
+            "critics": self.critics.flat_parameters.cpu().clone(),
+            "target_critics": self.target_critics.flat_parameters.cpu().clone(),
+            "normals": self.normals.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.critic_optimizer.load_state_dict(state["critic_optimizer"])
+        self.critics.flat_parameters.copy_(state["critics"])
+        self.target_critics.flat_parameters.copy_(state["target_critics"])
+        self.normals.load_state_dict(state["normals"])

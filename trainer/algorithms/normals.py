@@ -1,0 +1,53 @@
+"""Standard normal numbers that updates draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..generators import set_generator
+
+
+class Normals(Protocol):
+    """One draw after the other."""
+
+    def next(self) -> Tensor:
+        """The next draw, which the one after may take the memory of."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the next draw depends on."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+def make_normals(
+    shape: tuple[int, int], seed: int, device: torch.device, is_inline: bool
+) -> Normals:
+    """Of one shape, on `device`; what is captured cannot ask torch's generator."""
+    if is_inline:
+        return RandomNormals(shape, seed)
+    from ..cuda.normals import CountedNormals  # only here numba-cuda is needed
+
+    return CountedNormals(shape, seed, device)
+
+
+class RandomNormals:
+    """Draws of torch's generator on the processor."""
+
+    def __init__(self, shape: tuple[int, int], seed: int) -> None:
+        self._shape, self._seed, self._num_drawn = shape, seed, 0
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def next(self) -> Tensor:
+        self._num_drawn += 1
+        return torch.randn(self._shape, generator=self._generator)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"generator": self._generator.get_state(), "count": self._num_drawn}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._num_drawn = state["count"]
+        set_generator(self._generator, state, self._seed, self._num_drawn)

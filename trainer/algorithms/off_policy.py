@@ -1,0 +1,161 @@
+"""What all algorithms share that learn from replay."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..networks.network import Network
+from ..networks.policy import Policy
+from ..replay import Batch, Priorities, Replay
+from ..rollout import Rollout
+from .algorithm import Algorithm, Metrics
+
+ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
+
+
+class OffPolicy(Algorithm):
+    """Every iteration's steps go into a replay, and its updates draw minibatches from all of it.
+
+    Until there are `warmup_env_steps` actions are random and nothing is learned: an inline update
+    leaves its work out, a captured one does it and moves nothing.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        policy: Policy,
+        *,
+        seed: int,
+        is_inline: bool = True,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`seed` is that of what is drawn. `tick` is called after every update.
+
+        Raises ConfigError where the replay does not fit into memory.
+        """
+        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+        device = policy.flat_parameters.device
+        self.replay = make_replay(config, policy, seed, device)
+        self.batch = self.replay.make_batch(self.section.batch_size)
+        self.num_updates_each = self.section.num_updates(config)
+        # Numbers where the host runs every update; on the device where graphs do.
+        self.num_updates: Any = 0 if is_inline else zero_count(device)
+        self.env_steps: Any = 0 if is_inline else zero_count(device)  # of this replay
+        self._num_rows_each = config.rollout_size
+        self._notices: list[str] = []
+        self._has_refused = False
+
+    @abstractmethod
+    def learn(
+        self, batch: Batch, number: int, rate: Any, active: Tensor | None
+    ) -> tuple[Metrics, Tensor]:
+        """One update, the iteration's `number`th; nothing moves where `active` [] is 0.
+
+        Returns metrics, and how far each sample [B] was from its target.
+        """
+
+    @property
+    def is_warm(self) -> Any:
+        """Whether there are env steps enough to learn from: of the host, or on the device."""
+        return self.env_steps >= self.section.warmup_env_steps
+
+    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+        self.replay.write(rollout)
+        self.env_steps += self._num_rows_each
+        self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
+        metrics = self._learn_all(progress_fraction)
+        if self.is_inline:
+            self._notice_refused_updates()
+        return {**metrics, **self.replay.metrics(), "updates/count": self.num_updates + 0}
+
+    def _learn_all(self, progress_fraction: Any) -> Metrics:
+        """The updates of an iteration, and the means of what they give."""
+        if self.is_inline and not self.is_warm:
+            return {}
+        active = None if self.is_inline else self.is_warm.float()
+        rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
+        lists: dict[str, list[Tensor]] = {}
+        for number in range(self.num_updates_each):
+            batch = self.replay.sample(self.batch, beta)
+            figures, errors = self.learn(batch, number, rate, active)
+            self.replay.update_priorities(batch.index, errors)
+            self.num_updates += 1 if active is None else active.long()
+            for name, value in figures.items():
+                lists.setdefault(name, []).append(value)
+            self.tick()
+        means = {name: torch.stack(values).mean() for name, values in lists.items()}
+        return {**means, "optimizer/learning_rate": rate}
+
+    def _notice_refused_updates(self) -> None:
+        """Say once that distances were no numbers, which leaves priorities as they are."""
+        if not self._has_refused and int(self.replay.num_refused):
+            self._has_refused = True
+            self._notices.append(
+                f"an update of priorities was refused among the first {self.num_updates} updates: "
+                "distances from the target were not finite; replay/refused_updates counts on"
+            )
+
+    def beta(self, progress_fraction: Any) -> Any:
+        """How far weights undo priorities, growing to 1 by the end of the run."""
+        start = self.config.table("replay").importance_exponent
+        return start + (1 - start) * progress_fraction
+
+    def move_target(self, target: Network, network: Network, active: Tensor | None) -> None:
+        """Move a target network where the update under way is one that does."""
+        tau = self.section.target_tau
+        is_due = (self.num_updates + 1) % self.section.target_every == 0
+        if active is not None:
+            target.flat_parameters.lerp_(network.flat_parameters, tau * active * is_due)
+        elif is_due:
+            target.follow(network, tau)
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next update depends on but the policy; in main memory."""
+        state = {"num_updates": int(self.num_updates), "env_steps": int(self.env_steps)}
+        if not self.config.checkpoint.replay:
+            return state
+        return {**state, "replay": self.replay.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.num_updates = set_count(self.num_updates, state["num_updates"])
+        if "replay" in state:
+            self.env_steps = set_count(self.env_steps, state["env_steps"])
+            self.replay.load_state_dict(state["replay"])
+        else:
+            self._notices.append(
+                "the checkpoint has no replay: "
+                f"{self.section.warmup_env_steps} env steps fill it anew before learning goes on"
+            )
+
+    def forget_episodes(self) -> None:
+        self.replay.end_episodes()
+
+
+def make_replay(config: TrainConfig, policy: Policy, seed: int, device: torch.device) -> Replay:
+    """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
+    table, section = config.table("replay"), config.algorithm_section
+    alpha = table.priority_exponent
+    return Replay(
+        table.capacity, config.num_rows, policy.obs_size, policy.action_shape, policy.action_dtype,
+        n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
+        priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
+    )  # fmt: skip
+
+
+def zero_count(device: torch.device) -> Tensor:
+    return torch.zeros((), dtype=torch.int64, device=device)
+
+
+def set_count(count: Any, value: int) -> Any:
+    """A count at `value`: in place where it is a tensor, which graphs remember."""
+    return count.fill_(value) if isinstance(count, Tensor) else value

@@ -1,0 +1,79 @@
+"""Soft actor-critic. Source: Haarnoja et al. 2018, arXiv:1812.05905."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.actors import Drawn, SquashedGaussianActor
+from ..returns.losses import smallest
+from ..returns.td import soft_value
+from .actor_critic import ActorCritic
+from .algorithm import Metrics
+from .flat_adam import FlatAdam
+from .off_policy import ADAM_EPSILON
+
+
+class SAC(ActorCritic):
+    """Rewards and alpha times the policy's entropy are what counts; alpha is learned so that the
+    entropy becomes minus the number of actions, or stays as it is told.
+    """
+
+    policy: SquashedGaussianActor
+
+    def __init__(self, config: TrainConfig, policy: SquashedGaussianActor, **options: Any) -> None:
+        super().__init__(config, policy, **options)
+        start = self.section.alpha
+        self.log_alpha = torch.full((1,), math.log(start), device=policy.flat_parameters.device)
+        self.alpha = torch.full_like(self.log_alpha, start)
+        self.alpha_optimizer = FlatAdam(self.log_alpha, ADAM_EPSILON)
+        target = self.section.target_entropy
+        self.target_entropy = -policy.action_size if target is None else target
+        self._drawn: Drawn | None = None  # of the update under way
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> SquashedGaussianActor:
+        return SquashedGaussianActor(spec, config.policy, config.normalization.obs, seed)
+
+    def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
+        """Draw the actor's actions, and move alpha by their log-probabilities."""
+        drawn = self._drawn = self.policy.draw(obs, self.normals.next())
+        torch.exp(self.log_alpha, out=self.alpha)
+        if self.section.learn_alpha:
+            # d/d log alpha of -log alpha * (log pi + target entropy)
+            gradient = -(drawn.log_probs.mean().view(1) + self.target_entropy)
+            self.alpha_optimizer.step(gradient, rate, active)
+        return {"policy/entropy": -drawn.log_probs.mean(), "policy/alpha": self.alpha.clone()[0]}
+
+    def next_values(self, next_obs: Tensor) -> Tensor:
+        drawn = self.policy.draw(next_obs, self.normals.next())
+        values, _ = self.target_critics.taped(next_obs, drawn.actions)
+        return soft_value(values, drawn.log_probs, self.alpha)
+
+    def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
+        drawn = self._drawn
+        assert drawn  # from `before_critics`
+        values, tape = self.critics.taped(obs, drawn.actions)
+        least = smallest(values)
+        by_actions = self.critics.action_gradient(tape, least.slopes * (-1 / len(obs)))
+        by_log_probs = (self.alpha / len(obs)).expand(len(obs))
+        self.step_actor(self.policy.gradient(drawn, by_actions, by_log_probs), rate, active)
+        return {"loss/policy": (self.alpha * drawn.log_probs - least.values).mean()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **super().state_dict(),
+            "log_alpha": self.log_alpha.cpu().clone(),
+            "alpha_optimizer": self.alpha_optimizer.state_dict(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.log_alpha.copy_(state["log_alpha"])
+        self.alpha_optimizer.load_state_dict(state["alpha_optimizer"])

@@ -1,0 +1,91 @@
+"""What algorithms can be told that learn an actor and critics from replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from ....shared import Metric
+from .off_policy import OffPolicyConfig
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+ENTROPY = Metric("policy/entropy", "nats", description="mean entropy of the action distributions")
+
+
+class ActorCriticConfig(OffPolicyConfig):
+    """Actions are real numbers within bounds."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *OffPolicyConfig.metrics,
+        Metric("loss/policy", description="minus the critics' value of the actor's actions"),
+    )
+    action_kinds: ClassVar[tuple[str, ...]] = ("Box",)
+
+    max_grad_norm: float = Field(
+        1e6, gt=0, description="gradients of a larger norm are scaled down to it"
+    )
+    policy_delay: int = Field(1, ge=1, le=1024, description="updates between two of the actor")
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if self.num_updates(config) % self.policy_delay:
+            raise ValueError(
+                f"{config.algorithm}.policy_delay = {self.policy_delay} does not divide the "
+                f"{self.num_updates(config)} updates of an iteration"
+            )
+
+
+class DDPGConfig(ActorCriticConfig):
+    """Deep deterministic policy gradient, Lillicrap et al. 2016, arXiv:1509.02971."""
+
+    exploration_std: float = Field(
+        0.1, ge=0, le=10, description="deviation of the noise on actions, in half ranges"
+    )
+    smoothing_std: float = Field(
+        0.0, ge=0, le=10, description="deviation of the noise on the target's actions"
+    )
+    smoothing_clip: float = Field(0.5, gt=0, le=10, description="the most of that noise")
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if not self.smoothing_std and self.smoothing_clip != DDPGConfig().smoothing_clip:
+            name = config.algorithm
+            raise ValueError(
+                f"{name}.smoothing_clip = {self.smoothing_clip}: there is no noise to clip, "
+                f"{name}.smoothing_std = 0"
+            )
+
+
+class TD3Config(DDPGConfig):
+    """Twin delayed DDPG, Fujimoto et al. 2018, arXiv:1802.09477."""
+
+    policy_delay: int = Field(2, ge=1, le=1024, description="updates between two of the actor")
+    smoothing_std: float = Field(
+        0.2, ge=0, le=10, description="deviation of the noise on the target's actions"
+    )
+
+
+class SACConfig(ActorCriticConfig):
+    """Soft actor-critic, Haarnoja et al. 2018, arXiv:1812.05905."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *ActorCriticConfig.metrics,
+        ENTROPY,
+        Metric("policy/alpha", "reward/nat", description="what a nat of entropy is worth"),
+    )
+
+    alpha: float = Field(1.0, gt=0, le=1000, description="the entropy's worth at the start")
+    learn_alpha: bool = Field(True, description="towards target_entropy; else alpha stays")
+    target_entropy: float | None = Field(
+        None, ge=-1000, le=1000, description="in nats; minus the number of actions by default"
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if not self.learn_alpha and self.target_entropy is not None:
+            raise ValueError(
+                f"sac.target_entropy = {self.target_entropy}: alpha stays, sac.learn_alpha = false"
+            )

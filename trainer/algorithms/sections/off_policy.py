@@ -1,0 +1,118 @@
+"""What all algorithms that learn from replay can be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...config.section import AlgorithmSection, Fraction, Section
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+
+PRIORITY_METRICS = (
+    Metric("replay/mean_priority", level=1, description="of all transitions"),
+    Metric("replay/priority_spread", level=1,
+           description="how much likelier a new transition is drawn than the average one"),
+    Metric("replay/refused_updates", "updates", level=1,
+           description="updates of priorities with an error that is no number"),
+)  # fmt: skip
+
+
+class ReplayConfig(Section):
+    """The memory of past steps that updates draw from."""
+
+    capacity: int = Field(
+        1_000_000, ge=1, le=10**10, description="transitions kept, of all environments together"
+    )
+    memory: Literal["device", "host"] = Field(
+        "device", description="where observations lie; host: in main memory, for large ones"
+    )
+    priority_exponent: Fraction = Field(
+        0.0, description="alpha: how much more often larger errors are drawn; 0: all alike"
+    )
+    importance_exponent: Fraction = Field(
+        0.4, description="beta at the start: how far weights undo that; 1 at the end"
+    )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What runs with such a replay publish besides."""
+        return PRIORITY_METRICS if self.priority_exponent else ()
+
+
+class OffPolicyConfig(AlgorithmSection):
+    """Steps of every environment, then updates from replay."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("loss/value", better="down", description="of the values, mean over the updates"),
+        Metric("value/mean", "reward", description="mean value of the actions drawn"),
+        Metric("value/td_error", "reward", description="mean distance from the target"),
+        Metric("replay/fill_fraction", description="part of the replay that holds transitions"),
+        Metric("updates/count", "updates", level=1, description="of all iterations so far"),
+        Metric("updates/per_s", "updates/s", better="up", description="over 30 s of training"),
+    )
+    unused_keys: ClassVar[tuple[str, ...]] = (
+        "normalization.reward", "policy.distribution", "policy.initial_log_std", "rollout",
+        "policy.precision",
+    )  # fmt: skip
+    tables: ClassVar[dict[str, type[Section]]] = {"replay": ReplayConfig}
+
+    batch_size: int = Field(256, ge=1, le=2**24, description="transitions of each update")
+    updates_per_env_step: float = Field(
+        1.0, gt=0, le=1024, description="gradient steps for each env step: the replay ratio"
+    )
+    warmup_env_steps: int = Field(
+        1_000, ge=0, le=10**12, description="env steps of random actions before the first update"
+    )
+    n_step: int = Field(1, ge=1, le=1024, description="rewards summed before the bootstrap value")
+    target_tau: float = Field(
+        0.005, gt=0, le=1, description="how far each target update moves; 1: a copy"
+    )
+    target_every: int = Field(1, ge=1, description="updates between two of the target networks")
+    max_grad_norm: float = Field(
+        10.0, gt=0, description="gradients of a larger norm are scaled down to it"
+    )
+
+    def num_updates(self, config: TrainConfig) -> int:
+        """Updates of each iteration."""
+        return round(self.updates_per_env_step * config.rollout_size)
+
+    def check(self, config: TrainConfig) -> None:
+        name, size = config.algorithm, config.rollout_size
+        wanted = self.updates_per_env_step * size
+        if abs(wanted - round(wanted)) > 1e-6 * wanted or wanted < 0.5:
+            raise ValueError(
+                f"{name}.updates_per_env_step = {self.updates_per_env_step:g} x {size} env steps "
+                f"an iteration ({config.num_envs} environments x {config.rollout_steps} steps) = "
+                f"{wanted:g} updates, which is no whole number; change rollout_steps"
+            )
+        replay = config.table("replay")
+        unused = replay.importance_exponent != ReplayConfig().importance_exponent
+        if unused and not replay.priority_exponent:
+            raise ValueError(
+                f"replay.importance_exponent = {replay.importance_exponent}: there are no "
+                "priorities to undo, replay.priority_exponent = 0"
+            )
+        warm = max(self.warmup_env_steps, size)
+        if self.batch_size > warm:
+            raise ValueError(
+                f"{name}.batch_size = {self.batch_size}: the first update comes after "
+                f"{warm} env steps; raise {name}.warmup_env_steps"
+            )
+        for key, needed in {"warmup_env_steps": warm, "batch_size": self.batch_size}.items():
+            if needed > replay.capacity:
+                raise ValueError(
+                    f"replay.capacity = {replay.capacity}: {name}.{key} wants {needed} transitions"
+                )
+        rows = replay.capacity // config.num_rows
+        for key, needed in {"n_step": self.n_step, "rollout_steps": config.rollout_steps}.items():
+            if needed >= rows:
+                where = f"{name}.{key}" if key == "n_step" else key
+                raise ValueError(
+                    f"{where} = {needed}: replay.capacity = {replay.capacity} holds {rows} steps "
+                    f"of each of {config.num_envs} environments"
+                )

@@ -1,0 +1,65 @@
+"""Twin delayed deep deterministic policy gradient.
+
+Source: Fujimoto et al. 2018, arXiv:1802.09477.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.actors import DeterministicActor
+from ..networks.exploration import GaussianNoise
+from .actor_critic import ActorCritic
+from .algorithm import Metrics
+
+
+class TD3(ActorCritic):
+    """The smaller of two critics judges the target's action, which is smoothed by noise; the actor
+    and the targets move with every `policy_delay`th update.
+    """
+
+    policy: DeterministicActor
+    loss_scale = 2.0
+
+    def __init__(self, config: TrainConfig, policy: DeterministicActor, **options: Any) -> None:
+        super().__init__(config, policy, **options)
+        self.target_actor = policy.network.frozen_copy()
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
+        noise_std = config.algorithm_section.exploration_std
+        return DeterministicActor(
+            spec, config.policy, config.normalization.obs, seed, GaussianNoise(noise_std)
+        )
+
+    def next_values(self, next_obs: Tensor) -> Tensor:
+        actions = self.target_actor(next_obs).tanh_()
+        if self.section.smoothing_std:
+            clip = self.section.smoothing_clip
+            noise = (self.normals.next() * self.section.smoothing_std).clamp_(-clip, clip)
+            actions = actions.add_(noise).clamp_(-1, 1)
+        return self.target_critics.taped(next_obs, actions)[0].amin(0)
+
+    def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
+        actions, tape = self.policy.taped(obs)
+        values, critic_tape = self.critics.taped(obs, actions)
+        by_values = torch.zeros_like(values)
+        by_values[0] = -1 / len(obs)  # the first critic alone
+        by_actions = self.critics.action_gradient(critic_tape, by_values)
+        self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
+        self.move_target(self.target_actor, self.policy.network, active)
+        return {"loss/policy": -values[0].mean()}
+
+    def state_dict(self) -> dict[str, Any]:
+        target = self.target_actor.flat_parameters.cpu().clone()
+        return {**super().state_dict(), "target_actor": target}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.target_actor.flat_parameters.copy_(state["target_actor"])

@@ -1,0 +1,50 @@
+"""Standard normal numbers from counters, so that a captured graph draws others each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..envs.streams import UPDATES, unit
+from ..networks.noise import normal_from
+from .kernel import Kernel
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def uniform_one(i, arguments):
+    """A random number in [0, 1) for element `i` of the draw that `count` says is next."""
+    uniforms, count, seed = arguments
+    number = np.uint64(count[0])
+    uniforms[i] = unit(number & _LOW, number >> _HALF, i, seed, UPDATES)
+
+
+KERNEL = Kernel(uniform_one, "any")
+
+
+class CountedNormals:
+    """Draws of one shape on one device, as `algorithms.normals.Normals`.
+
+    Draw number k depends on the seed and k alone. `count` [1] int64 is the number of the next.
+    """
+
+    def __init__(self, shape: tuple[int, int], seed: int, device: torch.device) -> None:
+        self._uniforms = torch.zeros(shape[0] * shape[1], device=device)
+        self._shape, self._seed = shape, np.uint64(seed)
+        self.count = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def next(self) -> Tensor:
+        KERNEL.launch(len(self._uniforms), self._uniforms, self.count, self._seed)
+        self.count += 1
+        return normal_from(self._uniforms).view(self._shape)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"count": int(self.count)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.count.fill_(state["count"])
