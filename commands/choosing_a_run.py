@@ -9,9 +9,9 @@ import click
 
 from ..monitor.remote.host import RemoteName, remote_name
 from ..shared.errors import UsageError
-from ..shared.run_folder import Run, find_run, latest_run
 
 if TYPE_CHECKING:
+    from ..shared.run_folder import Run
     from ..shared.status import RunStatus
 
 
@@ -25,6 +25,8 @@ def chosen_run(run: str | None, latest: bool) -> Run:
     """The run asked for, the latest without a word. Raises RunNotFoundError or UsageError."""
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
+    from ..shared.run_folder import find_run, latest_run
+
     return find_run(run) if run else latest_run()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ..shared.run_folder import find_run
-
 
 @click.command("eval")
 @click.argument("run")
@@ -16,6 +14,8 @@ def command(run: str, episodes: int, as_json: bool) -> None:
 
     RUN is a run's id or any part of it that no other run has.
     """
+    from ..shared.run_folder import find_run
+
     chosen = find_run(run)
 
     from ..trainer.envs import env_spec_of

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import UsageError
-from ..shared.run_folder import Run, find_run
+
+if TYPE_CHECKING:
+    from ..shared.run_folder import Run
 
 ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", "onnx": ".onnx"}
 
@@ -29,6 +32,8 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
     if to == "onnx" and (spread or rank):
         raise UsageError("--to onnx writes a policy: --spread and --rank are for histories")
+    from ..shared.run_folder import find_run
+
     chosen = find_run(run)
     output = output or Path(chosen.id + ENDINGS[to])
     if to == "onnx":

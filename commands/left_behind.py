@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
+# Help needs no run, and is there at once.
+HELP = frozenset({"-h", "--help", "--help-config"})
 # One is that recorder; the others measure.
 LEAVE_IT = frozenset({"record", "bench"})
 
@@ -10,7 +14,7 @@ def complete_left_behind(command: str | None) -> None:
     """Write what is missing of such runs, and take their pages off memory. Says nothing, raises
     nothing: no command fails of what others left.
     """
-    if command in LEAVE_IT:
+    if command in LEAVE_IT or HELP & set(sys.argv):
         return
     try:
         from ..shared.left_behind import runs_left_behind

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from ..shared.errors import OperantError, UsageError
-from ..shared.run_folder import find_run
 from .choosing_a_run import chosen_run, run_argument
 
 _SMALLEST, _LARGEST = (20, 6), (500, 200)
@@ -37,13 +36,14 @@ def command(
     if path.suffix != ".svg":
         raise UsageError(f"--to {path}: pictures are SVG; give a name that ends in .svg")
     chosen = chosen_run(run, latest)
-    others = tuple(find_run(other) for other in beside)
 
     from ..monitor.picture import picture
     from ..monitor.runs.comparison import Comparison
+    from ..shared.run_folder import find_run
     from .monitor import known_theme
     from .output import print_line
 
+    others = tuple(find_run(other) for other in beside)
     keys = [key for key in press.split(",") if key]
     comparison = Comparison(others, find_run(reference) if reference else None)
     svg = picture(chosen, (width, height), known_theme(theme), keys, comparison)

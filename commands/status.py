@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ..shared.run_folder import find_run
 from .choosing_a_run import chosen_host, run_argument, status_anywhere
 
 
@@ -32,6 +31,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 def _num_lost(run_id: str) -> dict[str, int]:
     """What was lost, by its name, and how much of it; what was not is not there."""
     from ..shared.row_file_reader import num_lost
+    from ..shared.run_folder import find_run
 
     run = find_run(run_id)
     num_rows, num_events = num_lost(run.rows_path(rank) for rank in run.ranks())

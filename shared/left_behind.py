@@ -14,7 +14,6 @@ from .errors import PageError
 from .folder_place import FolderPlace
 from .lock import RECORDER, lock_holder
 from .page_file import is_left_behind, page_folder
-from .reader import MetricsReader
 from .run_folder import Run, list_runs, runs_folder
 from .status import holder_of
 
@@ -77,6 +76,8 @@ def _run_of(page: Path) -> Run | None:
 
 
 def _place_of(page: Path) -> FolderPlace | None:
+    from .reader import MetricsReader  # and numpy, which most commands need not wait for
+
     try:
         reader = MetricsReader.attach(page)
     except PageError:

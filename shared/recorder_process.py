@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .python_program import python_program
-from .run_folder import Run
 from .small_file import open_to_append
+
+if TYPE_CHECKING:
+    from .run_folder import Run
 
 SWITCH = "OPERANT_RECORDER"  # "off" in the environment: no process starts a recorder
 

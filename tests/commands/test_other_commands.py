@@ -121,11 +121,13 @@ def test_what_does_not_train_never_imports_torch(finished_run, arguments):
     assert done.returncode == 0, done.stderr
 
 
-def test_help_imports_neither_numpy_nor_textual():
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["stop", "-h"]])
+def test_help_imports_neither_numpy_nor_textual_nor_what_finds_runs(arguments):
     code = (
-        "import sys\nfrom operant.cli import main\nsys.argv = ['operant', '--help']\n"
+        f"import sys\nfrom operant.cli import main\nsys.argv = ['operant', *{arguments!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "assert not {'numpy', 'textual', 'pydantic'} & set(sys.modules)\n"
+        "found = {'numpy', 'textual', 'pydantic', 'operant.shared.run_folder'} & set(sys.modules)\n"
+        "assert not found, found\n"
     )
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
