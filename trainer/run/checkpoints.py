@@ -17,6 +17,7 @@ from ..config.saved_config import saved_config
 from ..config.train_config import TrainConfig
 
 FORMAT = 1
+TABLES = ("config", "state")  # of a checkpoint; all else are counts
 
 # What may differ between a checkpoint and the run that goes on from it.
 FREE_KEYS = ("total_env_steps", "device", "num_threads", "evaluation", "checkpoint", "recorder")
@@ -71,12 +72,26 @@ def load_checkpoint(path: Path) -> Checkpoint:
                 f"{path} has format {saved['format']}, and this version of operant reads {FORMAT}"
             )
         # What a newer version adds is no reason to refuse it.
-        return Checkpoint(**{field.name: saved[field.name] for field in fields(Checkpoint)})
+        checkpoint = Checkpoint(**{field.name: saved[field.name] for field in fields(Checkpoint)})
     except CheckpointError:
         raise
     except Exception as error:  # torch raises whatever the broken bytes lead to
-        reason = str(error).partition("\n")[0][:200]
-        raise CheckpointError(f"{path} cannot be read: {reason}") from None
+        reason = str(error).partition("\n")[0].partition(". ")[0][:200]
+        raise CheckpointError(
+            f"{path} cannot be read: {reason or type(error).__name__}{_instead_of(path)}"
+        ) from None
+    for name, value in vars(checkpoint).items():
+        is_table = name in TABLES
+        if not (isinstance(value, Mapping) if is_table else isinstance(value, int) and value >= 0):
+            told = f"{name} is no table" if is_table else f"{name} = {value!r:.100}"
+            raise CheckpointError(f"{path} cannot be read: {told}{_instead_of(path)}")
+    return checkpoint
+
+
+def _instead_of(path: Path) -> str:
+    """What to do where there is an older checkpoint than the broken one at `path`."""
+    older = [other for other in list_checkpoints(path.parent) if other < path]
+    return f"; without that file the run goes on from {older[-1].name}" if older else ""
 
 
 def latest_checkpoint(folder: Path) -> Checkpoint:

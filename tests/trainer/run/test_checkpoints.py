@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from learning import iterate
@@ -160,3 +162,36 @@ def test_a_state_that_does_not_fit_is_one_line(make_experiment):
         restoring("all of it"),
     ):
         experiment.load_state_dict(state, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("iteration", float("nan"), "iteration = nan"),
+        ("env_steps", -5, "env_steps = -5"),
+        ("publish", "x", "publish = 'x'"),
+        ("config", 3, "config is no table"),
+        ("state", [], "state is no table"),
+    ],
+)
+def test_a_checkpoint_whose_values_are_none_is_refused_in_one_line(tmp_path, name, value, told):
+    path = save_checkpoint(tmp_path, Checkpoint(7, 70, 7, {}, {}), keep=1)
+    torch.save({**torch.load(path, weights_only=True), name: value}, path)
+    with pytest.raises(CheckpointError, match=rf"cannot be read: {told}$"):
+        latest_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 500])
+def test_a_checkpoint_that_is_cut_short_says_from_which_the_run_would_go_on(tmp_path, size):
+    for iteration in (6, 7):
+        path = save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=2)
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(CheckpointError) as caught:
+        latest_checkpoint(tmp_path)
+    assert re.search(
+        r"-000000007.pt cannot be read: \w.*; without that file the run goes on from "
+        r"iteration-000000006.pt$",
+        str(caught.value),
+    )
+    path.unlink()
+    assert latest_checkpoint(tmp_path).iteration == 6
