@@ -179,7 +179,7 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         if key in owners_of_sections():
             return _foreign_table(key, error["input"], values)
-        known = [name for name, _, _ in fields_with_defaults()]
+        known = [name for name, _, _ in _fields(model_for(values), "")]
         return f"unknown key '{key}'{nearest(key, known)}"
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":

@@ -78,6 +78,7 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
     ("override", "words"),
     [
         ("ppo.learing_rate=1", ["ppo.learing_rate", "did you mean 'ppo.learning_rate'"]),
+        ("learning_rate=1", ["did you mean 'ppo.learning_rate'"]),
         ("nun_envs=4", ["nun_envs", "did you mean 'num_envs'"]),
         ("ppo.gamma=2", ["ppo.gamma = 2", "less than or equal to 1"]),
         ("num_envs=0", ["num_envs = 0", "greater than or equal to 1"]),

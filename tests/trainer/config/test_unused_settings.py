@@ -34,15 +34,10 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "policy.precision": (
         CART_POLE, ("rollout=fused", "policy.precision=bfloat16"), "it computes in float32",
     ),
-    **{f"ppo.{key}": (CART_POLE_PQN, (f"ppo.{key}=0.5",), "algorithm = ppo alone, and .* [[]pqn[]]")
-       for key in (
-        "learning_rate", "learning_rate_schedule", "gamma", "gae_lambda", "num_epochs",
-        "num_minibatches", "clip_coef", "clip_schedule", "entropy_coef", "entropy_schedule",
-        "value_coef", "value_clip", "max_grad_norm", "normalize_advantages", "target_kl",
-    )},
-    **{f"{name}.{key}": (CART_POLE, (f"{name}.{key}=0.5",), f"= {name} alone, .* table is .ppo.")
-       for name, section in algorithm_sections().items() if name != "ppo"
-       for key in section.model_fields},
+    **{f"{name}.{key}": (
+        CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
+        f"algorithm = {name} alone, and .* its own table is ",
+    ) for name, section in algorithm_sections().items() for key in section.model_fields},
     "replay.capacity": (CART_POLE, ("replay.capacity=5",), "algorithm = dqn, .*, sac alone"),
     "replay.memory": (CART_POLE, ("replay.memory=host",), "algorithm = dqn, .*, sac alone"),
     "replay.priority_exponent": (
