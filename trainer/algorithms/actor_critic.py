@@ -17,8 +17,8 @@ from ..replay import Batch
 from ..returns.losses import squared
 from ..returns.td import td_target
 from .algorithm import Metrics, scaled_down
+from .draws import make_draws
 from .flat_adam import FlatAdam
-from .normals import make_normals
 from .off_policy import ADAM_EPSILON, OffPolicy
 
 
@@ -50,7 +50,7 @@ class ActorCritic(OffPolicy):
         self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
         shape = (self.section.batch_size, policy.action_size)
-        self.normals = make_normals(shape, noise_seed, device, is_inline)
+        self.normals = make_draws("normal", shape, noise_seed, device, is_inline)
 
     @abstractmethod
     def next_values(self, next_obs: Tensor) -> Tensor:

@@ -6,17 +6,15 @@ et al. 2016, arXiv:1509.06461; Wang et al. 2016, arXiv:1511.06581.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.q_network import QPolicy
-from ..networks.value_network import ValueNetwork, make_value_network
 from ..replay import Batch
 from ..returns.losses import huber, squared
-from ..returns.td import double_values, td_target
-from .value_based import Losses, ValueBased
+from ..returns.td import td_target
+from .value_based import Losses, ValueBased, into_outputs, make_q_policy
 
 LOSSES = {"huber": huber, "squared": squared}
 
@@ -26,25 +24,13 @@ class DQN(ValueBased):
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        section = config.algorithm_section
+        return make_q_policy(config, spec, seed)
 
-        def make_network(obs_size: int, num_actions: int) -> ValueNetwork:
-            return make_value_network(
-                obs_size, num_actions, config.policy, seed, dueling=section.dueling
-            )
-
-        return QPolicy(spec, make_network, config.normalization.obs)
-
-    def losses(self, batch: Batch, obs: Tensor, outputs: Tensor) -> Losses:
-        next_obs = self.policy.normalizer(batch.next_obs)
+    def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         values = self.target.values(next_obs)
-        if self.section.double:
-            next_values = double_values(values, self.network.values(next_obs))
-        else:
-            next_values = values.amax(1)
-        actions = batch.actions.unsqueeze(1)
-        value = outputs.gather(1, actions).squeeze(1)
-        error = value - td_target(batch.returns, batch.discounts, next_values)
-        loss = LOSSES[self.section.loss](error)
-        by_outputs = torch.zeros_like(outputs).scatter_(1, actions, loss.slopes.unsqueeze(1))
+        best = self.best_next(values, next_obs).unsqueeze(1)
+        target = td_target(batch.returns, batch.discounts, values.gather(1, best).squeeze(1))
+        value = outputs.gather(1, batch.actions.unsqueeze(1)).squeeze(1)
+        loss = LOSSES[self.section.loss](error := value - target)
+        by_outputs = into_outputs(loss.slopes.unsqueeze(1), batch.actions, outputs.shape[1])
         return Losses(loss.values, error.abs(), value, by_outputs)

@@ -6,14 +6,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.heads import Head
 from ..networks.q_network import QPolicy
-from ..networks.value_network import ActionValues
+from ..networks.value_network import ActionValues, make_value_network
 from ..replay import Batch
 from .algorithm import Metrics, scaled_down
+from .draws import Kind, make_draws
 from .exploring import epsilon_at
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON, OffPolicy
@@ -48,13 +52,29 @@ class ValueBased(OffPolicy):
         self.network: ActionValues = policy.network
         self.target = self.network.frozen_copy()
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
+        self.draws = {
+            name: make_draws(kind, shape, int(drawn), policy.flat_parameters.device, is_inline)
+            for (name, (kind, shape)), drawn in zip(
+                self.drawn().items(), np.random.SeedSequence(seed).generate_state(2), strict=False
+            )
+        }
+
+    def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
+        """What updates draw, by name: the kind of random numbers, and their shape."""
+        num_noise = self.network.num_noise
+        return {"noise": ("normal", (2, num_noise))} if num_noise else {}
+
+    def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
+        """What the network is asked, of `obs`, normalised."""
+        return (obs,)
 
     @abstractmethod
-    def losses(self, batch: Batch, obs: Tensor, outputs: Tensor) -> Losses:
-        """Of a minibatch, from the network's `outputs` for its `obs`, normalised."""
+    def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
+        """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
 
     def explore(self, progress_fraction: Any) -> None:
         """Explore less as the run goes on; at random all through warm-up."""
+        self.resample_noise()
         epsilon = epsilon_at(self.section, progress_fraction)
         if self.is_inline:
             epsilon = epsilon if self.is_warm else 1.0
@@ -66,9 +86,10 @@ class ValueBased(OffPolicy):
     def learn(
         self, batch: Batch, number: int, rate: Any, active: Tensor | None
     ) -> tuple[Metrics, Tensor]:
-        obs = self.policy.normalizer(batch.obs)
-        outputs, tape = self.network.taped(obs)
-        losses = self.losses(batch, obs, outputs)
+        normalizer = self.policy.normalizer
+        self.resample_noise()
+        outputs, tape = self.network.taped(*self.inputs(normalizer(batch.obs)))
+        losses = self.losses(batch, outputs, normalizer(batch.next_obs))
         weights = (batch.weights / len(batch)).view(-1, *[1] * (outputs.dim() - 1))
         gradient = self.network.gradient(tape, losses.by_outputs * weights)
         norm = scaled_down(gradient, self.section.max_grad_norm)
@@ -82,6 +103,20 @@ class ValueBased(OffPolicy):
         }
         return figures, losses.error
 
+    def resample_noise(self) -> None:
+        """Draw the noise of both networks' layers anew, where they have any."""
+        if "noise" in self.draws:
+            ours, theirs = self.draws["noise"].next()
+            self.network.take_noise(ours)
+            self.target.take_noise(theirs)
+
+    def best_next(self, target_values: Tensor, next_obs: Tensor) -> Tensor:
+        """The actions [B] whose values count in the target: the online network's choice with
+        `double`, else the best of `target_values` [B, A].
+        """
+        values = self.network.values(next_obs) if self.section.double else target_values
+        return values.argmax(1)
+
     def update(self, *arguments: Any) -> Metrics:
         return {**super().update(*arguments), "exploration/epsilon": self.policy.epsilon}
 
@@ -90,9 +125,41 @@ class ValueBased(OffPolicy):
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "target": self.target.flat_parameters.cpu().clone(),
+            "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
         self.target.flat_parameters.copy_(state["target"])
+        for name, draws in self.draws.items():
+            draws.load_state_dict(state["draws"][name])
+
+
+def of_actions(outputs: Tensor, actions: Tensor) -> Tensor:
+    """The rows [B, K] of `outputs` [B, A, K] that belong to `actions` [B]."""
+    index = actions.view(-1, 1, 1).expand(-1, 1, outputs.shape[-1])
+    return outputs.gather(1, index).squeeze(1)
+
+
+def into_outputs(slopes: Tensor, actions: Tensor, num_actions: int) -> Tensor:
+    """Slopes [B, K] of the actions taken as those of all outputs [B, A * K], 0 elsewhere."""
+    num_samples, size = slopes.shape
+    index = actions.view(-1, 1, 1).expand(-1, 1, size)
+    all_slopes = slopes.new_zeros(num_samples, num_actions, size)
+    return all_slopes.scatter_(1, index, slopes.unsqueeze(1)).flatten(1)
+
+
+def make_q_policy(
+    config: TrainConfig, spec: Spaces, seed: int, head: Head | None = None
+) -> QPolicy:
+    """A network as the algorithm's section wants it, with outputs that `head` makes values of."""
+    section = config.algorithm_section
+
+    def make_network(obs_size: int, num_actions: int) -> ActionValues:
+        return make_value_network(
+            obs_size, num_actions, config.policy, seed, head=head, dueling=section.dueling,
+            noisy_std=section.noisy_std or None,
+        )  # fmt: skip
+
+    return QPolicy(spec, make_network, config.normalization.obs)

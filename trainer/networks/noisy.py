@@ -43,5 +43,9 @@ class NoisyLinear(nn.Module):
     @torch.no_grad()
     def resample_noise(self, generator: torch.Generator | None = None) -> None:
         """Draw the noise anew, in place; without a generator from torch's own of the device."""
-        self.noise.normal_(generator=generator)
-        self.noise.copy_(self.noise.sign() * self.noise.abs().sqrt())
+        self.take_noise(self.noise.normal_(generator=generator))
+
+    @torch.no_grad()
+    def take_noise(self, normals: Tensor) -> None:
+        """Have the noise made from `normals` [in + out], standard normal numbers."""
+        self.noise.copy_(normals.sign() * normals.abs().sqrt())

@@ -46,6 +46,18 @@ class ActionValues(Network):
         for layer in self.noisy_layers:
             layer.resample_noise(generator)
 
+    def take_noise(self, normals: Tensor) -> None:
+        """Have the noise of noisy layers made from standard normal numbers [`num_noise`]."""
+        layers = self.noisy_layers
+        parts = torch.split(normals, [layer.noise.numel() for layer in layers])
+        for layer, part in zip(layers, parts, strict=True):
+            layer.take_noise(part)
+
+    @property
+    def num_noise(self) -> int:
+        """How many numbers the noise of noisy layers is made from."""
+        return sum(layer.noise.numel() for layer in self.noisy_layers)
+
     @contextlib.contextmanager
     def without_noise(self) -> Iterator[None]:
         """Noisy layers are those of their means meanwhile."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...config.section import AlgorithmSection
 from .actor_critic import DDPGConfig, SACConfig, TD3Config
-from .dqn import DQNConfig
+from .dqn import C51Config, DQNConfig, IQNConfig, QRDQNConfig, RainbowConfig
 from .ppo import PPOConfig
 from .pqn import PQNConfig
 
@@ -12,6 +12,10 @@ ALGORITHM_SECTIONS: dict[str, type[AlgorithmSection]] = {
     "ppo": PPOConfig,
     "pqn": PQNConfig,
     "dqn": DQNConfig,
+    "c51": C51Config,
+    "qr_dqn": QRDQNConfig,
+    "iqn": IQNConfig,
+    "rainbow": RainbowConfig,
     "ddpg": DDPGConfig,
     "td3": TD3Config,
     "sac": SACConfig,

@@ -1,14 +1,20 @@
-"""What DQN can be told."""
+"""What algorithms can be told that take the action of the highest value."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...config.section import Fraction
 from .exploring import EPSILON, EpsilonGreedyConfig
 from .off_policy import OffPolicyConfig
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+NOISY_STD = "first deviation of the noise in all layers, times the root of their inputs; 0: none"
 
 
 class ValueBasedConfig(OffPolicyConfig, EpsilonGreedyConfig):
@@ -19,6 +25,7 @@ class ValueBasedConfig(OffPolicyConfig, EpsilonGreedyConfig):
 
     double: bool = Field(True, description="the online network chooses the target's action")
     dueling: bool = Field(False, description="values as a state's value plus advantages")
+    noisy_std: float = Field(0.0, ge=0, le=10, description=NOISY_STD)
 
 
 class DQNConfig(ValueBasedConfig):
@@ -27,3 +34,44 @@ class DQNConfig(ValueBasedConfig):
     """
 
     loss: Literal["huber", "squared"] = Field("huber", description="of the distance to the target")
+
+
+class C51Config(ValueBasedConfig):
+    """Categorical distributions of returns, Bellemare et al. 2017, arXiv:1707.06887."""
+
+    lowest: float = Field(-10.0, ge=-1e9, le=1e9, description="return of the lowest atom")
+    highest: float = Field(10.0, ge=-1e9, le=1e9, description="return of the highest atom")
+    num_atoms: int = Field(51, ge=2, le=1024, description="returns that have a probability each")
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if self.lowest >= self.highest:
+            name = config.algorithm
+            raise ValueError(
+                f"{name}.lowest = {self.lowest:g} is not below {name}.highest = {self.highest:g}"
+            )
+
+
+class RainbowConfig(C51Config):
+    """Rainbow, Hessel et al. 2018, arXiv:1710.02298; give it replay.priority_exponent too."""
+
+    dueling: bool = Field(True, description="values as a state's value plus advantages")
+    noisy_std: float = Field(0.5, ge=0, le=10, description=NOISY_STD)
+    n_step: int = Field(3, ge=1, le=1024, description="rewards summed before the bootstrap value")
+    epsilon_start: Fraction = Field(0.0, description="part of random actions at the start; 0 to 1")
+    epsilon_end: Fraction = Field(0.0, description="part of random actions in the end; 0 to 1")
+
+
+class QRDQNConfig(ValueBasedConfig):
+    """Quantile regression, Dabney et al. 2018, arXiv:1710.10044."""
+
+    num_quantiles: int = Field(50, ge=1, le=1024, description="of the return, for each action")
+
+
+class IQNConfig(ValueBasedConfig):
+    """Implicit quantile networks, Dabney et al. 2018, arXiv:1806.06923."""
+
+    num_quantiles: int = Field(16, ge=1, le=1024, description="fractions drawn for each sample")
+    risk: float = Field(
+        1.0, gt=0, le=1, description="the lower part of the return that actions go by; 1: all"
+    )

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ...config import TrainConfig
 
 
+UPDATES_PER_S = Metric(
+    "updates/per_s", "updates/s", better="up", description="over 30 s of training"
+)
 PRIORITY_METRICS = (
     Metric("replay/mean_priority", level=1, description="of all transitions"),
     Metric("replay/priority_spread", level=1,
@@ -41,7 +44,7 @@ class ReplayConfig(Section):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """What runs with such a replay publish besides."""
-        return PRIORITY_METRICS if self.priority_exponent else ()
+        return (UPDATES_PER_S, *(PRIORITY_METRICS if self.priority_exponent else ()))
 
 
 class OffPolicyConfig(AlgorithmSection):
@@ -53,7 +56,6 @@ class OffPolicyConfig(AlgorithmSection):
         Metric("value/td_error", "reward", description="mean distance from the target"),
         Metric("replay/fill_fraction", description="part of the replay that holds transitions"),
         Metric("updates/count", "updates", level=1, description="of all iterations so far"),
-        Metric("updates/per_s", "updates/s", better="up", description="over 30 s of training"),
     )
     unused_keys: ClassVar[tuple[str, ...]] = (
         "normalization.reward", "policy.distribution", "policy.initial_log_std", "rollout",

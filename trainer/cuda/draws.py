@@ -1,7 +1,8 @@
-"""Standard normal numbers from counters, so that a captured graph draws others each time."""
+"""Random numbers from counters, so that a captured graph draws others each time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..algorithms.draws import Kind
 from ..envs.streams import UPDATES, unit
 from ..networks.noise import normal_from
 from .kernel import Kernel
@@ -27,21 +29,22 @@ def uniform_one(i, arguments):
 KERNEL = Kernel(uniform_one, "any")
 
 
-class CountedNormals:
-    """Draws of one shape on one device, as `algorithms.normals.Normals`.
+class CountedDraws:
+    """Draws of one shape on one device, as `algorithms.draws.Draws`.
 
     Draw number k depends on the seed and k alone. `count` [1] int64 is the number of the next.
     """
 
-    def __init__(self, shape: tuple[int, int], seed: int, device: torch.device) -> None:
-        self._uniforms = torch.zeros(shape[0] * shape[1], device=device)
-        self._shape, self._seed = shape, np.uint64(seed)
+    def __init__(self, kind: Kind, shape: tuple[int, ...], seed: int, device: torch.device) -> None:
+        self._uniforms = torch.zeros(math.prod(shape), device=device)
+        self._kind, self._shape, self._seed = kind, shape, np.uint64(seed)
         self.count = torch.zeros(1, dtype=torch.int64, device=device)
 
     def next(self) -> Tensor:
         KERNEL.launch(len(self._uniforms), self._uniforms, self.count, self._seed)
         self.count += 1
-        return normal_from(self._uniforms).view(self._shape)
+        drawn = normal_from(self._uniforms) if self._kind == "normal" else self._uniforms
+        return drawn.view(self._shape)
 
     def state_dict(self) -> dict[str, Any]:
         return {"count": int(self.count)}

@@ -1,18 +1,18 @@
-"""Standard normal numbers from counters."""
+"""Random numbers from counters."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from operant.trainer.cuda.normals import CountedNormals
+from operant.trainer.cuda.draws import CountedDraws
 from operant.trainer.networks.noise import normal_from, symmetric
 
 CPU = torch.device("cpu")
 
 
 def test_draws_are_standard_normal_and_no_two_alike():
-    normals = CountedNormals((2000, 5), 7, CPU)
+    normals = CountedDraws("normal", (2000, 5), 7, CPU)
     one, other = normals.next().clone(), normals.next().clone()
     # 10,000 numbers: their mean has a deviation of 0.01, their variance one of 0.014.
     for draw in (one, other):
@@ -24,12 +24,15 @@ def test_draws_are_standard_normal_and_no_two_alike():
 
 
 def test_a_draw_depends_on_the_seed_and_its_number_alone():
-    normals, resumed = CountedNormals((3, 2), 7, CPU), CountedNormals((3, 2), 7, CPU)
+    normals, resumed = (
+        CountedDraws("normal", (3, 2), 7, CPU),
+        CountedDraws("normal", (3, 2), 7, CPU),
+    )
     normals.next()
     resumed.load_state_dict(normals.state_dict())
     assert torch.equal(normals.next(), resumed.next())
     assert not torch.equal(
-        CountedNormals((3, 2), 8, CPU).next(), CountedNormals((3, 2), 7, CPU).next()
+        CountedDraws("normal", (3, 2), 8, CPU).next(), CountedDraws("normal", (3, 2), 7, CPU).next()
     )
 
 
@@ -38,3 +41,11 @@ def test_the_ends_of_the_range_give_finite_numbers():
     assert normal_from(torch.tensor([0.5, 0.841345])).tolist() == pytest.approx([0, 1], abs=1e-4)
     assert torch.isfinite(normal_from(torch.tensor([0.0, 1 - 2.0**-24]))).all()
     assert symmetric(torch.tensor([0.25, 0.5])).tolist() == [-0.5, 0.0]
+
+
+def test_uniform_draws_are_spread_evenly():
+    draw = CountedDraws("uniform", (4000, 3), 7, CPU).next()
+    # 12,000 numbers in ten parts: 1,200 in each, with a deviation of 33.
+    assert torch.histc(draw, 10, 0, 1).sub(1200).abs().max() < 140
+    assert draw.min() >= 0
+    assert draw.max() < 1

@@ -1,17 +1,19 @@
-"""Standard normal numbers that updates draw."""
+"""Random numbers that updates draw."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from ..generators import set_generator
 
+Kind = Literal["normal", "uniform"]
 
-class Normals(Protocol):
+
+class Draws(Protocol):
     """One draw after the other."""
 
     def next(self) -> Tensor:
@@ -23,27 +25,30 @@ class Normals(Protocol):
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
 
 
-def make_normals(
-    shape: tuple[int, int], seed: int, device: torch.device, is_inline: bool
-) -> Normals:
-    """Of one shape, on `device`; what is captured cannot ask torch's generator."""
+def make_draws(
+    kind: Kind, shape: tuple[int, ...], seed: int, device: torch.device, is_inline: bool
+) -> Draws:
+    """Of one shape, on `device`: standard normal numbers, or uniform ones in [0, 1). What is
+    captured cannot ask torch's generator.
+    """
     if is_inline:
-        return RandomNormals(shape, seed)
-    from ..cuda.normals import CountedNormals  # only here numba-cuda is needed
+        return RandomDraws(kind, shape, seed)
+    from ..cuda.draws import CountedDraws  # only here numba-cuda is needed
 
-    return CountedNormals(shape, seed, device)
+    return CountedDraws(kind, shape, seed, device)
 
 
-class RandomNormals:
+class RandomDraws:
     """Draws of torch's generator on the processor."""
 
-    def __init__(self, shape: tuple[int, int], seed: int) -> None:
+    def __init__(self, kind: Kind, shape: tuple[int, ...], seed: int) -> None:
         self._shape, self._seed, self._num_drawn = shape, seed, 0
+        self._draw = torch.randn if kind == "normal" else torch.rand
         self._generator = torch.Generator().manual_seed(seed)
 
     def next(self) -> Tensor:
         self._num_drawn += 1
-        return torch.randn(self._shape, generator=self._generator)
+        return self._draw(self._shape, generator=self._generator)
 
     def state_dict(self) -> dict[str, Any]:
         return {"generator": self._generator.get_state(), "count": self._num_drawn}

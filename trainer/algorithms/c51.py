@@ -1,0 +1,77 @@
+"""Categorical distributions of returns. Source: Bellemare et al. 2017, arXiv:1707.06887."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.heads import CategoricalHead
+from ..networks.q_network import QPolicy
+from ..replay import Batch
+from ..returns.distributional import cross_entropy, projected
+from ..rollout import Rollout
+from .algorithm import Metrics
+from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
+
+
+class C51(ValueBased):
+    """The probabilities of the return's atoms go towards the target's, projected onto them."""
+
+    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
+        super().__init__(config, policy, **options)
+        # The lowest and the highest return that a target had, as wide as rewards take it.
+        self._seen = torch.zeros(2, device=policy.flat_parameters.device)
+        self._has_warned = False
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
+        section = config.algorithm_section
+        head = CategoricalHead(section.lowest, section.highest, section.num_atoms)
+        return make_q_policy(config, spec, seed, head)
+
+    def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
+        section, head = self.section, self._head
+        probs = head.logits(self.target(next_obs)).softmax(-1)
+        best = self.best_next(probs @ head.atoms, next_obs)
+        next_probs = of_actions(probs, best)
+        self._see(batch.returns + batch.discounts * (next_probs @ head.atoms))
+        target = projected(
+            batch.returns, batch.discounts, next_probs, section.lowest, section.highest
+        )
+        logits = head.logits(outputs)
+        taken = of_actions(logits, batch.actions)
+        loss = cross_entropy(taken, target)
+        value = taken.softmax(-1) @ head.atoms
+        by_outputs = into_outputs(loss.slopes, batch.actions, logits.shape[1])
+        return Losses(loss.values, loss.values, value, by_outputs)
+
+    @property
+    def _head(self) -> CategoricalHead:
+        head = self.network.head
+        assert isinstance(head, CategoricalHead)
+        return head
+
+    def _see(self, targets: Tensor) -> None:
+        self._seen[0] = torch.minimum(self._seen[0], targets.amin())
+        self._seen[1] = torch.maximum(self._seen[1], targets.amax())
+
+    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+        metrics = super().update(rollout, progress_fraction)
+        if self.is_inline and not self._has_warned:
+            self._warn()
+        return metrics
+
+    def _warn(self) -> None:
+        """Say once that the atoms do not reach as far as returns do."""
+        section, (lowest, highest) = self.section, self._seen.tolist()
+        if lowest < section.lowest or highest > section.highest:
+            self._has_warned = True
+            name = self.config.algorithm
+            self._notices.append(
+                f"returns from {lowest:.4g} to {highest:.4g} were seen, and the atoms go from "
+                f"{name}.lowest = {section.lowest:g} to {name}.highest = {section.highest:g}"
+            )

@@ -1,0 +1,63 @@
+"""Implicit quantile networks. Source: Dabney et al. 2018, arXiv:1806.06923."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
+from ..networks.q_network import QPolicy
+from ..replay import Batch
+from ..returns.distributional import quantile_huber
+from ..returns.td import td_target
+from .draws import Kind
+from .value_based import Losses, ValueBased, of_actions
+
+
+class IQN(ValueBased):
+    """Quantiles at random fractions go towards the target's at others; acting takes their mean over
+    the fractions below `risk`.
+    """
+
+    network: ImplicitQuantiles
+
+    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
+        super().__init__(config, policy, **options)
+        self.network.risk.fill_(self.section.risk)
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
+        section = config.algorithm_section
+
+        def make_network(obs_size: int, num_actions: int) -> ImplicitQuantiles:
+            return make_implicit_quantiles(
+                obs_size, num_actions, config.policy, seed, dueling=section.dueling,
+                noisy_std=section.noisy_std or None,
+            )  # fmt: skip
+
+        return QPolicy(spec, make_network, config.normalization.obs)
+
+    def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
+        shape = (2, self.section.batch_size, self.section.num_quantiles)
+        return {**super().drawn(), "taus": ("uniform", shape)}
+
+    def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
+        self._taus, self._next_taus = self.draws["taus"].next()
+        return obs, self._taus
+
+    def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
+        next_quantiles = self.target(next_obs, self._next_taus).mT  # [B, A, N']
+        best = self.best_next(next_quantiles.mean(-1), next_obs)
+        targets = td_target(
+            batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1),
+            of_actions(next_quantiles, best),
+        )  # fmt: skip
+        index = batch.actions.view(-1, 1, 1).expand(-1, outputs.shape[1], 1)
+        taken = outputs.gather(2, index).squeeze(2)
+        loss = quantile_huber(taken, self._taus, targets)
+        by_outputs = outputs.new_zeros(outputs.shape).scatter_(2, index, loss.slopes.unsqueeze(2))
+        error = (taken.mean(1) - targets.mean(1)).abs()
+        return Losses(loss.values, error, taken.mean(1), by_outputs)
