@@ -23,6 +23,7 @@ ALGORITHMS = {
     "ddpg": "DDPG",
     "td3": "TD3",
     "sac": "SAC",
+    "ac_iqn": "ACIQN",
 }  # modules, and the classes in them
 
 

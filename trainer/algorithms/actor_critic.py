@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..networks.actors import Actor
 from ..networks.critics import Critics
+from ..networks.network import Network
 from ..replay import Batch
 from ..returns.losses import squared
 from ..returns.td import td_target
@@ -20,6 +21,17 @@ from .algorithm import Metrics, scaled_down
 from .draws import make_draws
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON, OffPolicy
+
+
+class Criticised(NamedTuple):
+    """Of a minibatch: the critics' mean loss and mean value, how far each sample [B] was from its
+    target, and the loss's derivative by the critics' weights [P].
+    """
+
+    loss: Tensor
+    value: Tensor
+    errors: Tensor
+    gradient: Tensor
 
 
 class ActorCritic(OffPolicy):
@@ -41,10 +53,7 @@ class ActorCritic(OffPolicy):
         super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
         device = policy.flat_parameters.device
         critic_seed, noise_seed = np.random.SeedSequence(seed).generate_state(2).tolist()
-        self.critics = Critics(
-            policy.obs_size, policy.action_size, config.policy.hidden_sizes,
-            config.policy.activation, self.num_critics, seed=critic_seed,
-        )  # fmt: skip
+        self.critics: Any = self.make_critics(critic_seed)
         self.critics.to_device(device)
         self.target_critics = self.critics.frozen_copy()
         self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
@@ -72,23 +81,40 @@ class ActorCritic(OffPolicy):
         normalizer = self.policy.normalizer
         obs, next_obs = normalizer(batch.obs), normalizer(batch.next_obs)
         before = self.before_critics(obs, rate, active)
-        target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
-        values, tape = self.critics.taped(obs, batch.actions)
-        loss = squared(values - target)
-        slopes = loss.slopes * (batch.weights * (self.loss_scale / len(batch)))
-        gradient = self.critics.gradient(tape, slopes)
-        norm = scaled_down(gradient, self.section.max_grad_norm)
-        self.critic_optimizer.step(gradient, rate, active)
+        criticised = self.criticise(batch, obs, next_obs)
+        norm = scaled_down(criticised.gradient, self.section.max_grad_norm)
+        self.critic_optimizer.step(criticised.gradient, rate, active)
         figures: dict[str, Any] = {
             **before,
-            "loss/value": loss.values.mean() * (self.num_critics * self.loss_scale),
-            "value/mean": values.mean(),
+            "loss/value": criticised.loss,
+            "value/mean": criticised.value,
+            "value/td_error": criticised.errors.mean(),
             "optimizer/grad_norm": norm,
         }
         if (number + 1) % self.section.policy_delay == 0:
             figures |= self.learn_actor(obs, rate, active)
-        error = loss.slopes.abs().amax(0)
-        return {**figures, "value/td_error": error.mean()}, error
+        return figures, criticised.errors
+
+    def make_critics(self, seed: int) -> Network:
+        """The critics, their weights drawn from `seed` alone."""
+        policy, config = self.policy, self.config.policy
+        return Critics(
+            policy.obs_size, policy.action_size, config.hidden_sizes, config.activation,
+            self.num_critics, seed=seed,
+        )  # fmt: skip
+
+    def criticise(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> Criticised:
+        """The critics' loss of a minibatch, its observations normalised."""
+        target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
+        values, tape = self.critics.taped(obs, batch.actions)
+        loss = squared(values - target)
+        slopes = loss.slopes * (batch.weights * (self.loss_scale / len(batch)))
+        return Criticised(
+            loss=loss.values.mean() * (self.num_critics * self.loss_scale),
+            value=values.mean(),
+            errors=loss.slopes.abs().amax(0),
+            gradient=self.critics.gradient(tape, slopes),
+        )
 
     def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         """What comes first in an update; metrics."""

@@ -38,13 +38,18 @@ class TD3(ActorCritic):
             spec, config.policy, config.normalization.obs, seed, GaussianNoise(noise_std)
         )
 
-    def next_values(self, next_obs: Tensor) -> Tensor:
-        actions = self.target_actor(next_obs).tanh_()
+    def next_actions(self, next_obs: Tensor) -> Tensor:
+        """The target's actions [B, A], smoothed by noise where that is wanted."""
+        actions: Tensor = self.target_actor(next_obs).tanh_()
         if self.section.smoothing_std:
             clip = self.section.smoothing_clip
             noise = (self.normals.next() * self.section.smoothing_std).clamp_(-clip, clip)
             actions = actions.add_(noise).clamp_(-1, 1)
-        return self.target_critics.taped(next_obs, actions)[0].amin(0)
+        return actions
+
+    def next_values(self, next_obs: Tensor) -> Tensor:
+        values, _ = self.target_critics.taped(next_obs, self.next_actions(next_obs))
+        return values.amin(0)
 
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         actions, tape = self.policy.taped(obs)

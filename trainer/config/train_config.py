@@ -37,7 +37,9 @@ class TrainConfig(Section):
         DEFAULT_ENV, description="the environment, or gymnasium: and an id of Gymnasium's"
     )
     algorithm: str = Field(
-        DEFAULT_ALGORITHM, description="how the policy learns: ppo, pqn, dqn, ddpg, td3 or sac"
+        DEFAULT_ALGORITHM,
+        description="how the policy learns: ppo or pqn; from replay dqn, c51, qr_dqn, iqn, "
+        "rainbow, ddpg, td3, sac or ac_iqn",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(

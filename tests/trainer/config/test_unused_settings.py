@@ -38,10 +38,10 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
         f"algorithm = {name} alone, and .* its own table is ",
     ) for name, section in algorithm_sections().items() for key in section.model_fields},
-    "replay.capacity": (CART_POLE, ("replay.capacity=5",), "algorithm = dqn, .*, sac alone"),
-    "replay.memory": (CART_POLE, ("replay.memory=host",), "algorithm = dqn, .*, sac alone"),
+    "replay.capacity": (CART_POLE, ("replay.capacity=5",), "algorithm = dqn, .*, ac_iqn alone"),
+    "replay.memory": (CART_POLE, ("replay.memory=host",), "algorithm = dqn, .*, ac_iqn alone"),
     "replay.priority_exponent": (
-        CART_POLE, ("replay.priority_exponent=0.6",), "algorithm = dqn, .*, sac alone",
+        CART_POLE, ("replay.priority_exponent=0.6",), "algorithm = dqn, .*, ac_iqn alone",
     ),
     "replay.importance_exponent": (
         CART_POLE_DQN, ("replay.importance_exponent=0.5",), "are no priorities",
@@ -106,7 +106,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("algorithm=pq",), "did you mean 'pqn'"),
         (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
         (CART_POLE_PQN, ("env=pendulum",),
-         "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac"),
+         "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac, ac_iqn"),
         (CART_POLE_PQN, ("env=gymnasium:Pendulum-v1",),
          "pqn needs discrete actions; gymnasium:Pendulum-v1 has continuous ones: ppo"),
         (PENDULUM_SAC, ("env=cart_pole",),

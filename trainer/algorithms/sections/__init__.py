@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...config.section import AlgorithmSection
-from .actor_critic import DDPGConfig, SACConfig, TD3Config
+from .actor_critic import ACIQNConfig, DDPGConfig, SACConfig, TD3Config
 from .dqn import C51Config, DQNConfig, IQNConfig, QRDQNConfig, RainbowConfig
 from .ppo import PPOConfig
 from .pqn import PQNConfig
@@ -19,4 +19,5 @@ ALGORITHM_SECTIONS: dict[str, type[AlgorithmSection]] = {
     "ddpg": DDPGConfig,
     "td3": TD3Config,
     "sac": SACConfig,
+    "ac_iqn": ACIQNConfig,
 }

@@ -68,6 +68,15 @@ class TD3Config(DDPGConfig):
     )
 
 
+class ACIQNConfig(DDPGConfig):
+    """An actor and a critic of implicit quantiles, Lin et al. 2024, arXiv:2412.09466."""
+
+    num_quantiles: int = Field(8, ge=1, le=1024, description="fractions drawn for each sample")
+    risk: float = Field(
+        1.0, gt=0, le=1, description="the lower part of the return that the actor goes by; 1: all"
+    )
+
+
 class SACConfig(ActorCriticConfig):
     """Soft actor-critic, Haarnoja et al. 2018, arXiv:1812.05905."""
 
