@@ -1,0 +1,100 @@
+"""What algorithms do that learn distributions of returns: atoms, noise, risk."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.algorithms.value_based import into_outputs, of_actions
+from operant.trainer.config.files import make_config
+from operant.trainer.making import processor_experiment
+from operant.trainer.run.threads import Threads
+
+SECTION = {"warmup_env_steps": 64, "batch_size": 32, "gamma": 0.9}
+
+
+@pytest.fixture
+def make():
+    all_threads = []
+
+    def make_one(algorithm, **section):
+        all_threads.append(Threads(1))
+        config = make_config(
+            {
+                "env": "cart_pole", "algorithm": algorithm, "num_envs": 4, "rollout_steps": 8,
+                "num_threads": 1, "total_env_steps": 32 * 40, "replay": {"capacity": 400},
+                "policy": {"hidden_sizes": [16, 16]}, algorithm: {**SECTION, **section},
+            }
+        )  # fmt: skip
+        return processor_experiment(config, all_threads[-1])
+
+    yield make_one
+    for threads in all_threads:
+        threads.close()
+
+
+def test_rows_of_actions_are_taken_out_and_put_back():
+    outputs = torch.arange(12.0).view(2, 3, 2)
+    actions = torch.tensor([2, 0])
+    taken = of_actions(outputs, actions)
+    assert taken.tolist() == [[4, 5], [6, 7]]
+    assert into_outputs(taken, actions, 3).tolist() == [[0, 0, 0, 0, 4, 5], [6, 7, 0, 0, 0, 0]]
+
+
+def test_atoms_that_returns_go_beyond_are_told_once_with_the_numbers(make):
+    # A reward of 1 a step and a discount of 0.9: returns go up to 10.
+    experiment = make("c51", lowest=0.0, highest=2.0, learning_rate=1e-2)
+    iterate(experiment, 10)
+    (notice,) = experiment.take_notices()
+    assert notice.startswith("returns from 0 to 2.")
+    assert notice.endswith("from c51.lowest = 0 to c51.highest = 2")
+    iterate(experiment, 2)
+    assert experiment.take_notices() == []
+
+
+def test_atoms_wide_enough_are_not_spoken_of(make):
+    experiment = make("c51", lowest=-1.0, highest=20.0)
+    iterate(experiment, 6)
+    assert experiment.take_notices() == []
+
+
+def test_atoms_must_be_in_order():
+    with pytest.raises(ConfigError, match=r"c51\.lowest = 3 is not below c51\.highest = 2"):
+        make_config({"algorithm": "c51", "c51": {"lowest": 3, "highest": 2}})
+
+
+def test_noise_is_another_with_every_collection_and_update_and_none_when_greedy(make):
+    experiment = make("rainbow")
+    iterate(experiment, 3)
+    network, algorithm = experiment.policy.network, experiment.algorithm
+    obs = torch.ones(5, 4)
+    with torch.no_grad():
+        noisy = network.values(obs)
+        greedy = experiment.policy.greedy(obs)
+        algorithm.explore(0.5)
+        assert not torch.equal(network.values(obs), noisy)
+        assert torch.equal(experiment.policy.greedy(obs), greedy)
+        before = [layer.noise.clone() for layer in algorithm.target.noisy_layers]
+        algorithm.resample_noise()
+    for layer, old, ours in zip(
+        algorithm.target.noisy_layers, before, network.noisy_layers, strict=True
+    ):
+        assert not torch.equal(layer.noise, old)
+        assert not torch.equal(layer.noise, ours.noise)
+
+
+def test_actions_go_by_the_part_of_the_return_that_risk_says(make):
+    assert float(make("iqn", risk=0.25).policy.network.risk) == 0.25
+    assert float(make("iqn").policy.network.risk) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["qr_dqn", "iqn", "c51", "dqn"])
+def test_values_come_near_the_return_of_an_endless_reward(make, algorithm):
+    atoms = {"lowest": 0.0, "highest": 12.0} if algorithm == "c51" else {}
+    experiment = make(algorithm, learning_rate=1e-2, updates_per_env_step=2.0, **atoms)
+    for _ in range(40):
+        values = iterate(experiment)
+    # Poles that stand get 1 + 0.9 + 0.81 + ... = 10; most of those drawn stand for a while.
+    assert 5 < values["value/mean"] < 11
