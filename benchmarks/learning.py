@@ -36,12 +36,14 @@ from operant.trainer.bench.measuring import summary
 # Mean return of greedy episodes that every seed must reach.
 BARS = {
     "acrobot_ppo": -85.0,
+    "cart_pole_c51": 495.0,
     "cart_pole_dqn": 495.0,
     "cart_pole_ppo": 495.0,
     "cart_pole_pqn": 495.0,
     "lunar_lander_ppo": 200.0,
     "mountain_car_ppo": -115.0,
     "mountain_car_continuous_ppo": 90.0,
+    "pendulum_ac_iqn": -165.0,
     "pendulum_ddpg": -165.0,
     "pendulum_ppo": -170.0,
     "pendulum_sac": -165.0,
