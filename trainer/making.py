@@ -140,6 +140,8 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
     """
     if config.num_threads:
         return config.num_threads
+    if "replay" in config.algorithm_section.tables:
+        return 1  # updates take the time, and PyTorch has one thread; few environments need no more
     if config.env in LEARNED_ENV_NAMES:
         return available_cores()  # an iteration is too long to try, and the model's calls scale
 

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from ...shared.errors import CheckpointError
+from ...shared.errors import CheckpointError, UsageError
 from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
@@ -37,7 +37,7 @@ def run_training(
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
     checkpoint, to go on from it. `report` and `report_phase` are told what the page is. Returns the
-    exit code: 0, 1 when training failed, 128 + signal.
+    exit code: 0, 1 when training failed, 2 when what was asked for cannot be, 128 + signal.
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
@@ -72,8 +72,9 @@ def run_training(
         with contextlib.suppress(OSError):  # the terminal may have gone
             print(harmless_lines(explanation), file=sys.stderr)
         session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
-        session.close("failed", 1, message)
-        return 1
+        exit_code = 2 if isinstance(error, UsageError) else 1
+        session.close("failed", exit_code, message)
+        return exit_code
     state, exit_code, message = _ending(stop_signals)
     session.close(state, exit_code, message)
     return exit_code
@@ -93,7 +94,7 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
         message = out_of_memory_message(error, config)
         if message:  # a traceback would say nothing more
             return message, message
-    if isinstance(error, CheckpointError):
+    if isinstance(error, CheckpointError | UsageError):
         return str(error), str(error)
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 

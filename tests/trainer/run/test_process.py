@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from operant.shared.errors import ConfigError
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import create_run
 from operant.shared.status import open_page
@@ -16,13 +17,13 @@ from operant.trainer.run.process import run_training
 def failed(monkeypatch, small_config, capsys):
     """Run training that ends in an error; returns the status, the events and standard error."""
 
-    def run_to_its_end(error):
+    def run_to_its_end(error, exit_code=1):
         def train(*_, **__):
             raise error
 
         monkeypatch.setattr(loop, "train", train)
         run, lock = create_run("test", {}, rank=0)
-        assert run_training(run, lock, small_config("num_envs=8192")) == 1
+        assert run_training(run, lock, small_config("num_envs=8192")) == exit_code
         events = [event.text for event in open_page(run).events()]
         return read_status(run), events, capsys.readouterr().err
 
@@ -35,6 +36,13 @@ def test_out_of_gpu_memory_is_one_line_and_no_traceback(failed):
     assert (status.state, status.message) == ("failed", message)
     assert events == [message]
     assert printed == f"{message}\n"
+
+
+def test_what_cannot_be_done_as_asked_is_one_line_and_exit_code_2(failed):
+    status, events, printed = failed(ConfigError("replay.capacity = 9 needs more"), exit_code=2)
+    assert (status.state, status.message) == ("failed", "replay.capacity = 9 needs more")
+    assert events == ["replay.capacity = 9 needs more"]
+    assert printed == "replay.capacity = 9 needs more\n"
 
 
 def test_any_other_error_leaves_its_traceback(failed):
