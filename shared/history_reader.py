@@ -27,6 +27,7 @@ class HistoryReader:
     ) -> None:
         self._tells_gaps = tells_gaps
         self._pread, self._layout = pread, layout
+        self._lasting_gaps: set[int] = set()  # publishes before which rows are missing on the page
         self._cut(layout.first_row_room)
 
     def _cut(self, row_room: int) -> None:
@@ -92,28 +93,36 @@ class HistoryReader:
         whether its rows follow each other without a gap: a writer that laps the reader leaves one.
         """
         self._look_at_row_room()
-        history, is_whole = self._read(publish, names)
+        history, gap = self._read(publish, names)
+        if gap and gap not in self._lasting_gaps:
+            # A row that was being written then is there by now: but for all rows anew, those before
+            # it would be missed for good.
+            self._cut(self._row_room)
+            history, gap = self._read(publish, names)
+            self._lasting_gaps = {gap}
         if self._look_at_row_room():  # cut anew meanwhile: what was read was something else
             return history, False
-        return history, is_whole
+        return history, not gap
 
-    def _read(self, publish: int, names: list[str]) -> tuple[History, bool]:
+    def _read(self, publish: int, names: list[str]) -> tuple[History, int]:
+        """The history, and the publish before which some are missing, 0 where none are."""
         heads: list[Integers] = []
         values: list[Floats] = []
-        is_whole = True
+        gap = 0
         begin = publish + 1  # the first publish that the levels seen so far hold
         for ring in self._rings:
             ring.update(publish)
             rows = ring.rows_before(begin)
             if len(rows):
-                is_whole &= not heads or ring.last_publish(rows) + 1 == begin
+                if heads and ring.last_publish(rows) + 1 != begin:
+                    gap = begin
                 begin = ring.first_publish(rows)
                 heads.append(rows[:, :HEAD_WORDS].view(np.int64))
                 values.append(ring.values(rows)[..., : len(names)])
         if not heads:
-            return History(names), True
+            return History(names), 0
         heads, values = heads[::-1], values[::-1]
-        return History(names, np.concatenate(heads), values, self._tells_gaps), is_whole
+        return History(names, np.concatenate(heads), values, self._tells_gaps), gap
 
 
 def _rows_kept(section: Section, num_levels: int) -> int:
