@@ -61,6 +61,10 @@ class OffPolicy(Algorithm):
         """
 
     @property
+    def loops(self) -> tuple[Any, ...]:
+        return self.replay.loops
+
+    @property
     def is_warm(self) -> Any:
         """Whether there are env steps enough to learn from: of the host, or on the device."""
         return self.env_steps >= self.section.warmup_env_steps

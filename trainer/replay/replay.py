@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..rollout import Rollout
 from .batch import Batch
+from .engine import Engine
 from .layout import Layout, Shapes, check_memory
 from .on_processor import OnProcessor
 from .priorities import Priorities, PriorityArrays
 from .ring import Ring, Steps
-from .sampling import Samples
 
 FIRST_LEAF = 1.0  # of rows before any error is known
 
 # Which arrays a checkpoint holds, and which of them have a row for every slot.
 SAVED = ("finals", "owners", "num_cut", "written", "draws", "max_leaf", "num_refused")
 SAVED_BY_SLOT = ("obs", "actions", "rewards", "endings", "leaves")
-
-
-class Engine(Protocol):
-    """What works on a replay's arrays, where they are."""
-
-    @property
-    def loops(self) -> tuple[Any, ...]:
-        """Compiled ones that are called, in the order of their first calls."""
-
-    def arrays_of(self, tensors: Samples | Steps) -> Any:
-        """What `sample` and `write` take, for tensors."""
-
-    def write(self, steps: Any) -> None: ...
-
-    def end_episodes(self) -> None: ...
-
-    def sample(self, samples: Any, beta: float | Tensor) -> None: ...
-
-    def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None: ...
-
-    def sum_all(self) -> None: ...
 
 
 class Replay:
