@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from ...shared.errors import CheckpointError, UsageError
+from ...shared.errors import CheckpointError, ConfigError
 from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
@@ -72,7 +72,7 @@ def run_training(
         with contextlib.suppress(OSError):  # the terminal may have gone
             print(harmless_lines(explanation), file=sys.stderr)
         session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
-        exit_code = 2 if isinstance(error, UsageError) else 1
+        exit_code = 2 if isinstance(error, ConfigError) else 1
         session.close("failed", exit_code, message)
         return exit_code
     state, exit_code, message = _ending(stop_signals)
@@ -94,7 +94,7 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
         message = out_of_memory_message(error, config)
         if message:  # a traceback would say nothing more
             return message, message
-    if isinstance(error, CheckpointError | UsageError):
+    if isinstance(error, CheckpointError | ConfigError):
         return str(error), str(error)
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
