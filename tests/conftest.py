@@ -26,6 +26,23 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
+class RepositoryIsAFolder:
+    """The `__init__.py` at the top makes the repository a package for pytest, which would import it
+    once more under the checkout's name, and cannot where that is none in Python: `operant-main`.
+    """
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collect_directory(
+        self, path: Path, parent: pytest.Collector
+    ) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == parent.config.rootpath else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not as a hook of this file: those are not asked about the folder above.
+    config.pluginmanager.register(RepositoryIsAFolder())
+
+
 @pytest.fixture(autouse=True)
 def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty $OPERANT_HOME, and no settings of whoever runs the tests."""
