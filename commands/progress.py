@@ -64,19 +64,22 @@ def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
 
 
 class PlainProgress:
-    """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than asked for; in
-    between what takes so long, as `evaluating 37 of 100 episodes`.
+    """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than every 2 s; in
+    between what takes so long, as `evaluating 37 of 100 episodes`, and once for as long as it says
+    the same.
     """
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._now = LastingStream(stream), now
         self._line_at = -LINE_EVERY_S
+        self._phase = ""
         self._return = float("nan")
         self._rate = float("nan")
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
         self._return = values.get("episode/return", self._return)
         self._rate = values.get("speed/env_steps_per_s", self._rate)
+        self._phase = ""
         is_last = values["progress/fraction"] >= 1
         if self._now() - self._line_at < LINE_EVERY_S and not is_last:
             return
@@ -91,8 +94,12 @@ class PlainProgress:
         self._print("  ".join(parts))
 
     def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
-        if name in SHOWN_PHASES and self._now() - self._line_at >= LINE_EVERY_S:
-            self._print(f"        {format_phase(name, done, total, unit)}")
+        if name not in SHOWN_PHASES or self._now() - self._line_at < LINE_EVERY_S:
+            return
+        words = format_phase(name, done, total, unit)
+        if words != self._phase:
+            self._phase = words
+            self._print(f"        {words}")
 
     def _print(self, line: str) -> None:
         self._line_at = self._now()

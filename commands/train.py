@@ -64,8 +64,8 @@ def command(
             raise UsageError(
                 "--hardware and --resume exclude each other: a resumed run keeps its sizes"
             )
-        env = load_config(source, overrides).env
-        overrides = (*hardware_overrides(hardware, env), *overrides)
+        asked = load_config(source, overrides)
+        overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
 
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank)

@@ -36,7 +36,29 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
 
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
-    return make_config(_read(_config_path(source or DEFAULT_PRESET)), overrides)
+    overrides, source = list(overrides), source or DEFAULT_PRESET
+    values = _read(_config_path(source))
+    if source in preset_names():
+        values = _as_asked(source, values, overrides)
+    return make_config(values, overrides)
+
+
+def _as_asked(preset: str, values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A preset's `values` without the table of its algorithm, where the overrides name another: who
+    asks for that has typed none of it. Raises ConfigError where a preset has both as asked.
+    """
+    wanted = values | dict(map(parse_override, overrides))
+    algorithm, env = wanted["algorithm"], wanted["env"]
+    written_for = values["algorithm"]
+    if algorithm == written_for:
+        return values
+    other = f"{env}_{algorithm}"
+    if other in preset_names():
+        raise ConfigError(
+            f"algorithm = {algorithm}: the preset {preset} is written for {written_for}; "
+            f"the one for {algorithm} is {other}"
+        )
+    return {key: value for key, value in values.items() if key != written_for}
 
 
 def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
@@ -68,9 +90,9 @@ def hardware_names() -> list[str]:
     return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
 
 
-def hardware_overrides(name: str, env: str) -> list[str]:
-    """The overlay of some hardware for an environment, as `key=value`: sizes, and what must follow
-    so that learning stays as good. One without tables leaves everything as it is.
+def hardware_overrides(name: str, env: str, algorithm: str) -> list[str]:
+    """The overlay of some hardware for an environment and an algorithm, as `key=value`: sizes, and
+    what must follow so that learning stays as good. One without tables leaves everything as it is.
 
     Raises ConfigError where there is none.
     """
@@ -82,6 +104,12 @@ def hardware_overrides(name: str, env: str) -> list[str]:
     if tables and env not in tables:
         known = ", ".join(tables)
         raise ConfigError(f"hardware {name} has sizes for {known} alone, and env = {env}")
+    tried = [key for key in tables.get(env, {}) if key in algorithm_sections()]
+    if tables and algorithm not in tried:
+        known = ", ".join(tried)
+        raise ConfigError(
+            f"hardware {name} has sizes for {known} alone, and algorithm = {algorithm}"
+        )
     return list(_overrides(tables.get(env, {}), ""))
 
 
@@ -173,6 +201,16 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
     values[name] = value
 
 
+# In TOML's words, where pydantic has Python's.
+_RULES = {
+    "model_type": "it is a table, [{key}] with keys of its own",
+    "tuple_type": "it should be a list, as [64, 64]",
+    "string_type": "it should be text in quotes",
+    "bool_type": "it should be true or false",
+    "bool_parsing": "it should be true or false",
+}
+
+
 def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
     """What pydantic found, in one line: the key, the value and the rule."""
     key = ".".join(str(part) for part in error["loc"])
@@ -184,7 +222,8 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
         return rule if not key or rule.startswith(key) else f"{key}: {rule}"
-    return f"{key} = {error['input']!r}: {rule[0].lower()}{rule[1:]}"
+    words = _RULES.get(error["type"], rule[0].lower() + rule[1:])
+    return f"{key} = {error['input']!r}: {words.format(key=key)}"
 
 
 def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def test_hardware_changes_sizes_and_what_must_follow_for_every_classic_environme
     }  # fmt: skip
     for name, num_envs in (("gpu_small", 2048), ("gpu_large", 16_384)):
         for env in ENV_NAMES:
-            overrides = hardware_overrides(name, env)
+            overrides = hardware_overrides(name, env, "ppo")
             assert {override.partition("=")[0] for override in overrides} <= free
             config = load_config(f"{env}_ppo", overrides)
             assert config.num_envs == num_envs
@@ -51,18 +51,52 @@ def test_hardware_changes_sizes_and_what_must_follow_for_every_classic_environme
 def test_the_presets_are_written_for_a_few_cores_as_they_are():
     for preset in preset_names():
         config = load_config(preset)
-        assert load_config(preset, hardware_overrides("cpu", config.env)) == config
+        assert (
+            load_config(preset, hardware_overrides("cpu", config.env, config.algorithm)) == config
+        )
 
 
 @pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1"])
 def test_sizes_that_nobody_has_tried_are_refused(env):
     with pytest.raises(ConfigError, match=f"hardware gpu_large has sizes for .*env = {env}"):
-        hardware_overrides("gpu_large", env)
+        hardware_overrides("gpu_large", env, "ppo")
+
+
+def test_hardware_for_an_algorithm_that_nobody_has_tried_it_with_is_refused():
+    text = "hardware gpu_small has sizes for ppo alone, and algorithm = pqn"
+    with pytest.raises(ConfigError, match=text):
+        hardware_overrides("gpu_small", "cart_pole", "pqn")
+
+
+def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it():
+    assert error_of(None, "algorithm=pqn") == (
+        "algorithm = pqn: the preset cart_pole_ppo is written for ppo; the one for pqn is "
+        "cart_pole_pqn"
+    )
+    text = error_of("pendulum_ppo", "algorithm=sac", "sac.gamma=0.9")
+    assert text.endswith("the one for sac is pendulum_sac")
+
+
+def test_another_algorithm_without_a_preset_has_its_own_defaults():
+    config = load_config("cart_pole_dqn", ["algorithm=qr_dqn"])
+    assert config.algorithm_section == make_config({"algorithm": "qr_dqn"}).algorithm_section
+    assert config.total_env_steps == load_config("cart_pole_dqn").total_env_steps
+    # What was typed for the other one is refused as ever.
+    text = error_of("cart_pole_dqn", "algorithm=qr_dqn", "dqn.gamma=0.5")
+    assert "dqn.gamma = 0.5 is for algorithm = dqn alone" in text
+    assert "did you mean 'rainbow'" in error_of(None, "algorithm=rainbo")
+
+
+def test_a_table_of_another_algorithm_in_a_file_is_refused(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('algorithm = "ppo"\n[ppo]\ngamma = 0.5\n')
+    text = error_of(str(path), "algorithm=pqn")
+    assert "ppo.gamma = 0.5 is for algorithm = ppo alone, and algorithm = pqn" in text
 
 
 def test_unknown_hardware_is_named_with_what_there_is():
     with pytest.raises(ConfigError, match=r"'gpu_smal'.*gpu_small.*there are cpu, gpu_large"):
-        hardware_overrides("gpu_smal", "cart_pole")
+        hardware_overrides("gpu_smal", "cart_pole", "ppo")
 
 
 def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
@@ -89,7 +123,11 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("policy.hidden_sizes=[0]", ["policy.hidden_sizes.0 = 0"]),
         ("env=cart_pool", ["env = 'cart_pool'", "did you mean 'cart_pole'"]),
         ("ppo.num_minibatches=7", ["ppo.num_minibatches = 7", "does not divide", "128", "4096"]),
-        ("ppo=3", ["ppo = 3"]),
+        ("ppo=3", ["ppo = 3: it is a table, [ppo] with keys of its own"]),
+        ("policy.hidden_sizes=64", ["policy.hidden_sizes = 64: it should be a list, as [64, 64]"]),
+        ("env=3", ["env = 3: it should be text in quotes"]),
+        ("normalization.obs=3", ["normalization.obs = 3: it should be true or false"]),
+        ("evaluation=[]", ["evaluation = []: it is a table, [evaluation]"]),
         ("env.name=x", ["env.name", "not a table"]),
         ("gamma", ["gamma", "key=value"]),
         ("=3", ["key=value"]),

@@ -1,0 +1,21 @@
+"""What a run in the foreground says where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+
+from operant.commands.progress import PlainProgress
+
+
+def test_what_takes_long_is_said_once_for_as_long_as_it_says_the_same():
+    stream, clock = io.StringIO(), iter(range(0, 1000, 3))  # 3 s between two looks
+    progress = PlainProgress(stream, lambda: next(clock))
+    for done in (0, 0, 0, 1, 1, 1):
+        progress.phase("compiling", done, 5, "loops")
+    progress({"progress/fraction": 0.5}, 1, 4096)
+    progress.phase("compiling", 1, 5, "loops")  # and anew after a line of numbers
+    assert [line.strip() for line in stream.getvalue().splitlines() if "loops" in line] == [
+        "compiling 0 of 5 loops",
+        "compiling 1 of 5 loops",
+        "compiling 1 of 5 loops",
+    ]
