@@ -68,3 +68,31 @@ def used_globals(function: FunctionType) -> Iterator[str]:
     """The names that are looked up among the globals of `function`, each once."""
     instructions = dis.get_instructions(function)
     yield from dict.fromkeys(i.argval for i in instructions if i.opname == "LOAD_GLOBAL")
+
+
+def rebound(
+    function: Callable[..., Any],
+    compile_: Callable[..., Any],
+    bindings: Mapping[str, Any],
+    made: dict[Any, Any] | None = None,
+) -> Callable[..., Any]:
+    """A copy of `function` with its open names bound, and in which all functions of ours that it
+    calls, and that those call, are compiled by `compile_`, each once. Raises UnboundError.
+
+    `made` remembers the copies, for functions that share some.
+    """
+    made = {} if made is None else made
+    original: Any = getattr(function, "py_func", function)
+    names = bound_globals(original, bindings)
+    for name in original.__code__.co_names:
+        if name in names and _is_ours(names[name]):
+            called = getattr(names[name], "py_func", names[name])
+            if called not in made:
+                made[called] = compile_(rebound(called, compile_, bindings, made))
+            names[name] = made[called]
+    return FunctionType(original.__code__, names, original.__name__, original.__defaults__)
+
+
+def _is_ours(value: Any) -> bool:
+    """Whether the value is a function in Python, compiled or not."""
+    return isinstance(value, FunctionType) or hasattr(value, "py_func")

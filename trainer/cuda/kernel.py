@@ -7,9 +7,8 @@ each kernel compiles it and must come before that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -18,7 +17,7 @@ from numba import cuda
 from torch import Tensor
 
 from ..compiling import compiled, specialised
-from ..templates import bound_globals, declared
+from ..templates import declared, rebound
 
 # Few environments are spread over as many multiprocessors as there are.
 FEW_THREADS, FEW = 32, 2**14
@@ -97,25 +96,6 @@ class Kernel:
     def _named(self, function: Callable[..., Any]) -> dict[str, Any]:
         """The body under the names that a loop or a thread may know it by."""
         return {"body": function, self._function.__name__: function}
-
-
-def rebound(
-    function: Callable[..., Any], compile_: Callable[..., Any], bindings: Mapping[str, Any]
-) -> Callable[..., Any]:
-    """A copy of `function` with its open names bound, and in which all functions of ours that it
-    calls, and that those call, are compiled by `compile_`. Raises UnboundError.
-    """
-    original: Any = getattr(function, "py_func", function)
-    names = bound_globals(original, bindings)
-    for name in original.__code__.co_names:
-        if name in names and _is_ours(names[name]):
-            names[name] = compile_(rebound(names[name], compile_, bindings))
-    return FunctionType(original.__code__, names, original.__name__, original.__defaults__)
-
-
-def _is_ours(value: Any) -> bool:
-    """Whether the value is a function in Python, compiled or not."""
-    return isinstance(value, FunctionType) or hasattr(value, "py_func")
 
 
 def launch_stream() -> Any:

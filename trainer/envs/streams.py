@@ -71,6 +71,13 @@ def uniform(random, draw, low, high):
 
 
 @njit(inline="always")
+def four_words(random, block):
+    """The four 32-bit words, as uint64, of the draws 4 `block` and on of an episode."""
+    env, episode, seed, stream = random
+    return _words(np.uint64(block), np.uint64(episode), env, seed, stream)
+
+
+@njit(inline="always")
 def uniform_at(random, draw):
     """A float32 in [0, 1) for a policy: draw number `draw`, below 65,536, of one env step.
 

@@ -1,0 +1,37 @@
+"""What MarineNav's functions leave open: bound for each `World` by `world.py`.
+
+`state` [state_size, N] is float32 or float64, a column for each world; `random` is (number of the
+environment, of its episode, seed, stream).
+"""
+
+from __future__ import annotations
+
+from ...templates import declared, unbound
+
+real = unbound("float32 or float64")
+num_robots: int = unbound("robots that there is room for")
+num_obstacles: int = unbound("obstacles that there is room for")
+num_vortices: int = unbound("vortices that there is room for")
+num_stages: int = unbound("stages of the curriculum, the last and whole world among them")
+is_compatible: bool = unbound("whether what the authors' simulator does is done")
+obs_scale = unbound("what each number of an observation is multiplied by, [obs_size]")
+max_noise_m = unbound("more than noise shifts anything")
+
+# Rows of `state` in which the lists begin.
+first_robot: int = unbound("of the robots")
+first_obstacle: int = unbound("of the obstacles")
+first_vortex: int = unbound("of the vortices")
+first_stage: int = unbound("of the curriculum's stages")
+first_noise: int = unbound("of the noise, where it is put in")
+
+
+@declared
+def thrust_rates(actions, row):
+    """What an action asks for: N/s of the left and of the right thruster."""
+
+
+@declared
+def perception_noise(state, env, robot, candidate, random):
+    """What an observer sees wrongly of one object: metres, metres, m/s, m/s along the axes of the
+    world, and the factor of its radius.
+    """

@@ -1,0 +1,136 @@
+"""How a vessel moves: three degrees of freedom, two thrusters that cannot turn.
+
+M v' = -C_RB v - (C_A + D + D_n) v_r + tau, where v is over ground and v_r through the water.
+Source: Fossen 2011, Handbook of Marine Craft Hydrodynamics and Motion Control, chapters 6 and 8,
+with the constants of the authors' simulator; explicit Euler.
+"""
+
+from __future__ import annotations
+
+from ..trigonometry import sine_and_cosine
+from .bindings import num_robots, real, thrust_rates
+from .constants import (
+    ADDED_SURGE_KG,
+    DECISION_S,
+    HALF,
+    MASS_KG,
+    MAX_THRUST_N,
+    MAX_THRUST_RATE_N_PER_S,
+    MIN_THRUST_N,
+    NUM_SUBSTEPS,
+    ONE,
+    STEP_S,
+    SURGE_DRAG,
+    SURGE_DRAG_2,
+    SURGE_INERTIA_KG,
+    SWAY_DRAG,
+    SWAY_DRAG_2,
+    SWAY_INERTIA_KG,
+    THRUSTER_ARM_M,
+    TURN,
+    YAW_DRAG,
+    YAW_DRAG_2,
+    YAW_INERTIA_KG_M2,
+    ZERO,
+)
+from .currents import current_at
+from .layout import (
+    ENERGY,
+    GROUND_VX,
+    GROUND_VY,
+    HEADING,
+    LEFT_N,
+    RIGHT_N,
+    SEEN_YAW_RATE,
+    WATER_VX,
+    WATER_VY,
+    YAW_RATE,
+    X,
+    Y,
+    robot_row,
+)
+
+
+def continuous_thrust_rates(actions, row):
+    """Two shares of the fastest change, -1 to 1 each."""
+    left = min(max(real(actions[row, 0]), -ONE), ONE)
+    right = min(max(real(actions[row, 1]), -ONE), ONE)
+    return left * MAX_THRUST_RATE_N_PER_S, right * MAX_THRUST_RATE_N_PER_S
+
+
+def discrete_thrust_rates(actions, row):
+    """One of 25: a fifth for each thruster, in the order 0, -500, -1000, 500, 1000 N/s."""
+    return fifth(actions[row] // 5), fifth(actions[row] % 5)
+
+
+def fifth(choice):
+    slow = HALF * MAX_THRUST_RATE_N_PER_S
+    return real(choice if choice < 3 else 2 - choice) * -slow
+
+
+def apply_thrust(state, env, robot, actions):
+    """Change both thrusts for a whole decision at once."""
+    row = robot_row(robot)
+    left_rate, right_rate = thrust_rates(actions, env * num_robots + robot)
+    left = state[row + LEFT_N, env] + left_rate * DECISION_S
+    right = state[row + RIGHT_N, env] + right_rate * DECISION_S
+    left = min(max(left, MIN_THRUST_N), MAX_THRUST_N)
+    right = min(max(right, MIN_THRUST_N), MAX_THRUST_N)
+    state[row + LEFT_N, env], state[row + RIGHT_N, env] = left, right
+    state[row + ENERGY, env] += DECISION_S * (abs(left) + abs(right))
+
+
+def drive(state, env, robot):
+    """Move a robot for one decision, with the thrusts that it has.
+
+    The velocity over ground that others see is that from before the last sub-step.
+    """
+    row = robot_row(robot)
+    x, y, heading = state[row + X, env], state[row + Y, env], state[row + HEADING, env]
+    wx, wy = state[row + WATER_VX, env], state[row + WATER_VY, env]
+    yaw_rate = state[row + YAW_RATE, env]
+    left, right = state[row + LEFT_N, env], state[row + RIGHT_N, env]
+    vx, vy, seen_yaw_rate = wx, wy, yaw_rate
+    for _ in range(NUM_SUBSTEPS):
+        current_x, current_y = current_at(state, env, x, y)
+        vx, vy, seen_yaw_rate = wx + current_x, wy + current_y, yaw_rate
+        x += vx * STEP_S
+        y += vy * STEP_S
+        heading = within_a_turn(heading + yaw_rate * STEP_S)
+        sine, cosine = sine_and_cosine(heading)
+        surge, sway = cosine * wx + sine * wy, cosine * wy - sine * wx
+        ground_surge, ground_sway = cosine * vx + sine * vy, cosine * vy - sine * vx
+        surge_change, sway_change, yaw_change = accelerations(
+            surge, sway, yaw_rate, ground_surge, ground_sway, left, right
+        )
+        surge += surge_change * STEP_S
+        sway += sway_change * STEP_S
+        yaw_rate += yaw_change * STEP_S
+        wx, wy = cosine * surge - sine * sway, sine * surge + cosine * sway
+    state[row + X, env], state[row + Y, env], state[row + HEADING, env] = x, y, heading
+    state[row + WATER_VX, env], state[row + WATER_VY, env] = wx, wy
+    state[row + YAW_RATE, env] = yaw_rate
+    state[row + GROUND_VX, env], state[row + GROUND_VY, env] = vx, vy
+    state[row + SEEN_YAW_RATE, env] = seen_yaw_rate
+
+
+def accelerations(surge, sway, yaw_rate, ground_surge, ground_sway, left, right):
+    """Of surge, sway and yaw, in m/s2, m/s2 and rad/s2."""
+    surge_drag = (SURGE_DRAG + SURGE_DRAG_2 * abs(surge)) * surge
+    sway_drag = (SWAY_DRAG + SWAY_DRAG_2 * abs(sway)) * sway
+    yaw_drag = (YAW_DRAG + YAW_DRAG_2 * abs(yaw_rate)) * yaw_rate
+    surge_force = MASS_KG * yaw_rate * ground_sway - surge_drag + left + right
+    sway_force = -MASS_KG * yaw_rate * ground_surge - ADDED_SURGE_KG * surge * yaw_rate - sway_drag
+    torque = ADDED_SURGE_KG * surge * sway - yaw_drag + THRUSTER_ARM_M * (left - right)
+    return (
+        surge_force / SURGE_INERTIA_KG,
+        sway_force / SWAY_INERTIA_KG,
+        torque / YAW_INERTIA_KG_M2,
+    )
+
+
+def within_a_turn(angle):
+    """The same angle in [0, 2 pi), of one at most a turn outside."""
+    if angle < ZERO:
+        angle += TURN
+    return angle - TURN if angle >= TURN else angle

@@ -1,0 +1,136 @@
+"""One kind of MarineNav world, and its functions with everything that they leave open bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ...compiling import compiled
+from ...templates import rebound
+from .. import trigonometry
+from ..spec import Box, Discrete
+from . import constants, environment, noise, observing, vessel
+from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
+from .layout import (
+    NOISE_SIZE,
+    OBS_SIZE,
+    OBSTACLE_SIZE,
+    ROBOT_SIZE,
+    STAGE_SIZE,
+    VORTEX_SIZE,
+    WORLD_SIZE,
+)
+
+NUM_DISCRETE = 25
+UNLIMITED_M = 1e6
+
+
+class World(NamedTuple):
+    """What MarineNav is compiled for: room for so many things, and what is done with them."""
+
+    robots: int = 5
+    obstacles: int = 4
+    vortices: int = 0
+    stages: int = 1  # of the curriculum, with the whole world as the last
+    actions: Literal["continuous", "discrete"] = "continuous"
+    noise: Literal["drawn", "none", "injected"] = "drawn"
+    scaled_obs: bool = False
+    compatibility: bool = False
+    precision: Literal["float32", "float64"] = "float32"
+
+    @property
+    def name(self) -> str:
+        """Tells it from all others."""
+        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}_{self.stages}"
+        switches = ["scaled"] * self.scaled_obs + ["compatible"] * self.compatibility
+        return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision, *switches])
+
+    @property
+    def real(self) -> Any:
+        return np.float32 if self.precision == "float32" else np.float64
+
+    @property
+    def first_rows(self) -> dict[str, int]:
+        """Where in the state each list begins, and the size of all."""
+        robots = WORLD_SIZE
+        obstacles = robots + self.robots * ROBOT_SIZE
+        vortices = obstacles + self.obstacles * OBSTACLE_SIZE
+        stages = vortices + self.vortices * VORTEX_SIZE
+        noise_rows = stages + self.stages * STAGE_SIZE
+        num_pairs = self.robots * (self.robots + self.obstacles) * (self.noise == "injected")
+        return {
+            "first_robot": robots,
+            "first_obstacle": obstacles,
+            "first_vortex": vortices,
+            "first_stage": stages,
+            "first_noise": noise_rows,
+            "state_size": noise_rows + num_pairs * NOISE_SIZE,
+        }
+
+    @property
+    def action_spec(self) -> Box | Discrete:
+        return (
+            Discrete(NUM_DISCRETE) if self.actions == "discrete" else Box((-1.0,) * 2, (1.0,) * 2)
+        )
+
+
+class Functions(NamedTuple):
+    """As `EnvSpec` says, and `start`, which begins an episode with the scenario in the state."""
+
+    reset: Callable[..., Any]
+    start: Callable[..., Any]
+    step: Callable[..., Any]
+    observe: Callable[..., Any]
+
+
+@cache
+def functions_of(world: World) -> Functions:
+    """The scalar functions of a kind of world; those that they call are compiled."""
+    made: dict[Any, Any] = {}
+    templates = (environment.reset, environment.start, environment.step, observing.observe)
+    bound = bindings_of(world)
+    return Functions(*(rebound(template, compiled, bound, made) for template in templates))
+
+
+def bindings_of(world: World) -> dict[str, Any]:
+    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
+    real = world.real
+    numbers = {
+        name: real(value) for name, value in vars(constants).items() if isinstance(value, float)
+    }
+    is_double = world.precision == "float64"
+    sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}
+    steers = {
+        "continuous": vessel.continuous_thrust_rates,
+        "discrete": vessel.discrete_thrust_rates,
+    }
+    return {
+        **numbers,
+        **world.first_rows,
+        "real": real,
+        "num_robots": world.robots,
+        "num_obstacles": world.obstacles,
+        "num_vortices": world.vortices,
+        "num_stages": world.stages,
+        "is_compatible": world.compatibility,
+        "max_noise_m": real(UNLIMITED_M if world.noise == "injected" else NOISE_REACH_M),
+        "obs_scale": obs_scale(world.scaled_obs).astype(real),
+        "perception_noise": sees[world.noise],
+        "thrust_rates": steers[world.actions],
+        "sine_and_cosine": trigonometry.precise_sine_and_cosine
+        if is_double
+        else trigonometry.sine_and_cosine,
+    }
+
+
+def obs_scale(is_scaled: bool) -> np.ndarray:
+    """What each number of an observation is multiplied by: most are then within about 1."""
+    if not is_scaled:
+        return np.ones(OBS_SIZE)
+    metre, metre_per_s, newton = 1 / RANGE_M, 1 / 3.0, 1 / constants.MAX_THRUST_N
+    itself = [metre, metre, metre_per_s, metre_per_s, 1.0, newton, newton]
+    thing = [metre, metre, metre_per_s, metre_per_s, 1.0]
+    return np.array(itself + thing * SEEN_OBJECTS + [1.0] * SEEN_OBJECTS)
