@@ -40,6 +40,7 @@ BARS = {
     "cart_pole_dqn": 495.0,
     "cart_pole_ppo": 495.0,
     "cart_pole_pqn": 495.0,
+    "cart_pole_qr_dqn": 495.0,
     "lunar_lander_ppo": 200.0,
     "mountain_car_ppo": -115.0,
     "mountain_car_continuous_ppo": 90.0,
@@ -68,7 +69,7 @@ def run_preset(preset: str, seed: int, curves: Path) -> dict[str, Any]:
     start = time.perf_counter()
     status = operant_json("train", preset, "--seed", str(seed), "--set", "num_threads=1")
     whole_command_s = time.perf_counter() - start
-    episodes = LUNAR_LANDER_EPISODES if preset == "lunar_lander_ppo" else EPISODES
+    episodes = LUNAR_LANDER_EPISODES if preset.startswith("lunar_lander") else EPISODES
     answer = operant_json("eval", status["run"], "--episodes", str(episodes))
     write_curve(status["run"], curves / f"{preset}-seed{seed}.csv")
     result = {
