@@ -53,6 +53,7 @@ class ACIQN(TD3):
             loss=loss.values.mean(),
             value=quantiles.mean(),
             errors=(quantiles.mean(1) - targets.mean(1)).abs(),
+            priorities=loss.values,
             gradient=self.critics.gradient(tape, slopes),
         )
 

@@ -25,12 +25,13 @@ from .off_policy import ADAM_EPSILON, OffPolicy
 
 class Criticised(NamedTuple):
     """Of a minibatch: the critics' mean loss and mean value, how far each sample [B] was from its
-    target, and the loss's derivative by the critics' weights [P].
+    target, its priority [B], and the loss's derivative by the critics' weights [P].
     """
 
     loss: Tensor
     value: Tensor
     errors: Tensor
+    priorities: Tensor
     gradient: Tensor
 
 
@@ -93,7 +94,7 @@ class ActorCritic(OffPolicy):
         }
         if (number + 1) % self.section.policy_delay == 0:
             figures |= self.learn_actor(obs, rate, active)
-        return figures, criticised.errors
+        return figures, criticised.priorities
 
     def make_critics(self, seed: int) -> Network:
         """The critics, their weights drawn from `seed` alone."""
@@ -109,10 +110,12 @@ class ActorCritic(OffPolicy):
         values, tape = self.critics.taped(obs, batch.actions)
         loss = squared(values - target)
         slopes = loss.slopes * (batch.weights * (self.loss_scale / len(batch)))
+        errors = loss.slopes.abs().amax(0)
         return Criticised(
             loss=loss.values.mean() * (self.num_critics * self.loss_scale),
             value=values.mean(),
-            errors=loss.slopes.abs().amax(0),
+            errors=errors,
+            priorities=errors,
             gradient=self.critics.gradient(tape, slopes),
         )
 

@@ -47,7 +47,7 @@ class C51(ValueBased):
         loss = cross_entropy(taken, target)
         value = taken.softmax(-1) @ head.atoms
         by_outputs = into_outputs(loss.slopes, batch.actions, logits.shape[1])
-        return Losses(loss.values, loss.values, value, by_outputs)
+        return Losses(loss.values, loss.values, loss.values, value, by_outputs)
 
     @property
     def _head(self) -> CategoricalHead:

@@ -33,4 +33,5 @@ class DQN(ValueBased):
         value = outputs.gather(1, batch.actions.unsqueeze(1)).squeeze(1)
         loss = LOSSES[self.section.loss](error := value - target)
         by_outputs = into_outputs(loss.slopes.unsqueeze(1), batch.actions, outputs.shape[1])
-        return Losses(loss.values, error.abs(), value, by_outputs)
+        distance = error.abs()
+        return Losses(loss.values, distance, distance, value, by_outputs)

@@ -60,4 +60,4 @@ class IQN(ValueBased):
         loss = quantile_huber(taken, self._taus, targets)
         by_outputs = outputs.new_zeros(outputs.shape).scatter_(2, index, loss.slopes.unsqueeze(2))
         error = (taken.mean(1) - targets.mean(1)).abs()
-        return Losses(loss.values, error, taken.mean(1), by_outputs)
+        return Losses(loss.values, error, loss.values, taken.mean(1), by_outputs)

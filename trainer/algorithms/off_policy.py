@@ -57,7 +57,7 @@ class OffPolicy(Algorithm):
     ) -> tuple[Metrics, Tensor]:
         """One update, the iteration's `number`th; nothing moves where `active` [] is 0.
 
-        Returns metrics, and how far each sample [B] was from its target.
+        Returns metrics, and the samples' priorities [B]: how far they were from their targets.
         """
 
     @property

@@ -36,4 +36,4 @@ class QRDQN(ValueBased):
         loss = quantile_huber(taken, head.taus, targets)
         by_outputs = into_outputs(loss.slopes, batch.actions, quantiles.shape[1])
         error = (taken.mean(1) - targets.mean(1)).abs()
-        return Losses(loss.values, error, taken.mean(1), by_outputs)
+        return Losses(loss.values, error, loss.values, taken.mean(1), by_outputs)

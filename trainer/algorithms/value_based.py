@@ -24,12 +24,14 @@ from .off_policy import ADAM_EPSILON, OffPolicy
 
 
 class Losses(NamedTuple):
-    """Of a minibatch: the loss and the distance from the target of every sample [B], the value of
-    its action [B], and the derivative of the losses' sum by the network's outputs [B, ...].
+    """Of a minibatch: the loss, the distance from the target and the priority of every sample [B],
+    the value of its action [B], and the derivative of the losses' sum by the network's outputs
+    [B, ...].
     """
 
     loss: Tensor
     error: Tensor
+    priority: Tensor
     value: Tensor
     by_outputs: Tensor
 
@@ -101,7 +103,7 @@ class ValueBased(OffPolicy):
             "value/td_error": losses.error.mean(),
             "optimizer/grad_norm": norm,
         }
-        return figures, losses.error
+        return figures, losses.priority
 
     def resample_noise(self) -> None:
         """Draw the noise of both networks' layers anew, where they have any."""

@@ -90,6 +90,24 @@ def test_actions_go_by_the_part_of_the_return_that_risk_says(make):
     assert float(make("iqn").policy.network.risk) == 1
 
 
+def test_the_priority_of_quantiles_is_the_mean_over_the_targets_of_their_huber_sum(make):
+    experiment = make("qr_dqn", num_quantiles=2)
+    iterate(experiment, 3)
+    algorithm = experiment.algorithm
+    algorithm.network.flat_parameters.zero_()
+    algorithm.target.flat_parameters.zero_()
+    # The biases of the last layer lie last: each of two actions has the quantiles -2 and 2.
+    algorithm.target.flat_parameters[-4:] = torch.tensor([-2.0, 2.0, -2.0, 2.0])
+    batch = algorithm.batch
+    batch.returns.zero_()
+    batch.discounts.fill_(1.0)
+    metrics, priorities = algorithm.learn(batch, 0, 0.0, None)
+    # Quantiles 0, 0 at the fractions 1/4 and 3/4, and huber(2) = 1.5. At 1/4 the targets -2 and 2
+    # weigh 3/4 and 1/4, at 3/4 the other way around: (1.125 + 0.375) / 2 each, 1.5 together.
+    assert priorities.tolist() == [1.5] * len(batch)
+    assert metrics["value/td_error"] == 0  # the means are the same
+
+
 @pytest.mark.parametrize("algorithm", ["qr_dqn", "iqn", "c51", "dqn"])
 def test_values_come_near_the_return_of_an_endless_reward(make, algorithm):
     atoms = {"lowest": 0.0, "highest": 12.0} if algorithm == "c51" else {}
