@@ -35,6 +35,7 @@ from operant.trainer.bench.measuring import summary
 
 # Mean return of greedy episodes that every seed must reach.
 BARS = {
+    "acrobot_dqn": -85.0,
     "acrobot_ppo": -85.0,
     "cart_pole_c51": 495.0,
     "cart_pole_dqn": 495.0,
@@ -42,8 +43,8 @@ BARS = {
     "cart_pole_pqn": 495.0,
     "cart_pole_qr_dqn": 495.0,
     "lunar_lander_ppo": 200.0,
-    "mountain_car_ppo": -115.0,
     "mountain_car_continuous_ppo": 90.0,
+    "mountain_car_ppo": -115.0,
     "pendulum_ac_iqn": -165.0,
     "pendulum_ddpg": -165.0,
     "pendulum_ppo": -170.0,
