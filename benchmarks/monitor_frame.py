@@ -103,7 +103,7 @@ async def frame_ms() -> list[float]:
         for number in range(NUM_FRAMES + WARM_UP):
             looked = Looked((Watched(view(number)),), ())
             start = time.process_time()
-            screen.deliver(looked)
+            screen.feed.deliver(looked)
             await pilot.pause()
             update = screen._compositor.render_update(full=True)
             assert update

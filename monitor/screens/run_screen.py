@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,8 +18,8 @@ from ..panels.failure import failure_events
 from ..panels.pane_layout import PANES, shown_panes, toggled
 from ..runs.alerts import Alert
 from ..runs.machine import MachineSample
-from ..runs.poll_loop import PollLoop
 from ..runs.replay import row_at, view_at
+from ..runs.run_feed import RunFeed
 from ..runs.run_source import Companion, Looked, Looker, RunSource
 from ..runs.run_view import RunView
 from ..widgets.chart_grid import ChartGrid
@@ -36,8 +36,6 @@ from ..widgets.time_panel import TimePanel
 from ..widgets.time_slider import TimeSlider
 from .monitor_screen import MonitorScreen
 
-MACHINE_EVERY_S = 2.0
-_PLAY_STEP, _PLAY_EVERY_S = 0.005, 0.1  # the whole run in 20 s
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -81,10 +79,9 @@ class RunScreen(MonitorScreen):
     ]
 
     is_paused: var[bool] = var(False, init=False)
-    is_playing: var[bool] = var(False, init=False)
 
     class ViewArrived(Message):
-        """The poller looked at the runs; `newest` of the screen is what it saw last."""
+        """The feed looked at the runs, and has what it saw last."""
 
     class MachineSampled(Message):
         """The machine was looked at."""
@@ -115,25 +112,16 @@ class RunScreen(MonitorScreen):
     ) -> None:
         super().__init__()
         self.run = source.run
-        self.newest: Looked | None = None
-        self._is_told = False
         self._looked: Looked | None = None
         self._has_sampled = False
         self._known_alerts: set[Alert] | None = None
-        looker = Looker(source, look, companions)
-        self._loops: list[PollLoop[Any]] = [
-            PollLoop(
-                poll=looker.look,
-                deliver=self.deliver,
-                interval_s=lambda _: self.settings.refresh_s,
-                close=looker.close,
-            ),
-            PollLoop(
-                poll=source.machine,
-                deliver=lambda sample: self.post_message(self.MachineSampled(sample)),
-                interval_s=lambda _: MACHINE_EVERY_S,
-            ),
-        ]
+        self.feed = RunFeed(
+            source,
+            Looker(source, look, companions),
+            interval_s=lambda: self.settings.refresh_s,
+            tell=lambda: self.post_message(self.ViewArrived()),
+            tell_machine=lambda sample: self.post_message(self.MachineSampled(sample)),
+        )
 
     @property
     def has_looked(self) -> bool:
@@ -168,31 +156,17 @@ class RunScreen(MonitorScreen):
 
     def on_mount(self) -> None:
         self.query_one(ChartGrid).options = self.settings.chart_options()
-        self.set_interval(_PLAY_EVERY_S, self._play)
         self.place_panes()
-        for loop in self._loops:
-            loop.start()
+        self.feed.start()
 
     def on_unmount(self) -> None:
-        for loop in self._loops:
-            loop.stop()
+        self.feed.stop()
 
     def on_resize(self) -> None:
         self.place_panes()
 
-    def deliver(self, looked: Looked) -> None:
-        """Show `looked` as soon as there is time for it: from any thread, and only the newest, so
-        that a slow machine never has more than one look to catch up with.
-        """
-        self.newest = looked
-        if not self._is_told:
-            self._is_told = True
-            self.post_message(self.ViewArrived())
-
     def on_run_screen_view_arrived(self) -> None:
-        self._is_told = False
-        looked = self.newest
-        assert looked
+        looked = self.feed.take()
         is_first, self._looked = self._looked is None, looked
         if is_first:
             self._begin(looked.view)
@@ -215,7 +189,7 @@ class RunScreen(MonitorScreen):
         (front, *others), alerts = self._looked
         view = front.view
         slider = self.query_one(TimeSlider)
-        if slider.display and slider.share < 1.0:
+        if slider.is_in_the_past:
             view = view_at(view, row_at(view, slider.share))
             alerts = tuple(alert for alert in alerts if alert.publish <= view.publish)
         watched = [front._replace(view=view), *others]
@@ -251,8 +225,8 @@ class RunScreen(MonitorScreen):
         """What is not as usual, beside the keys."""
         slider = self.query_one(TimeSlider)
         modes = ["paused"] if self.is_paused else []
-        if slider.display and slider.share < 1.0:
-            modes.append("playing" if self.is_playing else "in the past")
+        if slider.is_in_the_past:
+            modes.append("playing" if slider.is_playing else "in the past")
         modes.append(self.query_one(ChartGrid).options.in_words())
         self.query_one(KeyLine).tell(" · ".join(mode for mode in modes if mode))
 
@@ -304,10 +278,8 @@ class RunScreen(MonitorScreen):
 
     def action_pause(self) -> None:
         slider = self.query_one(TimeSlider)
-        if slider.display and (slider.has_focus or slider.share < 1.0):
-            if slider.share >= 1.0:
-                slider.share = 0.0
-            self.is_playing = not self.is_playing
+        if slider.is_in_the_past or (slider.display and slider.has_focus):
+            slider.play_or_pause()
         else:
             self.is_paused = not self.is_paused
             self.show_run()
@@ -316,7 +288,7 @@ class RunScreen(MonitorScreen):
     def action_replay(self) -> None:
         """Go to the slider; once there, put it away and be back at the newest moment."""
         slider = self.query_one(TimeSlider)
-        self.is_playing = False
+        slider.is_playing = False
         slider.display = not slider.has_focus
         if slider.display:
             slider.focus()
@@ -340,14 +312,6 @@ class RunScreen(MonitorScreen):
         known, self._known_alerts = self._known_alerts, set(alerts)
         if known is not None and self._known_alerts - known:
             self.post_message(self.Alarmed())
-
-    def _play(self) -> None:
-        if self.is_playing:
-            slider = self.query_one(TimeSlider)
-            slider.share = min(1.0, slider.share + _PLAY_STEP)
-            if slider.share >= 1.0:
-                self.is_playing = False
-                self.tell_modes()
 
     def _grid(self) -> ChartGrid:
         return self.query_one(ChartGrid)

@@ -1,4 +1,4 @@
-"""A position in a run's past."""
+"""A position in a run's past, which goes on by itself while it plays."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..look.lines import Line
 from .drawing import Drawing
 
 _LABEL = " replay "
+_PLAY_STEP, _PLAY_EVERY_S = 0.005, 0.1  # the whole run in 20 s
 
 
 class TimeSlider(Drawing, can_focus=True):
@@ -29,6 +30,7 @@ class TimeSlider(Drawing, can_focus=True):
     ]
 
     share: var[float] = var(1.0, init=False)
+    is_playing: var[bool] = var(False, init=False)
 
     class Moved(Message):
         """The screen is to show the run at `share` of its history."""
@@ -39,6 +41,14 @@ class TimeSlider(Drawing, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__(id="slider")
+
+    @property
+    def is_in_the_past(self) -> bool:
+        """Whether the screen is to show another moment than the newest."""
+        return self.display and self.share < 1.0
+
+    def on_mount(self) -> None:
+        self.set_interval(_PLAY_EVERY_S, self._play)
 
     def draw(self, width: int, height: int) -> list[Line]:
         value = f" {format_percent(self.share)} ".rjust(8)
@@ -54,6 +64,12 @@ class TimeSlider(Drawing, can_focus=True):
                 (value, "text"),
             ]
         ]
+
+    def play_or_pause(self) -> None:
+        """Go on from here, from the start of the run where this is its end; or stand still."""
+        if self.share >= 1.0:
+            self.share = 0.0
+        self.is_playing = not self.is_playing
 
     def action_step(self, share: float) -> None:
         self.share = min(max(self.share + share, 0.0), 1.0)
@@ -76,6 +92,11 @@ class TimeSlider(Drawing, can_focus=True):
 
     def on_mouse_up(self) -> None:
         self.release_mouse()
+
+    def _play(self) -> None:
+        if self.is_playing:
+            self.share = min(1.0, self.share + _PLAY_STEP)
+            self.is_playing = self.share < 1.0
 
     def _go_to(self, column: int) -> None:
         room = max(2, self.size.width - len(_LABEL) - 8)

@@ -30,6 +30,14 @@ _OWN = (
 _MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # The order in which wandb takes arguments without a keyword, if there are several.
 _POSITIONS = ("entity", "project", "dir", "id", "name", "notes", "tags", "config")
+# What describes a run, and the variable of the environment for each.
+_VARIABLES = {
+    "project": "WANDB_PROJECT",
+    "entity": "WANDB_ENTITY",
+    "group": "WANDB_RUN_GROUP",
+    "job_type": "WANDB_JOB_TYPE",
+    "notes": "WANDB_NOTES",
+}
 
 Reinit = Literal["default", "return_previous", "finish_previous", "create_new"] | bool | None
 
@@ -103,33 +111,24 @@ def init(
     Raises UsageError for an id that cannot be resumed or joined as asked; anything else that is
     odd, or cannot be written, is warned of.
     """
-    if positional:
-        names = ("project",) if len(positional) == 1 else _POSITIONS
-        by_name = dict(zip(names, positional, strict=False))
-        project, entity = by_name.get("project", project), by_name.get("entity", entity)
-        id, name = by_name.get("id", id), by_name.get("name", name)
-        notes, tags = by_name.get("notes", notes), by_name.get("tags", tags)
-        config = by_name.get("config", config)
     _check(accepted, mode)
     if _current and _current.is_open:
         if reinit in (None, False, "default", "return_previous"):
             return _current
         if reinit in (True, "finish_previous"):
             _current.finish()
-    details = {
-        "project": project or os.environ.get("WANDB_PROJECT"),
-        "entity": entity or os.environ.get("WANDB_ENTITY"),
-        "group": group or os.environ.get("WANDB_RUN_GROUP"),
-        "job_type": job_type or os.environ.get("WANDB_JOB_TYPE"),
-        "tags": _tags(tags if tags is not None else os.environ.get("WANDB_TAGS", "").split(",")),
-        "notes": notes or os.environ.get("WANDB_NOTES"),
-    }
-    name = name or os.environ.get("WANDB_NAME")
+    told = {
+        "project": project, "name": name, "entity": entity, "group": group, "job_type": job_type,
+        "tags": tags, "notes": notes, "config": config, "id": id,
+    }  # fmt: skip
+    told |= _by_position(positional)
+    details = _details(told)
+    name = told["name"] or os.environ.get("WANDB_NAME")
     wanted = Wanted(
-        name=text_of(name or details["project"] or script_name()),
-        details={key: value for key, value in details.items() if value},
-        config={**_config(config), **(sweeps.current[1] if sweeps.current else {})},
-        id=id,
+        name=text_of(name or details.get("project") or script_name()),
+        details=details,
+        config={**_config(told["config"]), **(sweeps.current[1] if sweeps.current else {})},
+        id=told["id"],
         resume=_resume(resume),
         rank=rank,
         world_size=world_size,
@@ -147,6 +146,22 @@ def init(
 
         follow()
     return begun
+
+
+def _by_position(positional: Sequence[Any]) -> dict[str, Any]:
+    """Arguments without a keyword, by name."""
+    names = ("project",) if len(positional) == 1 else _POSITIONS
+    return dict(zip(names, positional, strict=False))
+
+
+def _details(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run is said to be, by its arguments and else by wandb's variables of the environment;
+    nothing where neither says anything.
+    """
+    details = {key: told[key] or os.environ.get(variable) for key, variable in _VARIABLES.items()}
+    tags = told["tags"]
+    details["tags"] = _tags(os.environ.get("WANDB_TAGS", "").split(",") if tags is None else tags)
+    return {key: value for key, value in details.items() if value}
 
 
 def _check(keywords: Iterable[str], mode: str | None) -> None:

@@ -541,8 +541,8 @@ async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkey
         # For these two looks alone: without its messages the screen could not be closed.
         with monkeypatch.context() as patch:
             patch.setattr(screen, "post_message", told.append)
-            screen._is_told = False
-            screen.deliver(first)
-            screen.deliver(second)
+            screen.feed._is_told = False
+            screen.feed.deliver(first)
+            screen.feed.deliver(second)
         assert sum(isinstance(message, RunScreen.ViewArrived) for message in told) == 1
-        assert screen.newest is second
+        assert screen.feed.newest is second

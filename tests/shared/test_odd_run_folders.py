@@ -61,22 +61,22 @@ NAMES = ("run.toml", "ranks/0.json", "page", "lock", "train.log", "ranks", "metr
          "events.log", "checkpoints")  # fmt: skip
 
 
-@pytest.fixture
-def good() -> Run:
-    run, lock = create_run("good", {"config": {"a": 1}}, rank=0)
+def finished_run(name: str, value: float) -> Run:
+    run, lock = create_run(name, {"config": {"a": 1}}, rank=0)
     session = RunSession(run, lock, publish_interval_s=100.0)
-    session.metrics.publish({"a": 1.0}, 1, 1)
+    session.metrics.publish({"a": value}, 1, 1)
     session.close("finished", 0)
     return run
+
+
+@pytest.fixture
+def good() -> Run:
+    return finished_run("good", 1.0)
 
 
 @pytest.fixture
 def odd() -> Run:
-    run, lock = create_run("odd", {"config": {"a": 1}}, rank=0)
-    session = RunSession(run, lock, publish_interval_s=100.0)
-    session.metrics.publish({"a": 2.0}, 1, 1)
-    session.close("finished", 0)
-    return run
+    return finished_run("odd", 2.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
