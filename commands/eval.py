@@ -23,9 +23,8 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     from ..trainer.trained_policy import load_trained
     from .output import print_json, print_line, warn
 
-    trained = load_trained(chosen)
+    trained = load_trained(chosen, warn)
     config = trained.config
-    warn(trained.warning)
     limit = config.evaluation.max_episode_steps
     evaluation = evaluate(trained.policy, env_spec_of(config), episodes, config.seed, limit)
     returns = evaluation.returns

@@ -57,8 +57,7 @@ def _export_policy(run: Run, output: Path) -> None:
     from ..trainer.trained_policy import load_trained
     from .output import print_line, warn
 
-    trained = load_trained(run)
-    warn(trained.warning)
+    trained = load_trained(run, warn)
     config = trained.config
     about = f"{run.id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
     try:

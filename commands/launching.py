@@ -65,13 +65,13 @@ def prepared_run(
 
 
 def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank: int) -> Prepared:
-    """The run as its newest checkpoint has it, with what may change changed."""
+    """The run as its newest checkpoint that can be read has it, with what may change changed."""
     from ..trainer.config.saved_config import saved_config
     from ..trainer.run.checkpoints import check_same_config, latest_checkpoint
 
     if holder_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
-    checkpoint = latest_checkpoint(run.checkpoint_folder)
+    checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
     if source:
         config = load_config(source, overrides)

@@ -35,6 +35,14 @@ def plain(value: Any) -> Any:
     return _Plainer().plain(value, MAX_DEPTH)
 
 
+def is_true(value: Any) -> bool:
+    """`bool(value)`; not where it is neither, as an array or NotImplemented. Never raises."""
+    try:
+        return value is not NotImplemented and bool(value)
+    except Exception:
+        return False
+
+
 def described(value: Any) -> str:
     """`value` in at most a few dozen characters, for a warning. Never raises."""
     try:

@@ -20,6 +20,9 @@ from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
 from .run.threads import Threads, numbers_to_try
 
+Collect, Learn = Callable[[], Any], Callable[[], Metrics]
+Values = Iterator[dict[str, float]]  # of finished iterations, by metric
+
 POLL_INTERVAL_S = 0.0002
 
 
@@ -49,18 +52,12 @@ class Executor(Protocol):
     def take_notices(self) -> list[str]:
         """What people should be told of how iterations run, once each."""
 
-    def iterate(
-        self,
-        collect: Callable[[], Any],
-        learn: Callable[[], Metrics],
-        stopwatch: Stopwatch,
-        wait: bool,
-    ) -> Iterator[dict[str, float]]:
+    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
         """Start an iteration; gives the metrics of those that have finished, in order: all that
         were started where the caller wants to `wait`.
         """
 
-    def finish(self) -> Iterator[dict[str, float]]:
+    def finish(self) -> Values:
         """Wait for all that was started; gives the metrics that are still to come."""
 
     def begin_at(self, iteration: int) -> None:
@@ -106,13 +103,7 @@ class Inline:
         taken, self._notices = self._notices, []
         return taken
 
-    def iterate(
-        self,
-        collect: Callable[[], Any],
-        learn: Callable[[], Metrics],
-        stopwatch: Stopwatch,
-        wait: bool,
-    ) -> Iterator[dict[str, float]]:
+    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
         start_s = time.perf_counter()
         with stopwatch.phase("collect"):
             collect()
@@ -124,7 +115,7 @@ class Inline:
             self._notices += [notice] if notice else []
         return iter((values,))
 
-    def finish(self) -> Iterator[dict[str, float]]:
+    def finish(self) -> Values:
         return iter(())
 
     def begin_at(self, iteration: int) -> None:
@@ -175,13 +166,7 @@ class Graphs:
         with self.prepared():
             self._replayed[name]()
 
-    def iterate(
-        self,
-        collect: Callable[[], Any],
-        learn: Callable[[], Metrics],
-        stopwatch: Stopwatch,
-        wait: bool,
-    ) -> Iterator[dict[str, float]]:
+    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
         stopwatch.said("learning")  # and collecting: the device does both faster than one can see
         arrived = self._arrived_until_there_is_room()
         with self.prepared():
@@ -195,7 +180,7 @@ class Graphs:
         arrived += self._staged.drain() if wait else self._staged.take()
         return self._finished(arrived)
 
-    def finish(self) -> Iterator[dict[str, float]]:
+    def finish(self) -> Values:
         return self._finished(self._staged.drain() if self._staged else [])
 
     def begin_at(self, iteration: int) -> None:
@@ -221,7 +206,7 @@ class Graphs:
             arrived += self._staged.take()
         return arrived
 
-    def _finished(self, arrived: list[tuple[int, dict[str, float]]]) -> Iterator[dict[str, float]]:
+    def _finished(self, arrived: list[tuple[int, dict[str, float]]]) -> Values:
         for iteration, values in arrived:
             self.iteration = iteration
             yield without_empty_means(values)

@@ -14,7 +14,8 @@ from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .making import make_experiment
 from .run.agenda import Agenda
-from .run.checkpoints import Checkpoint, restoring, save_checkpoint
+from .run.checkpoints import Checkpoint, save_checkpoint
+from .run.restoring import restoring
 from .run.telemetry import Report, Telemetry
 
 
@@ -38,7 +39,7 @@ def train(
     with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
         if resume_from:
             metrics.phase("restoring")
-            with restoring("the run's state"):
+            with restoring(resume_from.state, experiment.state_dict):
                 experiment.load_state_dict(resume_from.state, resume_from.iteration)
         agenda = Agenda(config, experiment, wants_checkpoint)
         telemetry = Telemetry(

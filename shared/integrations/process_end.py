@@ -112,6 +112,7 @@ class _Listener:
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
+        self._left_child: BaseException | None = None  # by which a process of multiprocessing ended
         self._shown: object = None  # the newest error that Python had shown before
         self._main: MainFrame | None = None
         self._replaced: list[tuple[Any, str, Any, Any]] = []  # where, name, what was there, ours
@@ -119,14 +120,17 @@ class _Listener:
 
     def start(self) -> None:
         self.error, self._shown, self._main = None, _newest_shown(), MainFrame.find()
+        self._left_child = None
         self._replace(sys, "exit", self._noting)
         self._replace(sys, "excepthook", self._noting_error)
         self._replace(os, "_exit", self._ending_all)
         for name in ("exit", "quit"):
             self._replace(builtins, name, lambda before: _Quitter(self, before))
         if multiprocessing.parent_process() is not None:
-            # A process of multiprocessing leaves by its finalizers, not by what atexit knows.
+            # A process of multiprocessing leaves by its finalizers, not by what atexit knows; since
+            # Python 3.13 they come after its error was shown, which is done so.
             multiprocessing.util.Finalize(None, _end_at_exit, exitpriority=0)
+            self._replace(traceback, "print_exc", self._noting_shown)
         in_main_thread = threading.current_thread() is threading.main_thread()
         if in_main_thread and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self.sigterm)
@@ -151,9 +155,14 @@ class _Listener:
 
     def ending(self) -> Ending:
         """How the process ends, asked at its exit."""
-        # A process of multiprocessing comes here with its error in flight.
-        if error := sys.exc_info()[1]:
+        # A process of multiprocessing comes here with its error in flight, or since Python 3.13
+        # with its exit code.
+        if error := sys.exc_info()[1] or self._left_child:
             return ending_of(error)
+        code = _code_of_child()
+        if code is not None:
+            noted = ending_of(self.error)
+            return noted if noted.exit_code == code else _ending_of_exit(code)
         was_left_by_error = self._main.was_left_by_error() if self._main else None
         if was_left_by_error is False:  # what was raised or said before was caught
             return FINISHED
@@ -203,6 +212,16 @@ class _Listener:
 
         return excepthook
 
+    def _noting_shown(self, before: Callable[..., None]) -> Callable[..., None]:
+        def print_exc(*arguments: Any, **keywords: Any) -> None:
+            error = sys.exc_info()[1]
+            trace = error.__traceback__ if error else None
+            if trace and trace.tb_frame.f_globals.get("__name__") == "multiprocessing.process":
+                self._left_child = error  # it came through all of the program
+            before(*arguments, **keywords)
+
+        return print_exc
+
     def sigterm(self, number: int, frame: FrameType | None) -> None:
         """Say why, then die of the signal as a process without a handler does."""
         _end_all(BY_SIGTERM)
@@ -228,6 +247,22 @@ class _Quitter:
 def _newest_shown() -> object:
     """The newest error that Python showed as one that nobody caught."""
     return getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+
+
+def _code_of_child() -> int | None:
+    """The exit code with which a process that multiprocessing has forked is about to leave; None
+    where nothing tells it, as everywhere before Python 3.13.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame:
+        module = frame.f_globals.get("__name__")
+        if module == "multiprocessing.process":  # still at work; the code is not known yet
+            return None
+        if module in ("multiprocessing.popen_fork", "multiprocessing.forkserver"):
+            code = frame.f_locals.get("code")
+            return code if isinstance(code, int) else None
+        frame = frame.f_back
+    return None
 
 
 def _leave_to_the_parent() -> None:

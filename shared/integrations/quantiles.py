@@ -23,7 +23,8 @@ def finite(values: Any) -> Any:
 
     if isinstance(values, np.ma.MaskedArray):
         values = values.compressed()
-    numbers = np.asarray(values, dtype=np.float64).ravel()
+    with np.errstate(over="ignore"):  # of longer floats: infinity is left out as any other
+        numbers = np.asarray(values, dtype=np.float64).ravel()
     return numbers[np.isfinite(numbers)]
 
 

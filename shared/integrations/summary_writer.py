@@ -229,7 +229,7 @@ class SummaryWriter:
     ) -> None:
         """`hparam_dict` goes into the run's configuration, `metric_dict` is published."""
         self.run.config.update(hparam_dict)
-        self.run.log(metric_dict or {}, global_step)
+        self.run.log({} if metric_dict is None else metric_dict, global_step)
 
     @never_raises()
     def flush(self) -> None:

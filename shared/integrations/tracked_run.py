@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from ..events import LEVELS, Level
-from ..plain_values import described, described_error, text_of
+from ..plain_values import described, described_error, is_true, text_of
 from ..schema import Metric
 from ..session import RunSession, warn_on_stderr
 from . import process_end
@@ -131,7 +131,7 @@ class TrackedRun:
             if not self._pending:
                 self._pending_since_s = time.monotonic()
             self._take(values)
-            if commit or (commit is None and step is None):
+            if is_true(commit) or (commit is None and step is None):
                 self._publish()
                 self._is_step_over = self._step >= 0
             elif self._pending:

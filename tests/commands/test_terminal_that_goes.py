@@ -117,6 +117,9 @@ def test_following_a_run_that_publishes_nothing_ends_with_the_terminal(terminal,
     follower.show(b"stalled")
     follower.hang_up()
     wait_for(follower.has_ended)
+    assert follower.exit_code == 0
+    status = read_status(run)
+    assert (status.state, status.is_alive) == ("stalled", True)  # it saw all there was to see
 
 
 def test_a_run_in_the_foreground_goes_on_without_its_bar(terminal):

@@ -11,6 +11,7 @@ from waiting import wait_for
 
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import list_runs
+from operant.shared.status import open_page
 
 
 def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
@@ -186,6 +187,27 @@ def test_a_crashed_run_resumes_from_its_last_checkpoint(start_training):
     goal = read_status(run).env_steps + 4096
     status = operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
     assert (status["state"], status["env_steps"]) == ("finished", goal)
+
+
+def test_a_run_whose_newest_checkpoint_is_damaged_resumes_from_the_one_before(start_training):
+    process, run = start_training(
+        "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=1"
+    )
+    wait_for(lambda: len(list(run.checkpoint_folder.glob("i*"))) >= 2)
+    process.kill()
+    process.wait()
+    before, newest = sorted(run.checkpoint_folder.glob("i*"))[-2:]
+    newest.write_bytes(newest.read_bytes()[:1000])
+    goal = read_status(run).env_steps + 4096
+    result = operant("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
+    (warning,) = [line for line in result.stderr.splitlines() if "warning" in line]
+    assert f"{newest.name} cannot be read" in warning
+    assert warning.endswith(f"; {before.name} is taken instead")
+    assert read_status(run).env_steps == goal
+    page = open_page(run)
+    (told,) = [event.text for event in page.events() if "cannot be read" in event.text]
+    page.detach()
+    assert told.endswith(f"; {before.name} is taken instead")
 
 
 def test_help_config_lists_every_key():

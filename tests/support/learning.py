@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+from operant.shared import MetricsWriter
+from operant.trainer.config import TrainConfig
 from operant.trainer.experiment import Experiment
+from operant.trainer.loop import train
 from operant.trainer.rollout import Rollout
+from operant.trainer.run.checkpoints import Checkpoint, latest_checkpoint
 from operant.trainer.run.stopwatch import Stopwatch
 
 
@@ -27,3 +34,43 @@ def collected(experiment: Experiment) -> Rollout:
     if not rollout.has_values:
         experiment.algorithm.evaluate(rollout)
     return rollout
+
+
+def num_steps_by_target_kl(make_experiment: Callable[..., Experiment]) -> dict[str, int]:
+    """Optimizer steps of an update of five epochs, where each step changes the policy too much, and
+    where none does.
+    """
+    steps = {}
+    for target in ("1e-9", "1e9"):
+        experiment = make_experiment("ppo.num_epochs=5", f"ppo.target_kl={target}")
+        iterate(experiment)
+        steps[target] = experiment.algorithm.optimizer.num_steps
+    return steps
+
+
+def check_that_a_stopped_run_goes_on(
+    config: TrainConfig,
+    writer: MetricsWriter,
+    folder: Path,
+    when_stopped: Callable[[], None] = lambda: None,
+) -> Checkpoint:
+    """A run that is stopped after two iterations and goes on ends with the weights of one that was
+    not; returns the checkpoint that it went on from. `when_stopped` is called in between.
+    """
+    train(config, writer, folder / "straight")
+    seen: list[int] = []
+    train(
+        config,
+        writer,
+        folder / "parts",
+        should_stop=lambda: 2 in seen,
+        report=lambda _, iteration, __: seen.append(iteration),
+    )
+    checkpoint = latest_checkpoint(folder / "parts")
+    assert checkpoint.iteration == 2
+    when_stopped()
+    train(config, writer, folder / "parts", resume_from=checkpoint)
+    straight = latest_checkpoint(folder / "straight").state["policy"]
+    parts = latest_checkpoint(folder / "parts").state["policy"]
+    assert all((straight[name] == parts[name]).all() for name in straight)
+    return checkpoint

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,10 @@ TABLES = ("config", "state")  # of a checkpoint; all else are counts
 
 # What may differ between a checkpoint and the run that goes on from it.
 FREE_KEYS = ("total_env_steps", "device", "num_threads", "evaluation", "checkpoint", "recorder")
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint cannot be read, or holds what none does."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,11 @@ def list_checkpoints(folder: Path) -> list[Path]:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
-    """Write a checkpoint in one step and delete all but the newest `keep`.
+    """Write a checkpoint in one step and delete those before it but for the newest `keep` - 1.
 
-    Raises OSError when the disk does not take it; the former checkpoints are then still there.
+    Later ones, which could not be read when the run went on from this side of them, are left as
+    they are and not counted. Raises OSError when the disk does not take it; the former checkpoints
+    are then still there.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     path = checkpoint_path(folder, checkpoint.iteration)
@@ -58,7 +63,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
         file.flush()
         os.fsync(file.fileno())
     building.rename(path)
-    for old in list_checkpoints(folder)[:-keep]:
+    for old in [other for other in list_checkpoints(folder) if other <= path][:-keep]:
         old.unlink(missing_ok=True)
     return path
 
@@ -77,46 +82,38 @@ def load_checkpoint(path: Path) -> Checkpoint:
         raise
     except Exception as error:  # torch raises whatever the broken bytes lead to
         reason = str(error).partition("\n")[0].partition(". ")[0][:200]
-        raise CheckpointError(
-            f"{path} cannot be read: {reason or type(error).__name__}{_instead_of(path)}"
+        raise DamagedCheckpointError(
+            f"{path} cannot be read: {reason or type(error).__name__}"
         ) from None
     for name, value in vars(checkpoint).items():
         is_table = name in TABLES
         if not (isinstance(value, Mapping) if is_table else isinstance(value, int) and value >= 0):
             told = f"{name} is no table" if is_table else f"{name} = {value!r:.100}"
-            raise CheckpointError(f"{path} cannot be read: {told}{_instead_of(path)}")
+            raise DamagedCheckpointError(f"{path} cannot be read: {told}")
     return checkpoint
 
 
-def _instead_of(path: Path) -> str:
-    """What to do where there is an older checkpoint than the broken one at `path`."""
-    older = [other for other in list_checkpoints(path.parent) if other < path]
-    return f"; without that file the run goes on from {older[-1].name}" if older else ""
+def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None) -> Checkpoint:
+    """The newest checkpoint of a run that can be read; `warn` is told in one line where that is not
+    the newest of all.
 
-
-def latest_checkpoint(folder: Path) -> Checkpoint:
-    """The newest checkpoint of a run. Raises CheckpointError."""
+    Raises CheckpointError where there is none, and what is wrong with the newest where none can be
+    read. One of another format is no damage, and no reason to go back to an older one.
+    """
     paths = list_checkpoints(folder)
     if not paths:
         raise CheckpointError(f"{folder.parent.name} has no checkpoint")
-    return load_checkpoint(paths[-1])
-
-
-@contextlib.contextmanager
-def restoring(what: str) -> Iterator[None]:
-    """Turns whatever a state that does not fit leads to into one CheckpointError that names `what`
-    was to be restored.
-    """
-    try:
-        yield
-    except torch.OutOfMemoryError:
-        raise
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise CheckpointError(
-            f"the checkpoint does not fit this version of operant: {what}: "
-            + " ".join(reason.split())[:300]
-        ) from error
+    damage: DamagedCheckpointError | None = None
+    for path in reversed(paths):
+        try:
+            checkpoint = load_checkpoint(path)
+        except DamagedCheckpointError as error:
+            damage = damage or error
+            continue
+        if damage:
+            warn(f"{damage}; {path.name} is taken instead")
+        return checkpoint
+    raise damage or CheckpointError(f"{folder.parent.name} has no checkpoint")
 
 
 def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:

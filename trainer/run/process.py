@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ...shared.errors import CheckpointError, ConfigError
 from ...shared.harmless import harmless_lines
@@ -57,12 +58,15 @@ def run_training(
         device = device_name(chosen_device(config.device))
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
             run.write_manifest({**run.manifest(), "device": device})
-        resumes = resume_publish is not None
+        checkpoint = None
+        if resume_publish is not None:
+            told = partial(session.metrics.event, "warning")
+            checkpoint = latest_checkpoint(run.checkpoint_folder, told)
         train(
             config,
             session.metrics,
             run.checkpoint_folder,
-            resume_from=latest_checkpoint(run.checkpoint_folder) if resumes else None,
+            resume_from=checkpoint,
             should_stop=lambda: bool(stop_signals),
             wants_checkpoint=wants_checkpoint,
             report=report,

@@ -226,6 +226,16 @@ def test_one_bad_value_takes_no_other_with_it(seen):
     assert (seen.status.metrics["a"], seen.status.metrics["b"]) == (1.0, 2.0)
 
 
+@pytest.mark.parametrize("commit", [NotImplemented, np.array([1, 0]), Hostile()])
+def test_a_commit_that_is_neither_true_nor_false_takes_no_row(commit, seen, recwarn):
+    run = operant.init()
+    run.log({"loss": 1.0}, step=1, commit=commit)
+    operant.SummaryWriter().add_hparams({"a": 1}, commit)
+    run.finish()
+    assert seen.series("loss") == [1.0]
+    assert [w for w in recwarn if "boolean context" in str(w.message)] == []
+
+
 def test_control_flow_is_no_mistake():
     run = operant.init()
     interrupts = type(

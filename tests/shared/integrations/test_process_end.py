@@ -161,15 +161,31 @@ def test_a_loop_that_handles_sigterm_itself_keeps_its_handler(run_script, seen):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_process_of_multiprocessing_says_how_it_ended(method, tmp_path, run_script, seen):
+# Shown, and gone on from.
+CAUGHT = "try: 1 / 0\n    except ZeroDivisionError: traceback.print_exc()"
+
+
+@pytest.mark.parametrize(
+    ("method", "ending", "state", "message"),
+    [
+        ("fork", "raise RuntimeError('child')", "failed", "RuntimeError: child"),
+        ("spawn", "raise RuntimeError('child')", "failed", "RuntimeError: child"),
+        ("forkserver", "raise RuntimeError('child')", "failed", "RuntimeError: child"),
+        ("fork", "sys.exit(3)", "failed", "exit code 3"),
+        ("fork", CAUGHT, "finished", ""),
+    ],
+    ids=["fork", "spawn", "forkserver", "exit", "caught"],
+)
+def test_a_process_of_multiprocessing_says_how_it_ended(
+    method, ending, state, message, tmp_path, run_script, seen
+):
     script = tmp_path / "script.py"
     script.write_text(f"""
-import multiprocessing, operant
+import multiprocessing, operant, sys, traceback
 
 def work(run_id):
     operant.init(id=run_id, rank=1, world_size=2).log({{"loss": 5.0}}, step=4)
-    raise RuntimeError("child")
+    {ending}
 
 if __name__ == "__main__":
     run = operant.init(world_size=2)
@@ -182,7 +198,7 @@ if __name__ == "__main__":
     assert done.returncode == 0, done.stderr
     first, second = seen.status.ranks
     assert (first.state, first.env_steps) == ("finished", 4)
-    assert (second.state, second.message) == ("failed", "RuntimeError: child")
+    assert (second.state, second.message) == (state, message)
     assert second.metrics == {"loss": 5.0}
 
 

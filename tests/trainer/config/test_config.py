@@ -15,6 +15,7 @@ from operant.trainer.config.files import (
     make_config,
     preset_names,
 )
+from operant.trainer.config.train_config import TrainConfig
 from operant.trainer.envs import ENV_NAMES
 
 
@@ -46,6 +47,32 @@ def test_hardware_changes_sizes_and_what_must_follow_for_every_classic_environme
             assert config.num_envs == num_envs
             # Too few updates to learn from is what a size alone would leave.
             assert config.num_iterations >= 50
+            preset = load_config(f"{env}_ppo")
+            assert config.total_env_steps > preset.total_env_steps
+            assert num_updates(config) >= 5_000
+            assert config.ppo.learning_rate >= preset.ppo.learning_rate  # of larger minibatches
+            assert minibatch_size(config) > minibatch_size(preset)
+            # It is looked at a few times, as a run of the preset's size is.
+            assert 2 <= config.num_iterations // config.evaluation.every_iterations <= 20
+
+
+def minibatch_size(config: TrainConfig) -> int:
+    return config.rollout_size // config.ppo.num_minibatches
+
+
+def num_updates(config: TrainConfig) -> int:
+    return config.num_iterations * config.ppo.num_epochs * config.ppo.num_minibatches
+
+
+def test_the_larger_the_hardware_the_larger_are_rollouts_minibatches_and_the_budget():
+    for env in ENV_NAMES:
+        sizes = []
+        for name in ("cpu", "gpu_small", "gpu_large"):
+            config = load_config(f"{env}_ppo", hardware_overrides(name, env, "ppo"))
+            sizes.append((config.rollout_size, minibatch_size(config), config.total_env_steps))
+        assert [sorted(column) for column in zip(*sizes, strict=True)] == [
+            list(column) for column in zip(*sizes, strict=True)
+        ]
 
 
 def test_the_presets_are_written_for_a_few_cores_as_they_are():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning import iterate
+from learning import check_that_a_stopped_run_goes_on, iterate
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer import loop
 from operant.trainer.config.files import load_config
 from operant.trainer.making import device_experiment
-from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.run.checkpoints import list_checkpoints
 from operant.trainer.run.staged_values import HostEvent, StagedValues
 from operant.trainer.run.stopwatch import Stopwatch
 from operant.trainer.run.telemetry import metrics_of
@@ -63,21 +63,7 @@ def test_a_stopped_run_goes_on_to_the_same_end(
         f"normalization.obs={normalize}", f"normalization.reward={normalize}",
         "ppo.learning_rate_schedule=linear",
     )  # fmt: skip
-    loop.train(config, writer, tmp_path / "straight")
-    seen = []
-    loop.train(
-        config,
-        writer,
-        tmp_path / "parts",
-        should_stop=lambda: 2 in seen,
-        report=lambda _, iteration, __: seen.append(iteration),
-    )
-    checkpoint = latest_checkpoint(tmp_path / "parts")
-    assert checkpoint.iteration == 2
-    loop.train(config, writer, tmp_path / "parts", resume_from=checkpoint)
-    straight = latest_checkpoint(tmp_path / "straight").state["policy"]
-    parts = latest_checkpoint(tmp_path / "parts").state["policy"]
-    assert all((straight[name] == parts[name]).all() for name in straight)
+    check_that_a_stopped_run_goes_on(config, writer, tmp_path)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -12,12 +12,13 @@ from operant.shared import CheckpointError
 from operant.trainer.run.checkpoints import (
     Checkpoint,
     check_same_config,
+    checkpoint_path,
     latest_checkpoint,
     list_checkpoints,
     load_checkpoint,
-    restoring,
     save_checkpoint,
 )
+from operant.trainer.run.restoring import differences, restoring
 
 
 def checkpoint_of(experiment, publish=0) -> Checkpoint:
@@ -157,11 +158,39 @@ def test_a_state_that_does_not_fit_is_one_line(make_experiment):
     del state["collector"]
     with (
         pytest.raises(
-            CheckpointError, match=r"version of operant: all of it: it lacks 'collector'"
+            CheckpointError, match=r"^the checkpoint does not fit this run: it lacks coll"
         ),
-        restoring("all of it"),
+        restoring(state, experiment.state_dict),
     ):
         experiment.load_state_dict(state, 0)
+
+
+def test_a_state_of_another_shape_is_told_with_its_place_and_both_shapes(
+    make_experiment, small_config
+):
+    saved = make_experiment("policy.hidden_sizes=[16, 8]").state_dict()
+    experiment = make_experiment("policy.hidden_sizes=[16, 16]")
+    with (
+        pytest.raises(CheckpointError) as caught,
+        restoring(saved, experiment.state_dict),
+    ):
+        experiment.load_state_dict(saved, 0)
+    assert re.match(
+        r"the checkpoint does not fit this run: policy\.\S+ is 8 x 16 in it, and 16 x 16 here, and "
+        r"\d+ more differ$",
+        str(caught.value),
+    ), caught.value
+
+
+def test_differences_are_told_by_place_kind_and_number():
+    saved = {"a": torch.zeros(2, 3), "b": {"c": [1, 2]}, "d": 1, "old": 1}
+    own = {"a": torch.zeros(2, 3), "b": {"c": [1]}, "d": {}, "new": 1}
+    assert list(differences(saved, own)) == [
+        "it lacks new",
+        "nothing here takes its old",
+        "b.c is a list of 2 in it, and a list of 1 here",
+        "d is a number in it, and a table here",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -182,16 +211,39 @@ def test_a_checkpoint_whose_values_are_none_is_refused_in_one_line(tmp_path, nam
 
 
 @pytest.mark.parametrize("size", [0, 500])
-def test_a_checkpoint_that_is_cut_short_says_from_which_the_run_would_go_on(tmp_path, size):
+def test_where_the_newest_is_damaged_an_older_one_is_taken_and_that_is_told_once(tmp_path, size):
+    for iteration in (5, 6, 7):
+        path = save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=3)
+    for damaged in (path, checkpoint_path(tmp_path, 6)):
+        damaged.write_bytes(damaged.read_bytes()[:size])
+    told = []
+    assert latest_checkpoint(tmp_path, told.append).iteration == 5
+    (line,) = told
+    assert re.search(
+        r"-000000007.pt cannot be read: \w.*; iteration-000000005.pt is taken instead$", line
+    )
+
+
+def test_where_none_can_be_read_the_newest_is_named(tmp_path):
+    for iteration in (6, 7):
+        save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=2).write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"000000007.pt cannot be read"):
+        latest_checkpoint(tmp_path)
+
+
+def test_a_newer_format_is_no_damage_that_an_older_checkpoint_would_mend(tmp_path):
     for iteration in (6, 7):
         path = save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=2)
-    path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(CheckpointError) as caught:
+    torch.save({**torch.load(path, weights_only=True), "format": 2}, path)
+    with pytest.raises(CheckpointError, match=r"000000007.pt has format 2"):
         latest_checkpoint(tmp_path)
-    assert re.search(
-        r"-000000007.pt cannot be read: \w.*; without that file the run goes on from "
-        r"iteration-000000006.pt$",
-        str(caught.value),
-    )
-    path.unlink()
-    assert latest_checkpoint(tmp_path).iteration == 6
+
+
+def test_a_damaged_checkpoint_pushes_none_out_that_the_run_makes_instead(tmp_path):
+    for iteration in (2, 9):
+        save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=2)
+    checkpoint_path(tmp_path, 9).write_bytes(b"")
+    for iteration in (3, 4, 5):  # gone on from 2
+        save_checkpoint(tmp_path, Checkpoint(iteration, 70, 7, {}, {}), keep=2)
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [4, 5, 9]
+    assert latest_checkpoint(tmp_path).iteration == 5
