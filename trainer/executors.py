@@ -20,7 +20,8 @@ from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
 from .run.threads import Threads, numbers_to_try
 
-Collect, Learn = Callable[[], Any], Callable[[], Metrics]
+Collect = Callable[[], Any]
+Learn = Callable[[], Metrics]
 Values = Iterator[dict[str, float]]  # of finished iterations, by metric
 
 POLL_INTERVAL_S = 0.0002
