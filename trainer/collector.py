@@ -38,6 +38,9 @@ class CollectsRollouts(Protocol):
     def details(self) -> Metrics:
         """Metrics of the rollout besides."""
 
+    def take_notices(self) -> Sequence[str]:
+        """What people should know of the episodes, each once."""
+
     def take_episode_totals(self) -> Tensor:
         """Count, summed return and summed length of the episodes that ended since the last call:
         [3] float64, where the rollout is.
@@ -99,6 +102,9 @@ class Collector:
     @property
     def resumes_exactly(self) -> bool:
         return self.envs.resumes_exactly
+
+    def take_notices(self) -> Sequence[str]:
+        return self.envs.take_notices()
 
     def take_episode_totals(self) -> Tensor:
         return torch.tensor(self.envs.take_episode_totals(), dtype=torch.float64)

@@ -106,7 +106,7 @@ class Experiment:
         """What people should be told of how the run goes, once each."""
         taken = self._notices + self.executor.take_notices() + self.algorithm.take_notices()
         self._notices = []
-        return taken
+        return taken + list(self.collector.take_notices())
 
     def finish(self) -> Iterator[dict[str, float]]:
         """Wait for all that was started; gives the metrics that are still to come."""

@@ -32,8 +32,8 @@ def pair(name: str, num_envs: int, device: str) -> tuple[VectorEnv, CudaVectorEn
         CudaVectorEnv(spec, num_envs, 3, device=device),
     )
     out, obs = (
-        Transitions.empty(spec.obs_size, num_envs),
-        torch.zeros(num_envs, spec.obs_size).to(device),
+        Transitions.empty(spec.obs_size, ours.num_rows),
+        torch.zeros(ours.num_rows, spec.obs_size).to(device),
     )
     ours.reset(out.obs)
     theirs.reset(obs)
@@ -46,8 +46,9 @@ def pair(name: str, num_envs: int, device: str) -> tuple[VectorEnv, CudaVectorEn
 def check_every_step(name: str, device: str, num_envs: int = 6, steps: int = 120) -> None:
     """Each step from the same state gives the same transition, resets included."""
     ours, theirs = pair(name, num_envs, device)
-    actions = random_actions(ours.spec, steps, num_envs)
-    expected, found = Transitions.empty(ours.spec.obs_size, num_envs), theirs.empty_transitions()
+    actions = random_actions(ours.spec, steps, ours.num_rows)
+    expected = Transitions.empty(ours.spec.obs_size, ours.num_rows)
+    found = theirs.empty_transitions()
     ended = 0
     for action in actions:
         ours.step(action, expected)

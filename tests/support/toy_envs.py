@@ -62,7 +62,7 @@ def walkers_reset(state, env, random):
         state[WALKS + 1, env] = float32(0.0)
 
 
-def walkers_step(state, env, actions, reward, terminated, valid):
+def walkers_step(state, env, random, actions, reward, terminated, valid):
     """Half a step to the right for action 1, else to the left; at the edge a walker retires."""
     num_left = 0
     for walker in range(WALKERS):

@@ -8,10 +8,10 @@ from learning import iterate
 from toy_envs import WALK
 
 from operant.shared.errors import ConfigError
-from operant.trainer import envs, making
+from operant.trainer import making
 from operant.trainer.collector import Collector
 from operant.trainer.compiled.collecting import CompiledCollector
-from operant.trainer.config import train_config
+from operant.trainer.config import train_config, unused_settings
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.evaluation import evaluate
 
@@ -21,7 +21,8 @@ COMPILED, TORCH, PQN = ("ppo", "float32"), ("ppo", "bfloat16"), ("pqn", "float32
 @pytest.fixture
 def walkers(monkeypatch):
     """Whatever environment a configuration names has two agents."""
-    monkeypatch.setattr(envs, "SEVERAL_AGENTS", {"cart_pole": WALK.num_agents})
+    for module in (train_config, unused_settings, making):
+        monkeypatch.setattr(module, "num_agents_of", lambda _: WALK.num_agents)
     for module in (train_config, making):
         monkeypatch.setattr(module, "spec_of", lambda _: WALK)
     monkeypatch.setattr(making, "env_spec_of", lambda _: WALK)

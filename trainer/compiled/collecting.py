@@ -6,7 +6,7 @@ depends on its own environments alone, so the number of threads changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -95,6 +95,9 @@ class CompiledCollector:
         self._steps_before += len(memory.rewards)
         self._progress[:] = 0
         return self.rollout
+
+    def take_notices(self) -> Sequence[str]:
+        return self.envs.take_notices()
 
     def take_episode_totals(self) -> Tensor:
         """Count, summed return and summed length of the episodes that ended since the last call."""

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from ... import configs
 from ...shared.errors import ConfigError, nearest
-from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .section import Section
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -145,7 +145,7 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
 
 def _foreign_section(name: str) -> type[Section]:
     sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
-    for env in (*LEARNED_ENV_NAMES, GYMNASIUM_PREFIX):
+    for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, GYMNASIUM_PREFIX):
         sections |= env_sections(env)
     return sections[name]
 

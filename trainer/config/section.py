@@ -54,5 +54,10 @@ class EnvSection(Section):
     # What runs with them publish besides.
     metrics: ClassVar[tuple[Metric, ...]] = ()
 
+    @property
+    def num_agents(self) -> int:
+        """Agents of each environment."""
+        return 1
+
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this section and the rest of the run do not fit together."""

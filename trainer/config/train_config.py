@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
-from ..envs import ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of, spec_of
+from ..envs import (
+    CONFIGURED_ENV_NAMES,
+    ENV_NAMES,
+    GYMNASIUM_PREFIX,
+    LEARNED_ENV_NAMES,
+    num_agents_of,
+    spec_of,
+)
 from .section import AlgorithmSection, EnvSection, Section
 from .tables import (
     CheckpointConfig,
@@ -93,7 +100,7 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        names = (*ENV_NAMES, *LEARNED_ENV_NAMES)
+        names = (*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES)
         if env not in names and not env.startswith(GYMNASIUM_PREFIX):
             raise ValueError(
                 f"env = '{env}' is no environment{nearest(env, names)}; "
@@ -225,6 +232,10 @@ def env_sections(env: str) -> dict[str, type[Section]]:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
         return {"tinyphysics": TinyPhysicsConfig, "cloning": CloningConfig}
+    if env == "marine_nav":
+        from ..envs.marine_nav.section import MarineNavConfig
+
+        return {"marine_nav": MarineNavConfig}
     return {}
 
 
@@ -234,7 +245,7 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
     for name in shared_tables():
         users = [algorithm for algorithm, s in algorithm_sections().items() if name in s.tables]
         owners[name] = ("algorithm", ", ".join(users))
-    for env in LEARNED_ENV_NAMES:
+    for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES):
         owners |= dict.fromkeys(env_sections(env), ("env", env))
     owners |= dict.fromkeys(env_sections(GYMNASIUM_PREFIX), ("env", f"{GYMNASIUM_PREFIX}ID"))
     return owners

@@ -88,6 +88,10 @@ class CudaCollector:
         )  # fmt: skip
         return Transitions(*rows)
 
+    def take_notices(self) -> Sequence[str]:
+        """There is nothing that people should know of the episodes."""
+        return ()
+
     def take_episode_totals(self) -> Tensor:
         """Count, summed return and summed length of the episodes that ended since the last call."""
         totals = torch.stack([total.sum() for total in self.envs.totals])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..envs.spec import EnvSpec
 from ..envs.streams import TRAINING, RandomSource
-from ..envs.vector import EnvState, EpisodeTotals, Transitions
+from ..envs.vector import EnvState, EpisodeTotals, Transitions, empty_fields
 from .env_kernels import make_kernels
 
 
@@ -54,8 +55,9 @@ class CudaVectorEnv:
         self.spec, self.num_envs, self.device = spec, num_envs, torch.device(device)
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
+        first_fields = np.ascontiguousarray(empty_fields(spec, num_envs, stream))
         self.state = EnvState(
-            fields=self._zeros(torch.float32, spec.state_size, num_envs),
+            fields=torch.from_numpy(first_fields).to(self.device),
             elapsed=self._zeros(torch.int32, num_envs),
             episode=self._zeros(torch.int64, num_envs),
             episode_return=self._zeros(torch.float64, self.num_rows),

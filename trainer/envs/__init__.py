@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
-SEVERAL_AGENTS: dict[str, int] = {}  # `num_agents` of those that have several
+CONFIGURED_ENV_NAMES = ("marine_nav",)  # which are made as a table of the configuration says
 
 
 def load_any_spec(name: str, vectorization: Vectorization = "sync") -> EnvSpec | GymnasiumSpec:
@@ -40,6 +40,9 @@ def spec_of(config: TrainConfig) -> Spaces:
 
 def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
     """What steps the environments of a configuration. Raises ConfigError."""
+    if config.env in CONFIGURED_ENV_NAMES:
+        making = importlib.import_module(f".{config.env}.making", __name__)
+        return cast("EnvSpec", making.make_spec(config.table(config.env)))
     if not config.env.startswith(GYMNASIUM_PREFIX):
         return load_spec(config.env)
     return load_any_spec(config.env, config.table("gymnasium").vectorization)
@@ -47,7 +50,8 @@ def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
 
 def num_agents_of(config: TrainConfig) -> int:
     """Agents of each environment of a configuration; known without the environment's file."""
-    return SEVERAL_AGENTS.get(config.env, 1)
+    section = getattr(config, config.env, None)
+    return getattr(section, "num_agents", 1)
 
 
 def make_envs(
@@ -63,6 +67,10 @@ def make_envs(
 
 
 def load_spec(name: str) -> EnvSpec:
-    """What `VectorEnv` needs to know about the environment `name`, one of `ENV_NAMES`."""
+    """What `VectorEnv` needs to know about the environment `name`, one of `ENV_NAMES`, or one of
+    `CONFIGURED_ENV_NAMES` with its table's defaults.
+    """
+    if name in CONFIGURED_ENV_NAMES:
+        return cast("EnvSpec", importlib.import_module(f".{name}.making", __name__).make_spec())
     spec: EnvSpec = importlib.import_module(f".{name}", __name__).SPEC
     return spec

@@ -28,9 +28,9 @@ def env_step(fields, env, action):
 
 
 @declared
-def env_step_agents(fields, env, actions, reward, terminated, valid):
+def env_step_agents(fields, env, random, actions, reward, terminated, valid):
     """`EnvSpec.step` of several agents: read their rows of `actions`, write those of the others,
-    [R] each; returns whether the episode is over.
+    [R] each; returns whether the episode is over. `random` as in `env_reset`.
     """
 
 

@@ -206,6 +206,10 @@ class GymnasiumEnvs:
         self._totals[:] = 0
         return int(count), return_, length
 
+    def take_notices(self) -> list[str]:
+        """There is nothing that people should know of the episodes."""
+        return []
+
     def state_dict(self) -> dict[str, Tensor | int]:
         """How often a run went on; of the environments themselves there is nothing to keep."""
         return {"num_resumed": self._num_resumed}

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class Discrete:
@@ -68,11 +73,18 @@ class EnvSpec:
     With several agents, A = `num_agents`, column `env` is the world that they share, and theirs are
     the rows env A to env A + A - 1 of what has a row for each agent:
 
-    - `step(state, env, actions, reward, terminated, valid)` reads their actions, and writes their
-      rewards and whether an agent's task ended, which retires it; `valid` is False where an agent
-      had retired before this step, or takes no part. Returns whether the episode is over for all.
-      At the latest it is after `max_episode_steps`; then `reset` begins the next one.
+    - `step(state, env, random, actions, reward, terminated, valid)` reads their actions, and writes
+      their rewards and whether an agent's task ended, which retires it; `valid` is False where an
+      agent had retired before this step, or takes no part. Returns whether the episode is over for
+      all. At the latest it is after `max_episode_steps`; then `reset` begins the next one.
+      `random` is that of the episode's reset: steps use other draws of it.
     - `observe(state, env, obs)` writes the observations of all its agents.
+
+    What resets leave alone in the state stays as it is, over all episodes. `prepare(state,
+    num_envs, stream)`, on the host and once before the first episode, writes there what episodes
+    are to find: settings that are no reason to compile anew, or a curriculum by the env steps that
+    an environment counts itself. `num_envs` are those of the run. `notice(state)` says in a line
+    what people should know of the episodes so far; empty where there is nothing.
     """
 
     name: str
@@ -85,3 +97,5 @@ class EnvSpec:
     observe: Callable[..., Any]
     observations: Box | None = None
     num_agents: int = 1
+    prepare: Callable[[Array, int, int], None] | None = None
+    notice: Callable[[Array], str] | None = None

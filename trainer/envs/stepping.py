@@ -93,7 +93,10 @@ def step_range_of_agents(start, stop, state, totals, source, actions, out):
     all that are left are truncated.
     """
     for env in range(start, stop):
-        is_over = env_step_agents(state.fields, env, actions, out.reward, out.terminated, out.valid)
+        random = (source.first_env + env, state.episode[env], source.seed, source.stream)
+        is_over = env_step_agents(
+            state.fields, env, random, actions, out.reward, out.terminated, out.valid
+        )
         state.elapsed[env] += 1
         is_over = is_over or state.elapsed[env] >= max_episode_steps
         observe(state.fields, env, out.obs)

@@ -26,7 +26,7 @@ BLOCK = 16 * TILE  # environments that one thread steps at a time
 class EnvState(NamedTuple):
     """What a vector environment remembers: of N environments, and their R = N x num_agents rows."""
 
-    fields: Array  # [state_size, N] float32
+    fields: Array  # [state_size, N] float32; where agents share them, column by column in memory
     elapsed: Array  # [N] int32, env steps of the episode so far
     episode: Array  # [N] int64, number of the episode, from 0
     episode_return: Array  # [R] float64, rewards of the episode so far
@@ -92,13 +92,14 @@ class VectorEnv:
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState(
-            fields=np.zeros((spec.state_size, num_envs), np.float32),
+            fields=empty_fields(spec, num_envs, stream),
             elapsed=np.zeros(num_envs, np.int32),
             episode=np.zeros(num_envs, np.int64),
             episode_return=np.zeros(self.num_rows),
         )
         self.totals = EpisodeTotals(*(np.zeros(self.num_rows) for _ in range(3)))
         self.loops = compile_loops(spec)
+        self._has_noticed = False
 
     @property
     def has_dead_steps(self) -> bool:
@@ -121,6 +122,14 @@ class VectorEnv:
             total[:] = 0
         return int(count), return_, length
 
+    def take_notices(self) -> list[str]:
+        """What people should know of the episodes, once."""
+        if self._has_noticed or self.spec.notice is None:
+            return []
+        notice = self.spec.notice(self.state.fields)
+        self._has_noticed = bool(notice)
+        return [notice] if notice else []
+
     def close(self) -> None:
         """There is nothing to close."""
 
@@ -131,6 +140,21 @@ class VectorEnv:
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         for name, array in self.state._asdict().items():
             array[...] = state[name].numpy()
+
+
+def empty_fields(spec: EnvSpec, num_envs: int, stream: int) -> Array:
+    """The state before the first episode.
+
+    Environments of one agent are stepped many at once, a field of all after the other. A world that
+    agents share is larger and stepped alone, so it lies in one piece.
+    """
+    if spec.num_agents == 1:
+        fields = np.zeros((spec.state_size, num_envs), np.float32)
+    else:
+        fields = np.zeros((num_envs, spec.state_size), np.float32).T
+    if spec.prepare:
+        spec.prepare(fields, num_envs, stream)
+    return fields
 
 
 def reset_all(state, source, obs):

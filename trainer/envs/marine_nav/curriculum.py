@@ -6,13 +6,13 @@ each world knows at its own resets where it is, without the host, and the shapes
 
 from __future__ import annotations
 
-from .bindings import num_stages
-from .layout import CLOCK, UNTIL, stage_row
+from .layout import CLOCK, NUM_STAGES, UNTIL, stage_row
 
 
 def stage_now(state, env):
     """The first stage that is not over; the last one never is."""
     stage = 0
-    while stage < num_stages - 1 and state[CLOCK, env] >= state[stage_row(stage) + UNTIL, env]:
+    last = int(state[NUM_STAGES, env]) - 1
+    while stage < last and state[CLOCK, env] >= state[stage_row(stage) + UNTIL, env]:
         stage += 1
     return stage

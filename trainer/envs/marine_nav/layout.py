@@ -20,8 +20,9 @@ from .constants import SEEN_OBJECTS
     MISSING_OBSTACLES,
     MISSING_VORTICES,
     SHORT_EPISODES,  # that began with fewer objects than asked for
+    NUM_STAGES,
     WORLD_SIZE,
-) = range(10)
+) = range(11)
 
 # Of a robot. Velocities are along the world's axes.
 (
@@ -57,6 +58,7 @@ OBJECT_X, OBJECT_Y, OBJECT_VX, OBJECT_VY, OBJECT_RADIUS = range(5)
 
 OBSTACLE_X, OBSTACLE_Y, OBSTACLE_RADIUS, OBSTACLE_SIZE = range(4)
 VORTEX_X, VORTEX_Y, IS_CLOCKWISE, CIRCULATION, VORTEX_SIZE = range(5)
+MOST_STAGES = 9
 UNTIL, STAGE_ROBOTS, STAGE_OBSTACLES, STAGE_VORTICES, MIN_GOAL_DISTANCE, STAGE_SIZE = range(6)
 NOISE_SIZE = 5
 

@@ -1,13 +1,17 @@
-"""A scenario as people and files have it, and how it gets into a world's state."""
+"""A scenario as people and files have it, and how a world begins an episode with it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ...compiling import compiled
+from ..vector import VectorEnv
 from .layout import (
     GOAL_X,
     GOAL_Y,
@@ -21,7 +25,8 @@ from .layout import (
     X,
     Y,
 )
-from .world import World
+from .making import MarineNavSpec
+from .world import World, functions_of
 
 Array = NDArray[Any]
 
@@ -36,6 +41,29 @@ class Scenario(NamedTuple):
     headings: Array
     obstacles: Array
     vortices: Array
+
+
+def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> None:
+    """Begin an episode with a scenario in environment `env` of a vector environment of MarineNav;
+    writes its rows of `obs` [R, D]. Raises ConfigError where there is no room.
+    """
+    spec = envs.spec
+    assert isinstance(spec, MarineNavSpec)
+    put_scenario(envs.state.fields, env, scenario, spec.world)
+    envs.state.elapsed[env] = 0
+    envs.state.episode_return[env * spec.num_agents : (env + 1) * spec.num_agents] = 0.0
+    source = envs.source
+    number, episode = source.first_env + env, envs.state.episode[env]
+    start, observe = begins_episodes(spec.world)
+    start(envs.state.fields, env, (number, episode, source.seed, source.stream))
+    observe(envs.state.fields, env, obs)
+
+
+@cache
+def begins_episodes(world: World) -> tuple[Callable[..., None], Callable[..., None]]:
+    """What begins an episode with the scenario in the state, and what observes it."""
+    functions = functions_of(world)
+    return compiled(functions.start), compiled(functions.observe)
 
 
 def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> None:

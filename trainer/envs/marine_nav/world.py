@@ -15,6 +15,7 @@ from ..spec import Box, Discrete
 from . import constants, environment, noise, observing, vessel
 from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
 from .layout import (
+    MOST_STAGES,
     NOISE_SIZE,
     OBS_SIZE,
     OBSTACLE_SIZE,
@@ -34,7 +35,6 @@ class World(NamedTuple):
     robots: int = 5
     obstacles: int = 4
     vortices: int = 0
-    stages: int = 1  # of the curriculum, with the whole world as the last
     actions: Literal["continuous", "discrete"] = "continuous"
     noise: Literal["drawn", "none", "injected"] = "drawn"
     scaled_obs: bool = False
@@ -44,7 +44,7 @@ class World(NamedTuple):
     @property
     def name(self) -> str:
         """Tells it from all others."""
-        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}_{self.stages}"
+        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
         switches = ["scaled"] * self.scaled_obs + ["compatible"] * self.compatibility
         return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision, *switches])
 
@@ -59,7 +59,7 @@ class World(NamedTuple):
         obstacles = robots + self.robots * ROBOT_SIZE
         vortices = obstacles + self.obstacles * OBSTACLE_SIZE
         stages = vortices + self.vortices * VORTEX_SIZE
-        noise_rows = stages + self.stages * STAGE_SIZE
+        noise_rows = stages + MOST_STAGES * STAGE_SIZE
         num_pairs = self.robots * (self.robots + self.obstacles) * (self.noise == "injected")
         return {
             "first_robot": robots,
@@ -114,7 +114,6 @@ def bindings_of(world: World) -> dict[str, Any]:
         "num_robots": world.robots,
         "num_obstacles": world.obstacles,
         "num_vortices": world.vortices,
-        "num_stages": world.stages,
         "is_compatible": world.compatibility,
         "max_noise_m": real(UNLIMITED_M if world.noise == "injected" else NOISE_REACH_M),
         "obs_scale": obs_scale(world.scaled_obs).astype(real),

@@ -119,6 +119,10 @@ class EpisodeCollector:
         draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, **random)
         return Simulation(self._engine, first_rows(routes), draws)
 
+    def take_notices(self) -> Sequence[str]:
+        """There is nothing that people should know of the episodes."""
+        return ()
+
     def take_episode_totals(self) -> Tensor:
         """Count, summed return and summed length of the rollout's episodes."""
         rewards = self.rollout.rewards

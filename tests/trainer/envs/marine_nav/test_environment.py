@@ -1,0 +1,307 @@
+"""MarineNav in a vector environment: robots retire alone, all begin anew together, and nothing
+depends on the order of anything.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from marine_worlds import OneWorld, compiled_for, recorded_scenario, recording
+
+from operant.shared.errors import ConfigError
+from operant.trainer.bench.sides import random_actions
+from operant.trainer.envs import as_gymnasium, load_spec
+from operant.trainer.envs.marine_nav.environment import begin
+from operant.trainer.envs.marine_nav.layout import (
+    CLOCK,
+    DECISION,
+    GROUND_VX,
+    GROUND_VY,
+    MASK,
+    NUM_ROBOTS,
+    OBS_SIZE,
+    SELF_SIZE,
+)
+from operant.trainer.envs.marine_nav.making import make_spec
+from operant.trainer.envs.marine_nav.scenario import Scenario, load_scenario, put_scenario
+from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
+from operant.trainer.envs.marine_nav.world import World, bindings_of
+from operant.trainer.envs.streams import EVALUATION
+from operant.trainer.envs.vector import Transitions, VectorEnv
+
+ROOM = World(5, 4, 6, "continuous", "injected", compatibility=True, precision="float64")
+ROBOTS = 5
+NOTHING = np.zeros((0, 3)), np.zeros((0, 4))  # no obstacles, no vortices
+
+
+class Stepped:
+    """Seas with memory for their transitions. One alone would be compiled anew: its memory is laid
+    out in another way.
+    """
+
+    def __init__(self, num_envs, seed=1, spec=None, **options):
+        self.spec = spec or load_spec("marine_nav")
+        self.envs = VectorEnv(self.spec, num_envs, seed, **options)
+        self.out = Transitions.empty(OBS_SIZE, self.envs.num_rows)
+        self.envs.reset(self.out.obs)
+
+    def step(self, actions):
+        self.envs.step(actions, self.out)
+        return Transitions(*map(np.copy, self.out))
+
+    def still(self):
+        return self.step(np.zeros((self.envs.num_rows, 2), np.float32))
+
+
+def near_goals(*distances):
+    """Robots far from each other, each so far from its goal."""
+    starts = np.array([[10.0, 10.0 * i] for i in range(1, len(distances) + 1)])
+    goals = starts + np.column_stack([distances, np.zeros(len(distances))])
+    return Scenario(starts, goals, np.zeros(len(distances)), *NOTHING)
+
+
+def test_a_robot_that_arrives_retires_and_the_others_go_on():
+    sea = Stepped(2)
+    load_scenario(sea.envs, 0, near_goals(1.5, 30.0, 30.0), sea.out.obs)
+    first, second = sea.still(), sea.still()
+    # -0.1 for the decision, no progress, 10 for the goal; robots 3 and 4 are not there.
+    assert first.reward[:ROBOTS].tolist() == pytest.approx([9.9, -0.1, -0.1, 0, 0], abs=1e-5)
+    assert first.terminated[:ROBOTS].tolist() == [True, False, False, False, False]
+    assert first.valid[:ROBOTS].tolist() == [True, True, True, False, False]
+    assert second.valid[:ROBOTS].tolist() == [False, True, True, False, False]
+    # In its last observation it is 1.5 m from its goal; then it sees nothing and is not seen.
+    assert first.final_obs[0, :2].tolist() == pytest.approx([1.5, 0.0], abs=1e-5)
+    assert first.obs[0, 0] == pytest.approx(1.5)
+    assert not second.obs[[0, 3, 4]].any()
+    assert first.obs[1, MASK:].tolist() == [1, 1, 0, 0, 0]  # 10 m to each of its neighbours
+    assert second.obs[1, MASK:].tolist() == [1, 0, 0, 0, 0]
+
+
+def test_robots_that_touch_have_both_collided_even_where_one_arrives():
+    sea = Stepped(2)
+    # 5.5 m apart is less than two hulls of 2.795 m; the third is alone.
+    starts = np.array([[10.0, 10.0], [15.5, 10.0], [40.0, 40.0]])
+    goals = np.array([[10.0, 11.0], [50.0, 50.0], [10.0, 40.0]])
+    load_scenario(sea.envs, 0, Scenario(starts, goals, np.zeros(3), *NOTHING), sea.out.obs)
+    out = sea.still()
+    assert out.reward[:ROBOTS].tolist() == pytest.approx([-5.1, -5.1, -0.1, 0, 0], abs=1e-5)
+    assert out.terminated[:ROBOTS].tolist() == [True, True, False, False, False]
+
+
+def test_when_all_have_retired_the_next_scenario_begins_in_the_same_step():
+    sea = Stepped(2)
+    load_scenario(sea.envs, 0, near_goals(1.5, 1.5), sea.out.obs)
+    out = sea.still()
+    assert out.terminated[:ROBOTS].tolist() == [True, True, False, False, False]
+    assert sea.envs.state.episode.tolist() == [1, 0]
+    assert sea.envs.state.fields[NUM_ROBOTS, 0] == ROBOTS
+    assert (np.linalg.norm(out.obs[:ROBOTS, :2], axis=1) >= 40).all()
+    assert out.final_obs[:2, 0] == pytest.approx(1.5)
+    assert sea.envs.take_episode_totals() == (2, pytest.approx(2 * 9.9), 2)
+    assert sea.still().valid.all()
+
+
+def test_the_time_limit_of_1000_decisions_truncates_those_who_are_left():
+    sea = Stepped(2)
+    load_scenario(sea.envs, 0, near_goals(1.5, 30.0), sea.out.obs)
+    sea.still()
+    sea.envs.state.elapsed[0] = 999
+    out = sea.still()
+    assert out.truncated[:ROBOTS].tolist() == [False, True, False, False, False]
+    assert not out.terminated.any()
+    assert out.final_obs[1, 0] == pytest.approx(30.0)
+
+
+def test_the_authors_end_the_task_at_their_1001st_decision_before_anything_else():
+    for decision, ends in ((999, False), (1000, True)):
+        world = OneWorld(ROOM)
+        world.start(near_goals(1.5, 30.0))
+        world.state[DECISION] = decision
+        world.step(np.zeros((ROBOTS, 2)))
+        assert world.terminated[:2].tolist() == [True, ends]
+        # -0.1, and 10 for the goal where time is left.
+        assert world.reward[:2] == pytest.approx([-0.1 if ends else 9.9, -0.1])
+    section = MarineNavConfig(compatibility=True)
+    assert make_spec(section).max_episode_steps == 1001
+    assert make_spec().max_episode_steps == 1000
+
+
+def test_a_first_observation_has_the_current_unless_it_is_the_authors():
+    # 2 m from a core of 3 m/s and half a metre: 3 x 0.5 / 2 = 0.75 m/s.
+    vortices = np.array([[10.0, 10.0, 1.0, 3 * np.pi]])
+    scenario = Scenario(
+        np.array([[12.0, 10.0]]), np.array([[50.0, 50.0]]), np.zeros(1), NOTHING[0], vortices
+    )
+    world = OneWorld(ROOM)
+    put_scenario(world.state, 0, scenario, ROOM)
+    compiled = compiled_for(begin, ROOM)
+    for feels_current, velocity in ((True, [0.0, -0.75]), (False, [0.0, 0.0])):
+        compiled(world.state, 0, world.random, feels_current)
+        assert world.robots(GROUND_VX, GROUND_VY)[0] == pytest.approx(velocity)
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2, 3, 4], [4, 2, 0, 1, 3]])
+def test_the_order_of_robots_changes_nothing(order):
+    recorded = recording("env3_home_noise_31")
+    scenario = recorded_scenario(recorded)
+    kept, moved = OneWorld(ROOM), OneWorld(ROOM)
+    permuted = scenario._replace(
+        starts=scenario.starts[order], goals=scenario.goals[order],
+        headings=scenario.headings[order], obstacles=scenario.obstacles[::-1],
+    )  # fmt: skip
+    slots = [3, 2, 1, 0, *(4 + np.array(order))]  # of what each observer sees
+
+    def noise(t):
+        return recorded["noise"][t], recorded["noise"][t][order][:, slots]
+
+    kept.start(scenario, recorded["noise0"])
+    moved.start(permuted, recorded["noise0"][order][:, slots])
+    for t, actions in enumerate(recorded["action"]):
+        first, second = noise(t)
+        kept.step(actions, first)
+        moved.step(actions[order], second)
+        assert (moved.valid == kept.valid[order]).all()
+        rows = np.flatnonzero(moved.valid)
+        for name in ("reward", "terminated", "obs"):
+            there, here = getattr(moved, name), getattr(kept, name)[order]
+            assert (there[rows] == here[rows]).all(), name
+    assert kept.terminated.any()
+
+
+def test_the_column_of_a_world_changes_nothing():
+    world = OneWorld(ROOM)
+    columns, alone = np.zeros((len(world.state), 3)), OneWorld(ROOM)
+    scenario = recorded_scenario(recording("env3_home_clean_20"))
+    alone.start(scenario)
+    columns[:, 2] = alone.state[:, 0]
+    actions = random_actions(load_spec("marine_nav"), 20, ROBOTS).astype(float)
+    reward, terminated, valid = np.zeros(15), np.zeros(15, np.bool_), np.zeros(15, np.bool_)
+    for action in actions:
+        alone.step(action)
+        shifted = np.concatenate([np.zeros((10, 2)), action])
+        alone._step(columns, 2, alone.random, shifted, reward, terminated, valid)
+        assert (columns[:, 2] == alone.state[:, 0]).all()
+        assert (reward[10:] == alone.reward).all()
+    assert not columns[:, :2].any()
+
+
+def test_seas_do_not_depend_on_how_many_others_there_are_nor_on_threads():
+    actions = random_actions(load_spec("marine_nav"), 30, 40 * ROBOTS)
+    seen = []
+    for num_threads in (1, numba.config.NUMBA_NUM_THREADS):
+        numba.set_num_threads(num_threads)
+        many = Stepped(40)
+        seen.append([many.step(action) for action in actions])
+    few = Stepped(3)
+    for one, other, action in zip(*seen, actions, strict=True):
+        third = few.step(action[: 3 * ROBOTS])
+        for a, b, c in zip(one, other, third, strict=True):
+            assert (a == b).all()
+            assert (a[: 3 * ROBOTS] == c).all()
+
+
+def test_a_saved_sea_goes_on_exactly():
+    first, second = Stepped(4), Stepped(4, seed=1)
+    actions = random_actions(first.spec, 40, 4 * ROBOTS)
+    for action in actions[:20]:
+        first.step(action)
+    second.envs.load_state_dict(first.envs.state_dict())
+    for action in actions[20:]:
+        expected, found = first.step(action), second.step(action)
+        for name in ("obs", "reward", "terminated", "truncated", "valid"):
+            assert (getattr(found, name) == getattr(expected, name)).all()
+
+
+CURRICULUM = MarineNavConfig(
+    curriculum=(
+        Stage(until_env_steps=40, num_robots=2, num_obstacles=0, min_goal_distance_m=20.0),
+        Stage(until_env_steps=60, num_robots=3, num_obstacles=1, min_goal_distance_m=30.0),
+    )
+)
+
+
+def test_a_curriculum_goes_by_env_steps_and_changes_no_shapes():
+    # Two seas of five robots: ten env steps a decision. Four decisions, then two, then the world.
+    sea = Stepped(2, spec=make_spec(CURRICULUM))
+    shape = sea.out.obs.shape
+    counts = []
+    for _ in range(8):
+        sea.envs.state.elapsed[:] = 999  # each decision is the last of its episode
+        counts.append(sea.still().valid.sum() // 2)
+        assert sea.out.obs.shape == shape
+    # The episodes that were begun before decision 1, and in decisions 1 to 7.
+    assert counts == [2, 2, 2, 2, 3, 3, 5, 5]
+    assert sea.envs.state.fields[CLOCK].tolist() == [8, 8]
+
+
+def test_an_evaluation_is_of_the_world_after_the_curriculum():
+    sea = Stepped(2, spec=make_spec(CURRICULUM), stream=EVALUATION)
+    assert sea.envs.state.fields[NUM_ROBOTS].tolist() == [5, 5]
+
+
+def test_a_resumed_curriculum_goes_on_where_it_was():
+    first, second = (Stepped(2, spec=make_spec(CURRICULUM)) for _ in range(2))
+    for _ in range(5):
+        first.still()
+    second.envs.load_state_dict(first.envs.state_dict())
+    second.envs.state.elapsed[:] = 999
+    second.still()
+    assert second.envs.state.fields[NUM_ROBOTS].tolist() == [5, 5]
+
+
+def test_an_event_says_how_many_objects_there_was_no_room_for():
+    section = MarineNavConfig(min_goal_distance_m=70.0)
+    sea = Stepped(64, spec=make_spec(section))
+    fields = sea.envs.state.fields
+    missing = int(64 * ROBOTS - fields[NUM_ROBOTS].sum())
+    short = int((fields[NUM_ROBOTS] < ROBOTS).sum())
+    (notice,) = sea.envs.take_notices()
+    assert notice.startswith(f"marine_nav: {short} episodes began with fewer objects")
+    assert f"{missing} robots, 0 obstacles" in notice
+    assert sea.envs.take_notices() == []
+    assert Stepped(8).envs.take_notices() == []
+
+
+def test_scaled_observations_are_of_the_order_of_one():
+    scale = bindings_of(World(scaled_obs=True))["obs_scale"]
+    assert scale.dtype == np.float32
+    # 20 m, 3 m/s, 1 rad/s and 1000 N; radii and the mask as they are.
+    itself = [1 / 20, 1 / 20, 1 / 3, 1 / 3, 1, 1 / 1000, 1 / 1000]
+    assert scale[:SELF_SIZE].tolist() == pytest.approx(itself)
+    assert scale[SELF_SIZE:MASK].tolist() == pytest.approx([1 / 20, 1 / 20, 1 / 3, 1 / 3, 1] * 5)
+    assert scale[MASK:].tolist() == [1] * 5
+
+
+def test_float64_nowhere_slows_a_float32_sea():
+    """A bare number in a function would make all that it touches float64."""
+    step = compiled_for(make_spec().step, World())
+    state = np.zeros((World().first_rows["state_size"], 1), np.float32)
+    random = np.int64(0), np.int64(0), np.uint64(0), np.uint64(0)
+    flags = np.zeros(ROBOTS, np.bool_), np.zeros(ROBOTS, np.bool_)
+    rows = np.zeros((ROBOTS, 2), np.float32), np.zeros(ROBOTS, np.float32)
+    step(state, 0, random, *rows, *flags)
+    (code,) = step.inspect_llvm().values()
+    assert "float" in code
+    assert "double" not in code
+
+
+def test_gymnasiums_vector_environments_have_one_agent():
+    with pytest.raises(ValueError, match="marine_nav has 5 agents an environment"):
+        as_gymnasium.GymnasiumVectorEnv("marine_nav", 2)
+
+
+def test_a_scenario_with_more_robots_than_the_sea_has_room_for_is_refused():
+    sea = Stepped(2)
+    with pytest.raises(ConfigError, match="a scenario has 6 robots, and the world has room for 5"):
+        load_scenario(sea.envs, 0, near_goals(*[30.0] * 6), sea.out.obs)
+
+
+def test_all_numbers_stay_finite_in_a_long_random_drive():
+    sea = Stepped(32)
+    for action in random_actions(sea.spec, 300, 32 * ROBOTS):
+        out = sea.step(action)
+        assert np.isfinite(out.obs).all()
+        assert np.isfinite(out.reward).all()
+    assert np.isfinite(sea.envs.state.fields).all()
+    assert {int(x) for x in np.unique(sea.envs.state.fields[NUM_ROBOTS])} == {5}

@@ -1,0 +1,112 @@
+"""The `EnvSpec` of a configuration's MarineNav."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ..spec import Array, EnvSpec
+from ..streams import EVALUATION
+from .constants import MAX_CLOCK, MAX_DECISIONS
+from .layout import (
+    MISSING_OBSTACLES,
+    MISSING_ROBOTS,
+    MISSING_VORTICES,
+    NUM_STAGES,
+    OBS_SIZE,
+    SHORT_EPISODES,
+    STAGE_SIZE,
+)
+from .section import MarineNavConfig, Stage
+from .world import World, functions_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarineNavSpec(EnvSpec):
+    """What steps a kind of world, and that kind."""
+
+    world: World
+
+
+@cache
+def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
+    """MarineNav as the table `[marine_nav]` says, or with its defaults."""
+    section = MarineNavConfig() if section is None else section
+    world = world_of(section)
+    functions = functions_of(world)
+    return MarineNavSpec(
+        name=world.name,
+        state_size=world.first_rows["state_size"],
+        obs_size=OBS_SIZE,
+        actions=world.action_spec,
+        # The authors' simulator counts from 0, ends the task there, and does both itself.
+        max_episode_steps=MAX_DECISIONS + section.compatibility,
+        reset=functions.reset,
+        step=functions.step,
+        observe=functions.observe,
+        num_agents=world.robots,
+        prepare=stage_writer(section, world),
+        notice=shortage,
+        world=world,
+    )
+
+
+def world_of(section: MarineNavConfig) -> World:
+    """What is compiled for a table."""
+    return World(
+        robots=section.num_robots,
+        obstacles=section.num_obstacles,
+        vortices=section.num_vortices,
+        actions=section.actions,
+        noise="drawn" if section.noise else "none",
+        scaled_obs=section.scaled_obs,
+        compatibility=section.compatibility,
+    )
+
+
+def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int, int], None]:
+    """`EnvSpec.prepare`: the curriculum's stages, with their ends in decisions of one world.
+
+    An evaluation is of the world after the curriculum.
+    """
+    last = Stage(
+        until_env_steps=10**15,
+        num_robots=section.num_robots,
+        num_obstacles=section.num_obstacles,
+        num_vortices=section.num_vortices,
+        min_goal_distance_m=section.min_goal_distance_m,
+    )
+
+    def write_stages(state: Array, num_envs: int, stream: int) -> None:
+        state[NUM_STAGES] = len(section.curriculum) + 1
+        row = world.first_rows["first_stage"]
+        for stage in (*section.curriculum, last):
+            decisions = -(-stage.until_env_steps // (num_envs * world.robots))
+            state[row : row + STAGE_SIZE] = np.array(
+                [
+                    0 if stream == EVALUATION else min(decisions, MAX_CLOCK),
+                    stage.num_robots,
+                    stage.num_obstacles,
+                    stage.num_vortices,
+                    stage.min_goal_distance_m,
+                ]
+            )[:, None]
+            row += STAGE_SIZE
+
+    return write_stages
+
+
+def shortage(state: Array) -> str:
+    """`EnvSpec.notice`: how many objects there was no room for."""
+    rows = (SHORT_EPISODES, MISSING_ROBOTS, MISSING_OBSTACLES, MISSING_VORTICES)
+    episodes, robots, obstacles, vortices = (int(state[row].sum(dtype=np.float64)) for row in rows)
+    if not episodes:
+        return ""
+    return (
+        f"marine_nav: {episodes} episodes began with fewer objects than asked for, since there was "
+        f"no room after 500 proposals: {robots} robots, {obstacles} obstacles and {vortices} "
+        "vortices are missing"
+    )

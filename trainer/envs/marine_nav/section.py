@@ -1,0 +1,91 @@
+"""What runs on MarineNav can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from ...config.section import EnvSection, Section
+from .constants import MAX_CLOCK
+from .layout import MOST_STAGES
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+MOST_ROBOTS, MOST_OBSTACLES, MOST_VORTICES = 16, 32, 16
+LONGEST_M = 70.0  # between a start and a goal; the diagonal of where they may be is 72 m
+
+
+class Stage(Section):
+    """What scenarios are like until so many env steps of the run."""
+
+    until_env_steps: int = Field(ge=1, le=10**15)
+    num_robots: int = Field(ge=1, le=MOST_ROBOTS)
+    num_obstacles: int = Field(0, ge=0, le=MOST_OBSTACLES)
+    num_vortices: int = Field(0, ge=0, le=MOST_VORTICES)
+    min_goal_distance_m: float = Field(ge=0, le=LONGEST_M)
+
+
+class MarineNavConfig(EnvSection):
+    """Vessels that share a sea."""
+
+    num_robots: int = Field(
+        5, ge=1, le=MOST_ROBOTS, description=f"agents of each environment; 1 to {MOST_ROBOTS}"
+    )
+    num_obstacles: int = Field(
+        4, ge=0, le=MOST_OBSTACLES, description=f"that do not move; 0 to {MOST_OBSTACLES}"
+    )
+    num_vortices: int = Field(
+        0, ge=0, le=MOST_VORTICES, description=f"that make the current; 0 to {MOST_VORTICES}"
+    )
+    min_goal_distance_m: float = Field(
+        40.0, ge=0, le=LONGEST_M, description=f"from a start to its goal; 0 to {LONGEST_M:g}"
+    )
+    curriculum: tuple[Stage, ...] = Field(
+        (), max_length=MOST_STAGES - 1,
+        description="easier scenarios before: until_env_steps, and those four keys, of each stage",
+    )  # fmt: skip
+    actions: Literal["continuous", "discrete"] = Field(
+        "continuous", description="two changes of thrust, -1 to 1, or one of 25 pairs of them"
+    )
+    noise: bool = Field(True, description="whether robots see others with errors")
+    scaled_obs: bool = Field(
+        False, description="observations in units of 20 m, 3 m/s and 1000 N, not of SI"
+    )
+    compatibility: bool = Field(
+        False, description="the authors' simulator with its oddities; see docs/marine-nav.md"
+    )
+
+    @property
+    def num_agents(self) -> int:
+        return self.num_robots
+
+    def check(self, config: TrainConfig) -> None:
+        for refusal in self._refusals(config):
+            raise ValueError(refusal)
+
+    def _refusals(self, config: TrainConfig) -> Iterator[str]:
+        """What is wrong with the stages."""
+        for number, stage in enumerate(self.curriculum):
+            for key in ("num_robots", "num_obstacles", "num_vortices"):
+                count, most = getattr(stage, key), getattr(self, key)
+                if count > most:
+                    yield (
+                        f"marine_nav.curriculum.{number}.{key} = {count}: the world after the "
+                        f"curriculum has marine_nav.{key} = {most}, and a stage has at most as many"
+                    )
+        for before, after in pairwise(self.curriculum):
+            if after.until_env_steps <= before.until_env_steps:
+                yield (
+                    f"marine_nav.curriculum: until_env_steps = {after.until_env_steps} comes after "
+                    f"{before.until_env_steps}; stages go in the order of their ends"
+                )
+        most_steps = int(MAX_CLOCK) * config.num_rows
+        if self.curriculum and self.curriculum[-1].until_env_steps > most_steps:
+            yield (
+                f"marine_nav.curriculum: until_env_steps = {self.curriculum[-1].until_env_steps}: "
+                f"with num_envs = {config.num_envs} stages end by {most_steps}"
+            )
