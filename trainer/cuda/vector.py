@@ -57,13 +57,16 @@ class CudaVectorEnv:
         self.source = RandomSource.of(seed, stream, first_env)
         first_fields = np.ascontiguousarray(empty_fields(spec, num_envs, stream))
         self.state = EnvState(
-            fields=torch.from_numpy(first_fields).to(self.device),
+            fields=self._copy(first_fields),
             elapsed=self._zeros(torch.int32, num_envs),
             episode=self._zeros(torch.int64, num_envs),
             episode_return=self._zeros(torch.float64, self.num_rows),
         )
         self.totals = EpisodeTotals(*(self._zeros(torch.float64, self.num_rows) for _ in range(3)))
         self._kernels = make_kernels(spec)
+
+    def _copy(self, array: Any) -> Any:
+        return torch.from_numpy(array).to(self.device)
 
     def _zeros(self, dtype: torch.dtype, *shape: int) -> Any:
         return torch.zeros(shape, dtype=dtype, device=self.device)
