@@ -105,11 +105,11 @@ def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it()
 
 
 def test_another_algorithm_without_a_preset_has_its_own_defaults():
-    config = load_config("cart_pole_dqn", ["algorithm=qr_dqn"])
-    assert config.algorithm_section == make_config({"algorithm": "qr_dqn"}).algorithm_section
-    assert config.total_env_steps == load_config("cart_pole_dqn").total_env_steps
+    config = load_config("acrobot_dqn", ["algorithm=c51"])
+    assert config.algorithm_section == make_config({"algorithm": "c51"}).algorithm_section
+    assert config.total_env_steps == load_config("acrobot_dqn").total_env_steps
     # What was typed for the other one is refused as ever.
-    text = error_of("cart_pole_dqn", "algorithm=qr_dqn", "dqn.gamma=0.5")
+    text = error_of("acrobot_dqn", "algorithm=c51", "dqn.gamma=0.5")
     assert "dqn.gamma = 0.5 is for algorithm = dqn alone" in text
     assert "did you mean 'rainbow'" in error_of(None, "algorithm=rainbo")
 
