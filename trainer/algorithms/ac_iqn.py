@@ -5,20 +5,17 @@ Source: Lin et al. 2024, arXiv:2412.09466.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..networks.actors import DeterministicActor
 from ..networks.implicit_quantiles import QuantileCritic, make_quantile_critic
 from ..replay import Batch
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from .actor_critic import Criticised
 from .algorithm import Metrics
-from .draws import make_draws
+from .draws import Kind
 from .td3 import TD3
 
 
@@ -30,18 +27,16 @@ class ACIQN(TD3):
     critics: QuantileCritic
     target_critics: QuantileCritic
 
-    def __init__(self, config: TrainConfig, policy: DeterministicActor, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         shape = (3, self.section.batch_size, self.section.num_quantiles)
-        device, seed = policy.flat_parameters.device, self.seed + 1
-        self.taus = make_draws("uniform", shape, seed, device, self.is_inline)
+        return {**super().drawn(), "taus": ("uniform", shape)}
 
     def make_critics(self, seed: int) -> QuantileCritic:
         policy = self.policy
         return make_quantile_critic(policy.obs_size, policy.action_size, self.config.policy, seed)
 
     def criticise(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> Criticised:
-        taus, next_taus, self._actor_taus = self.taus.next()
+        taus, next_taus, self._actor_taus = self.draws["taus"].next()
         next_quantiles = self.target_critics(next_obs, self.next_actions(next_obs), next_taus)
         targets = td_target(
             batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1), next_quantiles
@@ -66,10 +61,3 @@ class ACIQN(TD3):
         self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
         self.move_target(self.target_actor, self.policy.network, active)
         return {"loss/policy": -quantiles.mean()}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "taus": self.taus.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        super().load_state_dict(state)
-        self.taus.load_state_dict(state["taus"])

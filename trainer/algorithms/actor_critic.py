@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from ..replay import Batch
 from ..returns.losses import squared
 from ..returns.td import td_target
 from .algorithm import Metrics, scaled_down
-from .draws import make_draws
+from .draws import Kind
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON, OffPolicy
 
@@ -42,25 +41,18 @@ class ActorCritic(OffPolicy):
     num_critics: ClassVar[int] = 2
     loss_scale: ClassVar[float] = 1.0  # of half the squared error
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        policy: Actor,
-        *,
-        seed: int,
-        is_inline: bool = True,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+    def __init__(self, config: TrainConfig, policy: Actor, **options: Any) -> None:
+        super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
-        critic_seed, noise_seed = np.random.SeedSequence(seed).generate_state(2).tolist()
-        self.critics: Any = self.make_critics(critic_seed)
+        self.critics: Any = self.make_critics(self.first_seed)
         self.critics.to_device(device)
         self.target_critics = self.critics.frozen_copy()
         self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
-        shape = (self.section.batch_size, policy.action_size)
-        self.normals = make_draws("normal", shape, noise_seed, device, is_inline)
+
+    def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
+        shape = (self.section.batch_size, self.policy.action_size)
+        return {"normals": ("normal", shape)}
 
     @abstractmethod
     def next_values(self, next_obs: Tensor) -> Tensor:
@@ -135,7 +127,6 @@ class ActorCritic(OffPolicy):
             "critic_optimizer": self.critic_optimizer.state_dict(),
             "critics": self.critics.flat_parameters.cpu().clone(),
             "target_critics": self.target_critics.flat_parameters.cpu().clone(),
-            "normals": self.normals.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -144,4 +135,3 @@ class ActorCritic(OffPolicy):
         self.critic_optimizer.load_state_dict(state["critic_optimizer"])
         self.critics.flat_parameters.copy_(state["critics"])
         self.target_critics.flat_parameters.copy_(state["target_critics"])
-        self.normals.load_state_dict(state["normals"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +16,7 @@ from ..networks.policy import Policy
 from ..replay import Batch, Priorities, Replay
 from ..rollout import Rollout
 from .algorithm import Algorithm, Metrics
+from .draws import Kind, make_draws
 
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 
@@ -26,30 +28,31 @@ class OffPolicy(Algorithm):
     leaves its work out, a captured one does it and moves nothing.
     """
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        policy: Policy,
-        *,
-        seed: int,
-        is_inline: bool = True,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`seed` is that of what is drawn. `tick` is called after every update.
-
-        Raises ConfigError where the replay does not fit into memory.
+    def __init__(self, config: TrainConfig, policy: Policy, **options: Any) -> None:
+        """`options` are `Algorithm`'s; the seed is that of what is drawn, and `tick` is called
+        after every update. Raises ConfigError where the replay does not fit into memory.
         """
-        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+        super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
-        self.replay = make_replay(config, policy, seed, device)
+        self.replay = make_replay(config, policy, self.seed, device)
         self.batch = self.replay.make_batch(self.section.batch_size)
+        # The first seed is that of weights besides the policy's.
+        self.first_seed, *seeds = np.random.SeedSequence(self.seed).generate_state(4).tolist()
+        self.draws = {
+            name: make_draws(kind, shape, seed, device, self.is_inline)
+            for (name, (kind, shape)), seed in zip(self.drawn().items(), seeds, strict=False)
+        }
         self.num_updates_each = self.section.num_updates(config)
         # Numbers where the host runs every update; on the device where graphs do.
-        self.num_updates: Any = 0 if is_inline else zero_count(device)
-        self.env_steps: Any = 0 if is_inline else zero_count(device)  # of this replay
+        self.num_updates: Any = 0 if self.is_inline else zero_count(device)
+        self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
         self._num_rows_each = config.rollout_size
         self._notices: list[str] = []
         self._has_refused = False
+
+    def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
+        """What is drawn, at most three: by name the kind of random numbers, and their shape."""
+        return {}
 
     @abstractmethod
     def learn(
@@ -125,13 +128,18 @@ class OffPolicy(Algorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next update depends on but the policy; in main memory."""
-        state = {"num_updates": int(self.num_updates), "env_steps": int(self.env_steps)}
+        state: dict[str, Any] = {
+            "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
+            "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
+        }  # fmt: skip
         if not self.config.checkpoint.replay:
             return state
         return {**state, "replay": self.replay.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
+        for name, draws in self.draws.items():
+            draws.load_state_dict(state["draws"][name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self.replay.load_state_dict(state["replay"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -21,21 +21,15 @@ from .minibatches import make_orders
 class OnPolicy(Algorithm):
     """A policy, its optimizer, and an update from one rollout."""
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        policy: Policy,
-        *,
-        seed: int,
-        is_inline: bool = True,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`seed` is that of the order of samples. `tick` is called after every optimizer step."""
-        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+    def __init__(self, config: TrainConfig, policy: Policy, **options: Any) -> None:
+        """`options` are `Algorithm`'s; the seed is that of the order of samples, and `tick` is
+        called after every optimizer step.
+        """
+        super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters)
         self.parameters = policy.parameters_to_learn()
-        self.orders = make_orders(config.rollout_size, seed, device, is_inline)
+        self.orders = make_orders(config.rollout_size, self.seed, device, self.is_inline)
         self.reward_normalizer = (
             RewardNormalizer(config.num_rows, self.section.gamma).to(device)
             if config.normalization.reward

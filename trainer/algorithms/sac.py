@@ -43,7 +43,7 @@ class SAC(ActorCritic):
 
     def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         """Draw the actor's actions, and move alpha by their log-probabilities."""
-        drawn = self._drawn = self.policy.draw(obs, self.normals.next())
+        drawn = self._drawn = self.policy.draw(obs, self.draws["normals"].next())
         torch.exp(self.log_alpha, out=self.alpha)
         if self.section.learn_alpha:
             # d/d log alpha of -log alpha * (log pi + target entropy)
@@ -52,7 +52,7 @@ class SAC(ActorCritic):
         return {"policy/entropy": -drawn.log_probs.mean(), "policy/alpha": self.alpha.clone()[0]}
 
     def next_values(self, next_obs: Tensor) -> Tensor:
-        drawn = self.policy.draw(next_obs, self.normals.next())
+        drawn = self.policy.draw(next_obs, self.draws["normals"].next())
         values, _ = self.target_critics.taped(next_obs, drawn.actions)
         return soft_value(values, drawn.log_probs, self.alpha)
 

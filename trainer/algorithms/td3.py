@@ -43,7 +43,7 @@ class TD3(ActorCritic):
         actions: Tensor = self.target_actor(next_obs).tanh_()
         if self.section.smoothing_std:
             clip = self.section.smoothing_clip
-            noise = (self.normals.next() * self.section.smoothing_std).clamp_(-clip, clip)
+            noise = (self.draws["normals"].next() * self.section.smoothing_std).clamp_(-clip, clip)
             actions = actions.add_(noise).clamp_(-1, 1)
         return actions
 

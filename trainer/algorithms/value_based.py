@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from ..networks.q_network import QPolicy
 from ..networks.value_network import ActionValues, make_value_network
 from ..replay import Batch
 from .algorithm import Metrics, scaled_down
-from .draws import Kind, make_draws
+from .draws import Kind
 from .exploring import epsilon_at
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON, OffPolicy
@@ -41,29 +40,14 @@ class ValueBased(OffPolicy):
 
     policy: QPolicy
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        policy: QPolicy,
-        *,
-        seed: int,
-        is_inline: bool = True,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        super().__init__(config, policy, seed=seed, is_inline=is_inline, tick=tick)
+    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
+        super().__init__(config, policy, **options)
         self.network: ActionValues = policy.network
         self.target = self.network.frozen_copy()
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
-        self.draws = {
-            name: make_draws(kind, shape, int(drawn), policy.flat_parameters.device, is_inline)
-            for (name, (kind, shape)), drawn in zip(
-                self.drawn().items(), np.random.SeedSequence(seed).generate_state(2), strict=False
-            )
-        }
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
-        """What updates draw, by name: the kind of random numbers, and their shape."""
-        num_noise = self.network.num_noise
+        num_noise = self.policy.network.num_noise
         return {"noise": ("normal", (2, num_noise))} if num_noise else {}
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
@@ -127,15 +111,12 @@ class ValueBased(OffPolicy):
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "target": self.target.flat_parameters.cpu().clone(),
-            "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
         self.target.flat_parameters.copy_(state["target"])
-        for name, draws in self.draws.items():
-            draws.load_state_dict(state["draws"][name])
 
 
 def of_actions(outputs: Tensor, actions: Tensor) -> Tensor:
