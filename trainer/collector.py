@@ -93,6 +93,8 @@ class Collector:
             rollout.remember(t, *policy.act(rollout.obs[t], noise[t]))
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
+            if policy.has_memory:
+                policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
         self._steps_before += len(rollout.rewards)

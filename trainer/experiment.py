@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .algorithms.algorithm import Algorithm, Metrics
@@ -138,7 +138,11 @@ class Experiment:
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         """Greedy episodes; waits for all that was started. `progress` is told how far they are."""
-        return self._evaluate(num_episodes, progress)
+        evaluation = self._evaluate(num_episodes, progress)
+        if evaluation.from_start is None:
+            return evaluation
+        details = self.algorithm.judge(evaluation.from_start)
+        return replace(evaluation, details={**evaluation.details, **details})
 
     def close(self) -> None:
         self._precompiling.close()

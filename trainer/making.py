@@ -87,8 +87,8 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         collector = Collector(envs, policy, steps, seed, tick=lambda: threads.tick())
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
-        limit = config.evaluation.max_episode_steps
-        arguments = (policy, spec, num_episodes, config.seed, limit, progress)
+        gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
+        arguments = (policy, spec, num_episodes, config.seed, limit, progress, gamma)
         evaluation: Evaluation = threads.run(evaluate, *arguments)
         return evaluation
 

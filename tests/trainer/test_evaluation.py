@@ -45,3 +45,17 @@ def test_statistics_are_frozen_while_evaluating(make_experiment):
     before = experiment.policy.normalizer.moments.count.clone()
     experiment.evaluate(5)
     assert experiment.policy.normalizer.moments.count == before > 0
+
+
+def test_what_followed_the_first_observations_is_discounted(make_experiment):
+    experiment = make_experiment()
+    spec = experiment.collector.envs.spec
+    found = evaluate(experiment.policy, spec, 20, seed=1, gamma=0.5)
+    # 1 + 0.5 + 0.25 + ... over the length; poles that fell leave nothing.
+    assert found.from_start.returns.tolist() == (2 - 0.5 ** (found.lengths - 1.0)).tolist()
+    assert found.from_start.left_discounts.tolist() == [0] * 20
+    cut = evaluate(experiment.policy, spec, 20, seed=1, max_episode_steps=3, gamma=0.5)
+    assert cut.from_start.returns.tolist() == [1.75] * 20
+    assert cut.from_start.left_discounts.tolist() == [0.125] * 20
+    assert cut.from_start.obs.tolist() == found.from_start.obs.tolist()
+    assert (cut.from_start.left_obs != cut.from_start.obs).any(axis=1).all()

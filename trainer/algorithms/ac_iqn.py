@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from ..networks.heads import middles
 from ..networks.implicit_quantiles import QuantileCritic, make_quantile_critic
 from ..replay import Batch
 from ..returns.distributional import quantile_huber
@@ -17,6 +18,8 @@ from .actor_critic import Criticised
 from .algorithm import Metrics
 from .draws import Kind
 from .td3 import TD3
+
+NUM_JUDGED = 32  # fractions that values are the mean over
 
 
 class ACIQN(TD3):
@@ -51,6 +54,11 @@ class ACIQN(TD3):
             priorities=loss.values,
             gradient=self.critics.gradient(tape, slopes),
         )
+
+    def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
+        taus = middles(NUM_JUDGED).to(obs.device).expand(len(obs), -1)
+        quantiles: Tensor = self.critics(obs, actions, taus)
+        return quantiles.mean(1)
 
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         actions, tape = self.policy.taped(obs)

@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..envs.spec import Spaces
 from ..networks.actors import Actor
 from ..networks.critics import Critics
+from ..networks.exploration import Exploration, make_exploration
 from ..networks.network import Network
+from ..networks.state_dependent import StateDependentNetwork
 from ..replay import Batch
 from ..returns.losses import squared
 from ..returns.td import td_target
@@ -52,7 +55,11 @@ class ActorCritic(OffPolicy):
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         shape = (self.section.batch_size, self.policy.action_size)
-        return {"normals": ("normal", shape)}
+        drawn: dict[str, tuple[Kind, tuple[int, ...]]] = {"normals": ("normal", shape)}
+        network = self.policy.network
+        if isinstance(network, StateDependentNetwork):
+            drawn["exploration"] = "normal", (network.num_noise,)
+        return drawn
 
     @abstractmethod
     def next_values(self, next_obs: Tensor) -> Tensor:
@@ -63,9 +70,11 @@ class ActorCritic(OffPolicy):
         """Move the actor to where the critics see more, and the targets that follow it."""
 
     def explore(self, progress_fraction: Any) -> None:
-        """At random all through warm-up."""
+        """At random all through warm-up; with noise that is kept for all of the collection."""
         is_warm = torch.as_tensor(self.is_warm)
         self.policy.is_random.copy_(is_warm.logical_not())
+        if "exploration" in self.draws:
+            self.policy.network.take_noise(self.draws["exploration"].next())
 
     @torch.no_grad()
     def learn(
@@ -87,6 +96,15 @@ class ActorCritic(OffPolicy):
         if (number + 1) % self.section.policy_delay == 0:
             figures |= self.learn_actor(obs, rate, active)
         return figures, criticised.priorities
+
+    def greedy_values(self, obs: Tensor) -> Tensor:
+        obs = self.policy.normalizer(obs)
+        return self.values_of(obs, self.policy.best(obs))
+
+    def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
+        """What the critics say [B] of observations, normalised, and actions: the smallest."""
+        values: Tensor = self.critics.taped(obs, actions)[0]
+        return values.amin(0)
 
     def make_critics(self, seed: int) -> Network:
         """The critics, their weights drawn from `seed` alone."""
@@ -135,3 +153,10 @@ class ActorCritic(OffPolicy):
         self.critic_optimizer.load_state_dict(state["critic_optimizer"])
         self.critics.flat_parameters.copy_(state["critics"])
         self.target_critics.flat_parameters.copy_(state["target_critics"])
+
+
+def exploration_of(config: TrainConfig, spec: Spaces) -> Exploration:
+    """What a configuration adds to the actions of a policy."""
+    section = config.algorithm_section
+    size = spec.actions.action_size
+    return make_exploration(section.exploration, config.num_rows, size, section.exploration_std)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
+from ..evaluation import FromStart
 from ..networks.policy import Policy
 from ..rollout import Rollout
 from .schedules import scheduled
@@ -78,6 +79,10 @@ class Algorithm(ABC):
     def work_done(self) -> int:
         """Changes whenever learning goes on, also within an update."""
         return self.num_ticks
+
+    def judge(self, from_start: FromStart) -> dict[str, float]:
+        """Metrics of what was predicted of greedy episodes, beside how they went."""
+        return {}
 
     def take_notices(self) -> list[str]:
         """What people should be told of how learning goes, once each."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..evaluation import FromStart
 from ..networks.network import Network
 from ..networks.policy import Policy
 from ..replay import Batch, Priorities, Replay
@@ -121,6 +122,23 @@ class OffPolicy(Algorithm):
             target.flat_parameters.lerp_(network.flat_parameters, tau * active * is_due)
         elif is_due:
             target.follow(network, tau)
+
+    @abstractmethod
+    def greedy_values(self, obs: Tensor) -> Tensor:
+        """What greedy episodes are thought to return from `obs` [B, D], discounted: [B]."""
+
+    @torch.inference_mode()
+    def judge(self, from_start: FromStart) -> dict[str, float]:
+        """How far values are above the returns that followed; where a limit cut an episode short,
+        they are asked of what was left.
+        """
+        device = self.policy.flat_parameters.device
+        first, last = (
+            self.greedy_values(torch.from_numpy(obs).to(device)).double().cpu().numpy()
+            for obs in (from_start.obs, from_start.left_obs)
+        )
+        returns = from_start.returns + from_start.left_discounts * last
+        return {"value/overestimation": float((first - returns).mean())}
 
     def take_notices(self) -> list[str]:
         taken, self._notices = self._notices, []

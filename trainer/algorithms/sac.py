@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
-from ..networks.actors import Drawn, SquashedGaussianActor
+from ..networks.actors import Drawn, SquashedGaussianActor, StateDependentActor
 from ..returns.losses import smallest
 from ..returns.td import soft_value
-from .actor_critic import ActorCritic
+from .actor_critic import ActorCritic, exploration_of
 from .algorithm import Metrics
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON
@@ -39,7 +39,13 @@ class SAC(ActorCritic):
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> SquashedGaussianActor:
-        return SquashedGaussianActor(spec, config.policy, config.normalization.obs, seed)
+        section = config.algorithm_section
+        arguments = (spec, config.policy, config.normalization.obs, seed)
+        if section.exploration == "state_dependent":
+            std = section.exploration_std
+            return StateDependentActor(*arguments, num_rows=config.num_rows, std=std)
+        added = None if section.exploration == "policy" else exploration_of(config, spec)
+        return SquashedGaussianActor(*arguments, added)
 
     def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         """Draw the actor's actions, and move alpha by their log-probabilities."""

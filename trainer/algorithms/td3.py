@@ -14,8 +14,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.actors import DeterministicActor
-from ..networks.exploration import GaussianNoise
-from .actor_critic import ActorCritic
+from .actor_critic import ActorCritic, exploration_of
 from .algorithm import Metrics
 
 
@@ -33,9 +32,8 @@ class TD3(ActorCritic):
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
-        noise_std = config.algorithm_section.exploration_std
         return DeterministicActor(
-            spec, config.policy, config.normalization.obs, seed, GaussianNoise(noise_std)
+            spec, config.policy, config.normalization.obs, seed, exploration_of(config, spec)
         )
 
     def next_actions(self, next_obs: Tensor) -> Tensor:

@@ -89,6 +89,10 @@ class ValueBased(OffPolicy):
         }
         return figures, losses.priority
 
+    def greedy_values(self, obs: Tensor) -> Tensor:
+        with self.network.without_noise():
+            return self.policy.values(obs).amax(1)
+
     def resample_noise(self) -> None:
         """Draw the noise of both networks' layers anew, where they have any."""
         if "noise" in self.draws:

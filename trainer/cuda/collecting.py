@@ -78,6 +78,8 @@ class CudaCollector:
             policy.env_actions(rollout.actions[t]).contiguous(), self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
+        if policy.has_memory:
+            policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
     def _transitions(self, t: int) -> Transitions:
         """The memory of step `t`."""

@@ -35,8 +35,8 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
         """On the processor, as every other run plays them. Waits for the device."""
         copied = make_policy(config)
         copied.load_state_dict(policy.state_dict())
-        limit = config.evaluation.max_episode_steps
-        return evaluate(copied, spec, num_episodes, config.seed, limit, progress)
+        gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
+        return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
 
     collects: type[CudaCollector] = CudaCollector
     if isinstance(policy, ActorCritic):

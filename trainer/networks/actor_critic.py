@@ -11,9 +11,10 @@ from ..distributions.gaussian import MAX_LOG_STD, MIN_LOG_STD
 from ..envs.spec import Spaces
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .normalizers import ObsNormalizer, observe
+from .policy import Memoryless
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(Memoryless, nn.Module):
     """Observations to the outputs of a distribution over actions, and to values.
 
     All weights and biases are views of `flat_parameters` [P], the actor's first, with the

@@ -17,7 +17,7 @@ from ..config import PolicyConfig
 from ..distributions.squashed import Squashed, squashed, squashed_slopes
 from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
-from .exploration import Exploration, GaussianNoise
+from .exploration import Exploration
 from .network import Network
 from .noise import normal_from, symmetric
 from .normalizers import ObsNormalizer, observe
@@ -30,11 +30,19 @@ class Actor(nn.Module, ABC):
     outputs_per_action = 1
     action_dtype = torch.float32
 
-    def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
-        """Weights are drawn from `seed` alone. Raises ConfigError unless actions are real numbers
-        within finite bounds.
+    def __init__(
+        self,
+        spec: Spaces,
+        config: PolicyConfig,
+        normalize_obs: bool,
+        seed: int,
+        exploration: Exploration | None = None,
+    ) -> None:
+        """Weights are drawn from `seed` alone; `exploration` is what `act` adds to actions. Raises
+        ConfigError unless actions are real numbers within finite bounds.
         """
         super().__init__()
+        self.exploration = exploration
         if not isinstance(spec.actions, Box):
             raise ConfigError("actions are discrete: this algorithm wants real-valued ones")
         if not all(map(math.isfinite, (*spec.actions.low, *spec.actions.high))):
@@ -71,18 +79,35 @@ class Actor(nn.Module, ABC):
         self.network.flatten()
         self.flat_parameters = self.network.flat_parameters
 
+    @property
+    def num_noise(self) -> int:
+        """Random numbers that `act` takes for an observation."""
+        return self.action_size
+
+    @property
+    def has_memory(self) -> bool:
+        return self.exploration is not None and self.exploration.has_memory
+
+    def forget(self, dones: Tensor) -> None:
+        """Begin anew to explore where an episode ended; `dones` [N]."""
+        assert self.exploration
+        self.exploration.forget(dones)
+
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """[..., A] in [0, 1), for `act` on observations of this leading shape."""
-        shape = (*shape, self.action_size)
-        return torch.rand(shape, generator=generator, device=generator.device)
+        """[..., num_noise] in [0, 1), for `act` on observations of this leading shape."""
+        return torch.rand((*shape, self.num_noise), generator=generator, device=generator.device)
 
     @abstractmethod
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B, A] for obs [B, obs_size], explored with `noise` in [0, 1)."""
 
     @abstractmethod
+    def best(self, obs: Tensor) -> Tensor:
+        """The actions of evaluation [B, A] on [-1, 1], for obs that are normalised already."""
+
     def greedy(self, obs: Tensor) -> Tensor:
         """The actions of evaluation for obs [B, obs_size], in the environment's units."""
+        return self.env_actions(self.best(self.normalizer(obs)))
 
     def random_or(self, actions: Tensor, noise: Tensor) -> Tensor:
         """`actions`, or while `is_random` any between the bounds, equally likely."""
@@ -114,22 +139,9 @@ class SquashedGaussianActor(Actor):
 
     outputs_per_action = 2
 
-    def __init__(
-        self,
-        spec: Spaces,
-        config: PolicyConfig,
-        normalize_obs: bool,
-        seed: int,
-        exploration: Exploration | None = None,
-    ) -> None:
-        """`exploration` is what `act` adds to the actions drawn, where that is wanted."""
-        super().__init__(spec, config, normalize_obs, seed)
-        self.exploration = exploration
-
-    def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Numbers in [0, 1) for `act`, with those of the exploration after them."""
-        shape = (*shape, self.action_size * (2 if self.exploration else 1))
-        return torch.rand(shape, generator=generator, device=generator.device)
+    @property
+    def num_noise(self) -> int:
+        return self.action_size * (2 if self.exploration else 1)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A or 2 A] in [0, 1)."""
@@ -140,10 +152,10 @@ class SquashedGaussianActor(Actor):
             actions = self.exploration(actions, normals[..., self.action_size :])
         return self.random_or(actions, noise), None
 
-    def greedy(self, obs: Tensor) -> Tensor:
-        """tanh of the means, in the environment's units."""
-        outputs: Tensor = self.network(self.normalizer(obs))
-        return self.env_actions(outputs[..., : self.action_size].tanh())
+    def best(self, obs: Tensor) -> Tensor:
+        """tanh of the means."""
+        outputs: Tensor = self.network(obs)
+        return outputs[..., : self.action_size].tanh()
 
     def draw(self, obs: Tensor, noise: Tensor) -> Drawn:
         """As `act`, for obs that are normalised already, with all that `gradient` needs."""
@@ -161,7 +173,8 @@ class SquashedGaussianActor(Actor):
 
 class StateDependentActor(SquashedGaussianActor):
     """As a squashed Gaussian one, with deviations that depend on the state by few weights, and
-    noise that environments keep until `resample_noise`: smooth exploration.
+    noise that environments keep until
+    `network.take_noise`: smooth exploration.
 
     Source: Raffin et al. 2021, arXiv:2005.05719.
     """
@@ -169,25 +182,29 @@ class StateDependentActor(SquashedGaussianActor):
     network: StateDependentNetwork
 
     def __init__(
-        self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int, num_envs: int
+        self,
+        spec: Spaces,
+        config: PolicyConfig,
+        normalize_obs: bool,
+        seed: int,
+        *,
+        num_rows: int,
+        std: float,
     ) -> None:
-        """`num_envs` rows of observations are what `act` gets."""
-        self._num_envs = num_envs
+        """`act` gets `num_rows` observations; `std` is the deviation of what the matrices have."""
+        self._num_rows, self._log_std = num_rows, math.log(std)
         super().__init__(spec, config, normalize_obs, seed)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
         sizes = (obs_size, *config.hidden_sizes)
         return StateDependentNetwork(
-            sizes, self.action_size, config.activation, self._num_envs, seed=seed
-        )
+            sizes, self.action_size, config.activation, self._num_rows, seed=seed,
+            initial_log_std=self._log_std,
+        )  # fmt: skip
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [num_envs, A] by the matrices; `noise` in [0, 1) counts while `is_random`."""
         return self.random_or(self.network.explored(self.normalizer(obs)).tanh(), noise), None
-
-    def resample_noise(self, generator: torch.Generator | None = None) -> None:
-        """Draw what environments explore with anew; for before each collection, and at first."""
-        self.network.resample_noise(generator)
 
 
 class DeterministicActor(Actor):
@@ -196,31 +213,16 @@ class DeterministicActor(Actor):
     Source: Lillicrap et al. 2016, arXiv:1509.02971.
     """
 
-    def __init__(
-        self,
-        spec: Spaces,
-        config: PolicyConfig,
-        normalize_obs: bool,
-        seed: int,
-        exploration: Exploration | None = None,
-    ) -> None:
-        """`exploration` is what `act` adds to actions: by default Gaussian noise of 0.1."""
-        super().__init__(spec, config, normalize_obs, seed)
-        self.exploration = exploration or GaussianNoise(0.1)
-
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, A] in [0, 1)."""
-        actions = self.exploration(self.actions(self.normalizer(obs)), normal_from(noise))
+        actions = self.best(self.normalizer(obs))
+        if self.exploration:
+            actions = self.exploration(actions, normal_from(noise))
         return self.random_or(actions, noise), None
 
-    def actions(self, obs: Tensor) -> Tensor:
-        """[B, A] on [-1, 1], for obs that are normalised already."""
+    def best(self, obs: Tensor) -> Tensor:
         actions: Tensor = self.network(obs).tanh()
         return actions
-
-    def greedy(self, obs: Tensor) -> Tensor:
-        """In the environment's units."""
-        return self.env_actions(self.actions(self.normalizer(obs)))
 
     def taped(self, obs: Tensor) -> tuple[Tensor, Any]:
         """Actions [B, A] for obs that are normalised already, and what `gradient` needs."""

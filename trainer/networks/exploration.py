@@ -12,14 +12,25 @@ from torch import Tensor, nn
 class Exploration(Protocol):
     """Actions [N, A] and standard normal numbers [N, A] to explored actions [N, A] on [-1, 1]."""
 
+    has_memory: bool
+
     def __call__(self, actions: Tensor, noise: Tensor) -> Tensor: ...
 
     def forget(self, dones: Tensor) -> None:
-        """Begin anew where an episode ended; `dones` [N]."""
+        """Begin anew where an episode ended; `dones` [N]. For those that have a memory."""
+
+
+def make_exploration(kind: str, num_rows: int, action_size: int, std: float) -> Exploration:
+    """What a configuration calls `kind`: "gaussian" or "ornstein_uhlenbeck"."""
+    if kind == "gaussian":
+        return GaussianNoise(std)
+    return OrnsteinUhlenbeckNoise(num_rows, action_size, std)
 
 
 class GaussianNoise(nn.Module):
     """Independent in every step, of deviation `std` in half ranges."""
+
+    has_memory = False
 
     def __init__(self, std: float) -> None:
         super().__init__()
@@ -42,6 +53,8 @@ class OrnsteinUhlenbeckNoise(nn.Module):
     by every call. Source: Uhlenbeck and Ornstein 1930, doi:10.1103/PhysRev.36.823; Lillicrap et al.
     2016, arXiv:1509.02971, section 7.
     """
+
+    has_memory = True
 
     def __init__(
         self, num_envs: int, action_size: int, std: float, theta: float = 0.15, dt: float = 0.01

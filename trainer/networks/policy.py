@@ -9,6 +9,15 @@ import torch
 from torch import Tensor, nn
 
 
+class Memoryless:
+    """What policies are for whom every step is the first."""
+
+    has_memory = False
+
+    def forget(self, dones: Tensor) -> None:
+        """There is nothing to forget."""
+
+
 class Policy(Protocol):
     """Observations to actions. Actions are kept as they were drawn, before clipping or squashing;
     `env_actions` is what the environment is given. All weights are views of `flat_parameters` [P].
@@ -36,6 +45,13 @@ class Policy(Protocol):
 
     def greedy(self, obs: Tensor) -> Tensor:
         """The actions of evaluation for obs [B, obs_size], as the environment takes them."""
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether `act` depends on the steps before, and wants `forget` after each."""
+
+    def forget(self, dones: Tensor) -> None:
+        """Begin anew in the rows where an episode ended; `dones` [N]."""
 
     def env_actions(self, actions: Tensor) -> Tensor:
         """`actions` as the environment takes them, within its bounds."""

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from ..envs.spec import Discrete, Spaces
 from .normalizers import ObsNormalizer, observe
+from .policy import Memoryless
 from .value_network import ActionValues
 
 
-class QPolicy(nn.Module):
+class QPolicy(Memoryless, nn.Module):
     """Values Q(s, a) of all actions by a network, and actions that are the best but for a part
     `epsilon`. Where layers are noisy, `act` has their noise, and `greedy` has none.
     """

@@ -50,10 +50,16 @@ class StateDependentNetwork(Network):
         mean = self.mean(features).clamp(-MAX_MEAN, MAX_MEAN)
         return torch.cat([mean, 0.5 * (variance + EPSILON).log()], -1)
 
-    def resample_noise(self, generator: torch.Generator | None = None) -> None:
-        """Draw the matrices anew, in place."""
+    @property
+    def num_noise(self) -> int:
+        """How many numbers the matrices are made from."""
+        return self.matrices.numel()
+
+    def take_noise(self, normals: Tensor) -> None:
+        """Make the matrices, in place, from standard normal numbers [`num_noise`]."""
+        matrices = normals.view_as(self.matrices)
         with torch.no_grad():
-            self.matrices.normal_(generator=generator).mul_(self.log_std.exp())
+            torch.mul(matrices, self.log_std.exp(), out=self.matrices)
 
     def explored(self, obs: Tensor) -> Tensor:
         """u [num_envs, A] of obs [num_envs, D], a row for each environment."""

@@ -123,3 +123,49 @@ def test_errors_that_are_no_numbers_are_said_once_and_leave_priorities(make):
     (notice,) = experiment.take_notices()
     assert "priorities was refused" in notice
     assert torch.isfinite(experiment.algorithm.replay.metrics()["replay/mean_priority"])
+
+
+def test_overestimation_is_what_values_are_above_the_returns_that_followed(make):
+    experiment = make(DQN, "dqn.gamma=0.9")
+    with torch.no_grad():
+        experiment.policy.flat_parameters.zero_()
+        experiment.policy.network.layers.biases[-1].fill_(25.0)
+    found = experiment.evaluate(10)
+    # Poles that are never balanced fall after L steps: 1 + 0.9 + ... = 10 (1 - 0.9^L).
+    returns = 10 * (1 - 0.9**found.lengths)
+    assert found.details["value/overestimation"] == pytest.approx(25 - returns.mean())
+
+
+def test_where_time_is_up_what_is_left_is_asked_of_the_values(make):
+    experiment = make(DQN, "dqn.gamma=0.9", "evaluation.max_episode_steps=2")
+    with torch.no_grad():
+        experiment.policy.flat_parameters.zero_()
+        experiment.policy.network.layers.biases[-1].fill_(25.0)
+    # 25 - (1 + 0.9 + 0.81 * 25)
+    details = experiment.evaluate(10).details
+    assert details["value/overestimation"] == pytest.approx(25 - 1.9 - 20.25)
+
+
+def test_drifting_noise_begins_anew_with_every_episode(make):
+    experiment = make(
+        SMALL, "rollout_steps=40", "sac.exploration=ornstein_uhlenbeck", "sac.exploration_std=0.5"
+    )
+    state = experiment.policy.exploration.state
+    iterate(experiment, 4)  # 160 of the 200 steps that an episode of Pendulum has
+    assert state.all()
+    experiment.collect()
+    assert not state.any()
+
+
+def test_noise_that_depends_on_the_state_is_kept_for_a_collection(make):
+    experiment = make(SMALL, "sac.exploration=state_dependent", "sac.exploration_std=0.5")
+    iterate(experiment, 3)  # until it is warm
+    matrices = experiment.policy.network.matrices
+    rollout = experiment.collect()
+    used = matrices.clone()
+    with torch.no_grad():
+        found = experiment.policy.network.explored(rollout.obs[5]).tanh()
+    torch.testing.assert_close(rollout.actions[5], found)
+    experiment.collect()
+    assert not torch.equal(matrices, used)
+    assert matrices.shape == (4, 16, 1)

@@ -94,10 +94,10 @@ def test_a_loss_is_followed_through_the_one_action_to_all_weights():
     actor = DeterministicActor(Spaces(BOUNDS), CONFIG, False, seed=1)
     obs = torch.randn(7, 4, generator=seeded(2))
     by_actions = torch.randn(7, 2, generator=seeded(4))
-    loss = (actor.actions(obs) * by_actions).sum()
+    loss = (actor.best(obs) * by_actions).sum()
     gradients = torch.autograd.grad(loss, actor.parameters_to_learn())
     actions, tape = actor.taped(obs)
-    torch.testing.assert_close(actions, actor.actions(obs).detach())
+    torch.testing.assert_close(actions, actor.best(obs).detach())
     torch.testing.assert_close(
         actor.gradient(tape, by_actions), torch.cat([x.flatten() for x in gradients])
     )

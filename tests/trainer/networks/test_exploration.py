@@ -18,6 +18,11 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
+def take_noise(actor, seed):
+    network = actor.network
+    network.take_noise(torch.randn(network.num_noise, generator=seeded(seed)))
+
+
 def test_gaussian_noise_stays_within_the_bounds():
     found = GaussianNoise(0.5)(torch.tensor([[0.0, 0.9]]), torch.tensor([[1.0, 1.0]]))
     assert found.tolist() == [[0.5, 1.0]]
@@ -47,14 +52,14 @@ def test_a_drawn_action_can_have_drifting_noise_besides():
 
 
 def test_state_dependent_noise_is_the_same_until_it_is_drawn_anew():
-    actor = StateDependentActor(load_spec("pendulum"), CONFIG, False, 1, num_envs=4000)
+    actor = StateDependentActor(load_spec("pendulum"), CONFIG, False, 1, num_rows=4000, std=0.05)
     obs = torch.tensor([[0.5, -0.2, 1.0]]).expand(4000, -1)
-    actor.resample_noise(seeded(2))
+    take_noise(actor, 2)
     with torch.no_grad():
         actor.network.log_std.fill_(-0.5)
-        actor.resample_noise(seeded(2))
+        take_noise(actor, 2)
         first, again = (actor.act(obs, torch.zeros(4000, 1))[0] for _ in range(2))
-        actor.resample_noise(seeded(3))
+        take_noise(actor, 3)
         other = actor.act(obs, torch.zeros(4000, 1))[0]
         mean, log_std = actor.network(obs[:1]).squeeze(0).tolist()
     assert torch.equal(first, again)
@@ -66,7 +71,7 @@ def test_state_dependent_noise_is_the_same_until_it_is_drawn_anew():
 
 
 def test_a_loss_is_followed_through_state_dependent_noise():
-    actor = StateDependentActor(load_spec("pendulum"), CONFIG, False, 1, num_envs=2)
+    actor = StateDependentActor(load_spec("pendulum"), CONFIG, False, 1, num_rows=2, std=0.05)
     obs = torch.randn(7, 3, generator=seeded(2))
     drawn = actor.draw(obs, torch.randn(7, 1, generator=seeded(3)))
     gradient = actor.gradient(drawn, torch.ones(7, 1), torch.ones(7))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -41,6 +41,9 @@ class ActorCriticConfig(OffPolicyConfig):
 class DDPGConfig(ActorCriticConfig):
     """Deep deterministic policy gradient, Lillicrap et al. 2016, arXiv:1509.02971."""
 
+    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = Field(
+        "gaussian", description="noise on actions: anew in every step, or drifting"
+    )
     exploration_std: float = Field(
         0.1, ge=0, le=10, description="deviation of the noise on actions, in half ranges"
     )
@@ -86,6 +89,15 @@ class SACConfig(ActorCriticConfig):
         Metric("policy/alpha", "reward/nat", description="what a nat of entropy is worth"),
     )
 
+    exploration: Literal["policy", "ornstein_uhlenbeck", "state_dependent"] = Field(
+        "policy",
+        description="the policy's own draws, those and drifting noise, or noise that depends on "
+        "the state and is kept for all of a collection",
+    )
+    exploration_std: float = Field(
+        0.05, gt=0, le=10,
+        description="of that noise: in half ranges, or of its weights at the start",
+    )  # fmt: skip
     alpha: float = Field(1.0, gt=0, le=1000, description="the entropy's worth at the start")
     learn_alpha: bool = Field(True, description="towards target_entropy; else alpha stays")
     target_entropy: float | None = Field(
@@ -94,6 +106,11 @@ class SACConfig(ActorCriticConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        if self.exploration == "policy" and self.exploration_std != SACConfig().exploration_std:
+            raise ValueError(
+                f"sac.exploration_std = {self.exploration_std}: there is no noise to explore with, "
+                "sac.exploration = policy"
+            )
         if not self.learn_alpha and self.target_entropy is not None:
             raise ValueError(
                 f"sac.target_entropy = {self.target_entropy}: alpha stays, sac.learn_alpha = false"

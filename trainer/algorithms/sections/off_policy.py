@@ -54,6 +54,11 @@ class OffPolicyConfig(AlgorithmSection):
         Metric("loss/value", better="down", description="of the values, mean over the updates"),
         Metric("value/mean", "reward", description="mean value of the actions drawn"),
         Metric("value/td_error", "reward", description="mean distance from the target"),
+        Metric(
+            "value/overestimation",
+            "reward",
+            description="values of where evaluation began, minus the returns that followed",
+        ),
         Metric("replay/fill_fraction", description="part of the replay that holds transitions"),
         Metric("updates/count", "updates", level=1, description="of all iterations so far"),
     )
