@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from .networks.policy import Policy
+from .networks.precision import in_float32
 
 INPUT, OUTPUT = "observation", "action"
 
@@ -37,9 +38,10 @@ def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     time may go in. Raises OSError when the file cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
-    with _quiet(), torch.no_grad():
+    greedy = Greedy(policy).eval()
+    with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(
-            Greedy(policy).eval(),
+            greedy,
             (torch.zeros(2, obs_size),),
             input_names=[INPUT],
             output_names=[OUTPUT],

@@ -52,7 +52,7 @@ class ACIQN(TD3):
             value=quantiles.mean(),
             errors=(quantiles.mean(1) - targets.mean(1)).abs(),
             priorities=loss.values,
-            gradient=self.critics.gradient(tape, slopes),
+            gradient=self.critics.gradient(tape, self.critic_scale.up(slopes)),
         )
 
     def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class ACIQN(TD3):
         taus = self._actor_taus * self.section.risk
         quantiles, critic_tape = self.critics.taped(obs, actions, taus)
         by_quantiles = quantiles.new_full(quantiles.shape, -1 / quantiles.numel())
-        by_actions = self.critics.action_gradient(critic_tape, by_quantiles)
+        by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_quantiles))
         self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
         self.move_target(self.target_actor, self.policy.network, active)
         return {"loss/policy": -quantiles.mean()}

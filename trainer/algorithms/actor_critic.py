@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
-from ..envs.spec import Spaces
+from ..envs.spec import Box, Spaces
 from ..networks.actors import Actor
 from ..networks.critics import Critics
 from ..networks.exploration import Exploration, make_exploration
@@ -22,6 +22,7 @@ from ..returns.td import td_target
 from .algorithm import Metrics, scaled_down
 from .draws import Kind
 from .flat_adam import FlatAdam
+from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, OffPolicy
 
 
@@ -42,16 +43,20 @@ class ActorCritic(OffPolicy):
 
     policy: Actor
     num_critics: ClassVar[int] = 2
-    loss_scale: ClassVar[float] = 1.0  # of half the squared error
+    loss_weight: ClassVar[float] = 1.0  # of half the squared error
 
     def __init__(self, config: TrainConfig, policy: Actor, **options: Any) -> None:
         super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
         self.critics: Any = self.make_critics(self.first_seed)
+        self.critics.set_precision(policy.network.precision)
         self.critics.to_device(device)
         self.target_critics = self.critics.frozen_copy()
         self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
+        precision = config.policy.precision
+        self.critic_scale = make_loss_scale(precision, device)
+        self.actor_scale = make_loss_scale(precision, device)
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         shape = (self.section.batch_size, self.policy.action_size)
@@ -84,8 +89,9 @@ class ActorCritic(OffPolicy):
         obs, next_obs = normalizer(batch.obs), normalizer(batch.next_obs)
         before = self.before_critics(obs, rate, active)
         criticised = self.criticise(batch, obs, next_obs)
-        norm = scaled_down(criticised.gradient, self.section.max_grad_norm)
-        self.critic_optimizer.step(criticised.gradient, rate, active)
+        gradient, moves = self.critic_scale.down(criticised.gradient, active)
+        norm = scaled_down(gradient, self.section.max_grad_norm)
+        self.critic_optimizer.step(gradient, rate, moves)
         figures: dict[str, Any] = {
             **before,
             "loss/value": criticised.loss,
@@ -119,14 +125,14 @@ class ActorCritic(OffPolicy):
         target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
         values, tape = self.critics.taped(obs, batch.actions)
         loss = squared(values - target)
-        slopes = loss.slopes * (batch.weights * (self.loss_scale / len(batch)))
+        slopes = loss.slopes * (batch.weights * (self.loss_weight / len(batch)))
         errors = loss.slopes.abs().amax(0)
         return Criticised(
-            loss=loss.values.mean() * (self.num_critics * self.loss_scale),
+            loss=loss.values.mean() * (self.num_critics * self.loss_weight),
             value=values.mean(),
             errors=errors,
             priorities=errors,
-            gradient=self.critics.gradient(tape, slopes),
+            gradient=self.critics.gradient(tape, self.critic_scale.up(slopes)),
         )
 
     def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
@@ -134,6 +140,8 @@ class ActorCritic(OffPolicy):
         return {}
 
     def step_actor(self, gradient: Tensor, rate: Any, active: Tensor | None) -> None:
+        """Move the actor against `gradient` [P], that of a loss times its scale."""
+        gradient, active = self.actor_scale.down(gradient, active)
         scaled_down(gradient, self.section.max_grad_norm)
         self.optimizer.step(gradient, rate, active)
         self.move_target(self.target_critics, self.critics, active)
@@ -143,6 +151,8 @@ class ActorCritic(OffPolicy):
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "critic_optimizer": self.critic_optimizer.state_dict(),
+            "critic_scale": self.critic_scale.state_dict(),
+            "actor_scale": self.actor_scale.state_dict(),
             "critics": self.critics.flat_parameters.cpu().clone(),
             "target_critics": self.target_critics.flat_parameters.cpu().clone(),
         }
@@ -151,6 +161,8 @@ class ActorCritic(OffPolicy):
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
         self.critic_optimizer.load_state_dict(state["critic_optimizer"])
+        self.critic_scale.load_state_dict(state["critic_scale"])
+        self.actor_scale.load_state_dict(state["actor_scale"])
         self.critics.flat_parameters.copy_(state["critics"])
         self.target_critics.flat_parameters.copy_(state["target_critics"])
 
@@ -158,5 +170,6 @@ class ActorCritic(OffPolicy):
 def exploration_of(config: TrainConfig, spec: Spaces) -> Exploration:
     """What a configuration adds to the actions of a policy."""
     section = config.algorithm_section
+    assert isinstance(spec.actions, Box)  # as the section's `action_kinds` say
     size = spec.actions.action_size
     return make_exploration(section.exploration, config.num_rows, size, section.exploration_std)

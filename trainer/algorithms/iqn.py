@@ -9,6 +9,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
+from ..networks.precision import DTYPES
 from ..networks.q_network import QPolicy
 from ..replay import Batch
 from ..returns.distributional import quantile_huber
@@ -38,7 +39,9 @@ class IQN(ValueBased):
                 noisy_std=section.noisy_std or None,
             )  # fmt: skip
 
-        return QPolicy(spec, make_network, config.normalization.obs)
+        return QPolicy(
+            spec, make_network, config.normalization.obs, DTYPES[config.policy.precision]
+        )
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         shape = (2, self.section.batch_size, self.section.num_quantiles)

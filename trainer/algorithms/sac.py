@@ -67,8 +67,9 @@ class SAC(ActorCritic):
         assert drawn  # from `before_critics`
         values, tape = self.critics.taped(obs, drawn.actions)
         least = smallest(values)
-        by_actions = self.critics.action_gradient(tape, least.slopes * (-1 / len(obs)))
-        by_log_probs = (self.alpha / len(obs)).expand(len(obs))
+        by_values = self.actor_scale.up(least.slopes * (-1 / len(obs)))
+        by_actions = self.critics.action_gradient(tape, by_values)
+        by_log_probs = self.actor_scale.up(self.alpha / len(obs)).expand(len(obs))
         self.step_actor(self.policy.gradient(drawn, by_actions, by_log_probs), rate, active)
         return {"loss/policy": (self.alpha * drawn.log_probs - least.values).mean()}
 

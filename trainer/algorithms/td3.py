@@ -24,7 +24,7 @@ class TD3(ActorCritic):
     """
 
     policy: DeterministicActor
-    loss_scale = 2.0
+    loss_weight = 2.0
 
     def __init__(self, config: TrainConfig, policy: DeterministicActor, **options: Any) -> None:
         super().__init__(config, policy, **options)
@@ -54,7 +54,7 @@ class TD3(ActorCritic):
         values, critic_tape = self.critics.taped(obs, actions)
         by_values = torch.zeros_like(values)
         by_values[0] = -1 / len(obs)  # the first critic alone
-        by_actions = self.critics.action_gradient(critic_tape, by_values)
+        by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_values))
         self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
         self.move_target(self.target_actor, self.policy.network, active)
         return {"loss/policy": -values[0].mean()}

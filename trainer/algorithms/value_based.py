@@ -12,6 +12,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.heads import Head
+from ..networks.precision import DTYPES
 from ..networks.q_network import QPolicy
 from ..networks.value_network import ActionValues, make_value_network
 from ..replay import Batch
@@ -19,6 +20,7 @@ from .algorithm import Metrics, scaled_down
 from .draws import Kind
 from .exploring import epsilon_at
 from .flat_adam import FlatAdam
+from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, OffPolicy
 
 
@@ -44,7 +46,9 @@ class ValueBased(OffPolicy):
         super().__init__(config, policy, **options)
         self.network: ActionValues = policy.network
         self.target = self.network.frozen_copy()
+        device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
+        self.loss_scale = make_loss_scale(config.policy.precision, device)
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         num_noise = self.policy.network.num_noise
@@ -77,9 +81,10 @@ class ValueBased(OffPolicy):
         outputs, tape = self.network.taped(*self.inputs(normalizer(batch.obs)))
         losses = self.losses(batch, outputs, normalizer(batch.next_obs))
         weights = (batch.weights / len(batch)).view(-1, *[1] * (outputs.dim() - 1))
-        gradient = self.network.gradient(tape, losses.by_outputs * weights)
+        slopes = self.loss_scale.up(losses.by_outputs * weights)
+        gradient, moves = self.loss_scale.down(self.network.gradient(tape, slopes), active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
-        self.optimizer.step(gradient, rate, active)
+        self.optimizer.step(gradient, rate, moves)
         self.move_target(self.target, self.network, active)
         figures = {
             "loss/value": losses.loss.mean(),
@@ -114,12 +119,14 @@ class ValueBased(OffPolicy):
         return {
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "loss_scale": self.loss_scale.state_dict(),
             "target": self.target.flat_parameters.cpu().clone(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
+        self.loss_scale.load_state_dict(state["loss_scale"])
         self.target.flat_parameters.copy_(state["target"])
 
 
@@ -149,4 +156,4 @@ def make_q_policy(
             noisy_std=section.noisy_std or None,
         )  # fmt: skip
 
-    return QPolicy(spec, make_network, config.normalization.obs)
+    return QPolicy(spec, make_network, config.normalization.obs, DTYPES[config.policy.precision])

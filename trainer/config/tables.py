@@ -31,9 +31,9 @@ class PolicyConfig(Section):
         le=2,
         description="logarithm of the gaussians' deviation at the start, in half ranges; -5 to 2",
     )
-    precision: Literal["float32", "bfloat16"] = Field(
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
         "float32",
-        description="of the networks' products; weights, probabilities and physics stay float32",
+        description="of the networks' products; weights, losses and physics stay float32",
     )
 
 

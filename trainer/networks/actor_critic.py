@@ -12,6 +12,7 @@ from ..envs.spec import Spaces
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .normalizers import ObsNormalizer, observe
 from .policy import Memoryless
+from .precision import DTYPES, autocast
 
 
 class ActorCritic(Memoryless, nn.Module):
@@ -27,7 +28,7 @@ class ActorCritic(Memoryless, nn.Module):
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.obs_size, self.activation = spec.obs_size, config.activation
-        self.is_bfloat16 = config.precision == "bfloat16"
+        self.precision = DTYPES[config.precision]
         num_log_stds = self.distribution.num_log_stds
         num_outputs = self.distribution.num_outputs - num_log_stds
         self.actor_sizes = (spec.obs_size, *config.hidden_sizes, num_outputs)
@@ -50,7 +51,7 @@ class ActorCritic(Memoryless, nn.Module):
 
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
-        with self._precision(obs):
+        with autocast(self.precision, obs.device):
             outputs: Tensor = self.actor(self.normalizer(obs)).float()
         if self.log_std is None:
             return outputs
@@ -58,13 +59,9 @@ class ActorCritic(Memoryless, nn.Module):
 
     def values(self, obs: Tensor) -> Tensor:
         """Expected discounted returns [B], from obs [B, obs_size]."""
-        with self._precision(obs):
+        with autocast(self.precision, obs.device):
             values: Tensor = self.critic(self.normalizer(obs)).float()
         return values.squeeze(-1)
-
-    def _precision(self, obs: Tensor) -> torch.autocast:
-        """What products of the networks are computed in; weights stay float32."""
-        return torch.autocast(obs.device.type, torch.bfloat16, enabled=self.is_bfloat16)
 
     @property
     def action_shape(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from .exploration import Exploration
 from .network import Network
 from .noise import normal_from, symmetric
 from .normalizers import ObsNormalizer, observe
+from .precision import DTYPES
 from .state_dependent import StateDependentNetwork
 
 
@@ -51,6 +52,7 @@ class Actor(nn.Module, ABC):
         self.action_shape: tuple[int, ...] = (self.action_size,)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = self._make_network(spec.obs_size, config, seed)
+        self.network.set_precision(DTYPES[config.precision])
         self.flat_parameters = self.network.flat_parameters
         self.low: Tensor
         self.high: Tensor

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .network import Network
+from .precision import in_precision
 
 _aten = torch.ops.aten
 
@@ -111,6 +112,7 @@ class DenseNetwork(Network):
             )
         ]
 
+    @in_precision
     def forward(self, x: Tensor) -> Tensor:
         """Differentiable outputs, or where nothing is followed the same without a tape."""
         if not (torch.is_grad_enabled() or torch.compiler.is_exporting()):
@@ -129,6 +131,8 @@ class DenseNetwork(Network):
         (x,) = inputs
         if self.num_copies > 1:
             x = x.expand(self.num_copies, *x.shape)
+        if self.precision != torch.float32:
+            return self._taped_in_precision(x)
         affine, activate = self._affine, self.activation.forward
         *hidden, last = self._layers
         tape = [x]
@@ -137,27 +141,43 @@ class DenseNetwork(Network):
             tape.append(x)
         return affine(last.bias, x, last.weight_t), tape
 
+    def _taped_in_precision(self, x: Tensor) -> tuple[Tensor, list[Tensor]]:
+        tape = []
+        for number, layer in enumerate(self._layers):
+            tape.append(x := x.to(self.precision))
+            weight, bias = layer.weight_t.to(self.precision), layer.bias.to(self.precision)
+            x = self._affine(bias, x, weight)
+            if number < len(self._layers) - 1:
+                x = self.activation.forward(x)
+        return x.float(), tape
+
     @torch.no_grad()
     def gradient(self, tape: list[Tensor], by_outputs: Tensor) -> Tensor:
         """The derivative of a loss by all weights [P], from that by the outputs on the tape. It is
         memory that the next call fills anew.
         """
         product, deactivate = self._product, self.activation.backward
-        slope = by_outputs
+        slope, is_whole = by_outputs, self.precision == torch.float32
         for number in reversed(range(len(tape))):
             layer, x = self._layers[number], tape[number]
-            product(slope.mT, x, out=layer.by_weight)
-            torch.sum(slope, -2, out=layer.by_bias)
+            if is_whole:
+                weight = layer.weight
+                product(slope.mT, x, out=layer.by_weight)
+            else:
+                slope, weight = slope.to(x.dtype), layer.weight.to(x.dtype)
+                layer.by_weight.copy_(product(slope.mT, x))
+            torch.sum(slope, -2, dtype=torch.float32, out=layer.by_bias)
             if number:
-                slope = deactivate(product(slope, layer.weight), x)
+                slope = deactivate(product(slope, weight), x)
         return self._gradient
 
     @torch.no_grad()
     def input_gradient(self, tape: list[Tensor], by_outputs: Tensor) -> Tensor:
         """The derivative of a loss by the inputs [B, in], summed over copies."""
         product, deactivate = self._product, self.activation.backward
-        slope = by_outputs
+        slope = by_outputs.to(self.precision)
+        weights = [layer.weight.to(self.precision) for layer in self._layers]
         for number in reversed(range(1, len(tape))):
-            slope = deactivate(product(slope, self._layers[number].weight), tape[number])
-        slope = product(slope, self._layers[0].weight)
+            slope = deactivate(product(slope, weights[number]), tape[number])
+        slope = product(slope, weights[0]).float()
         return slope.sum(0) if self.num_copies > 1 else slope

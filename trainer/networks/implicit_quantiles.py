@@ -12,6 +12,7 @@ from ..config import PolicyConfig
 from .heads import middles
 from .mlp import ACTIVATIONS, init_default
 from .network import Network
+from .precision import in_precision
 from .value_network import ActionValues, Encoder, value_layers
 
 NUM_COSINES = 64
@@ -54,6 +55,7 @@ class ImplicitQuantiles(ActionValues):
         self.register_buffer("risk", torch.ones(()))
         self.register_buffer("acting_taus", middles(num_acting), persistent=False)
 
+    @in_precision
     def forward(self, obs: Tensor, taus: Tensor) -> Tensor:
         """Quantiles [B, N, num_actions] of obs [B, D] at `taus` [B, N], or [1, N] for all."""
         features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)
@@ -90,6 +92,7 @@ class QuantileCritic(Network):
         layers = [layer for pair in sizes for layer in (nn.Linear(*pair), nn.ReLU())]
         self.layers = nn.Sequential(*layers, nn.Linear((first, *others)[-1], 1))
 
+    @in_precision
     def forward(self, obs: Tensor, actions: Tensor, taus: Tensor) -> Tensor:
         """Quantiles [B, N] of obs [B, D] and actions [B, A] at `taus` [B, N]."""
         features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)

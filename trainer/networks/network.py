@@ -21,6 +21,13 @@ class Network(nn.Module):
     """
 
     flat_parameters: Tensor
+    precision = torch.float32  # of products
+
+    def set_precision(self, dtype: torch.dtype) -> None:
+        """Compute products in `dtype` from now on; weights and gradients stay float32."""
+        for module in self.modules():
+            if isinstance(module, Network):
+                module.precision = dtype
 
     def flatten(self) -> None:
         """Move the weights side by side; for when all of them are there, and after each move."""

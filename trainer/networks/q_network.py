@@ -26,8 +26,10 @@ class QPolicy(Memoryless, nn.Module):
         spec: Spaces,
         make_network: Callable[[int, int], ActionValues],
         normalize_obs: bool,
+        precision: torch.dtype = torch.float32,
     ) -> None:
-        """`make_network` takes the number of observations and of actions. Raises TypeError unless
+        """`make_network` takes the number of observations and of actions; its products are of
+        `precision`. Raises TypeError unless
         actions are discrete.
         """
         super().__init__()
@@ -36,6 +38,7 @@ class QPolicy(Memoryless, nn.Module):
         self.num_actions, self.obs_size = spec.actions.n, spec.obs_size
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = make_network(spec.obs_size, self.num_actions)
+        self.network.set_precision(precision)
         self.flat_parameters = self.network.flat_parameters
         self.epsilon: Tensor
         self.register_buffer("epsilon", torch.ones(()))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .mlp import ACTIVATIONS, init_default, make_mlp
 from .network import Network
+from .precision import in_precision
 
 MAX_MEAN = 2.0
 EPSILON = 1e-6
@@ -44,6 +45,7 @@ class StateDependentNetwork(Network):
         self.register_buffer("matrices", torch.zeros(num_envs, sizes[-1], action_size))
         self.flatten()
 
+    @in_precision
     def forward(self, obs: Tensor) -> Tensor:
         features = self.features(obs)
         variance = features.square() @ (2 * self.log_std).exp()

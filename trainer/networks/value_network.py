@@ -16,6 +16,7 @@ from .heads import Head, PlainHead
 from .mlp import ACTIVATIONS, init_default, init_orthogonal, make_mlp
 from .network import Network
 from .noisy import NoisyLinear
+from .precision import in_precision
 
 
 class Encoder(Protocol):
@@ -97,6 +98,7 @@ class ValueNetwork(ActionValues):
         dense = self._dense
         return super().parameters_to_learn() if dense is None else dense.parameters_to_learn()
 
+    @in_precision
     def forward(self, obs: Tensor) -> Tensor:
         """What the head takes [B, num_actions * atoms]."""
         outputs: Tensor = self.layers(self.encoder(obs))

@@ -64,7 +64,6 @@ class OffPolicyConfig(AlgorithmSection):
     )
     unused_keys: ClassVar[tuple[str, ...]] = (
         "normalization.reward", "policy.distribution", "policy.initial_log_std", "rollout",
-        "policy.precision",
     )  # fmt: skip
     tables: ClassVar[dict[str, type[Section]]] = {"replay": ReplayConfig}
 

@@ -55,4 +55,6 @@ class PPOConfig(AlgorithmSection):
     )
 
     def check(self, config: TrainConfig) -> None:
+        if config.policy.precision == "float16":
+            raise ValueError("policy.precision = float16: ppo takes float32 or bfloat16")
         check_minibatches(config, self.num_minibatches)

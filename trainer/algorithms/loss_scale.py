@@ -1,0 +1,66 @@
+"""Keeping small slopes from vanishing in float16."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+START = 2.0**16
+PATIENCE = 2_000  # updates without an overflow after which the scale is doubled
+
+
+class LossScale:
+    """Slopes are multiplied by `scale` [] before they go through float16, and gradients divided by
+    it after. Where a gradient is not finite, nothing moves and the scale is halved.
+
+    Source: Micikevicius et al. 2018, arXiv:1710.03740, section 3.2.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.scale = torch.full((), START, device=device)
+        self._num_finite = torch.zeros((), device=device)  # updates since it last changed
+
+    def up(self, slopes: Tensor) -> Tensor:
+        return slopes * self.scale
+
+    def down(self, gradient: Tensor, active: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The gradient [P] of the loss itself, and whether weights move by it: 1 or 0."""
+        is_finite = gradient.isfinite().all()
+        gradient = torch.where(is_finite, gradient / self.scale, 0.0)
+        is_active = is_finite.float() if active is None else active * is_finite
+        self._num_finite.add_(1).mul_(is_finite)
+        grows = self._num_finite >= PATIENCE
+        self._num_finite.mul_(grows.logical_not())
+        factor = torch.where(is_finite, torch.where(grows, 2.0, 1.0), 0.5)
+        self.scale.mul_(factor)
+        return gradient, is_active
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"scale": float(self.scale), "num_finite": float(self._num_finite)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.scale.fill_(state["scale"])
+        self._num_finite.fill_(state["num_finite"])
+
+
+class NoScale:
+    """What takes its place where slopes do not vanish."""
+
+    def up(self, slopes: Tensor) -> Tensor:
+        return slopes
+
+    def down(self, gradient: Tensor, active: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        return gradient, active
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        return
+
+
+def make_loss_scale(precision: str, device: torch.device) -> LossScale | NoScale:
+    return LossScale(device) if precision == "float16" else NoScale()
