@@ -103,7 +103,10 @@ def _play(
     took_part = lengths > 0
     return Evaluation(
         returns[took_part], lengths[took_part], num_cut_off=int(playing.sum()),
-        from_start=FromStart(*(each[took_part] for each in start)),
+        from_start=FromStart(
+            start.obs[took_part], start.returns[took_part],
+            start.left_discounts[took_part], start.left_obs[took_part],
+        ),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from .algorithms.algorithm import Algorithm, Metrics
 from .run.staged_values import SpanTimer, StagedValues, event_maker
 from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
-from .run.threads import Threads, numbers_to_try
+from .run.threads import Threads
 
 Collect = Callable[[], Any]
 Learn = Callable[[], Metrics]
@@ -70,13 +70,13 @@ class Executor(Protocol):
 class Inline:
     """Runs an iteration as it stands, on the processor or on whatever device its parts are on.
 
-    With `chooses_threads` their number is chosen again when the speed changes.
+    `thread_choice` is told how long each took, where there is one.
     """
 
-    def __init__(self, threads: Threads, chooses_threads: bool = False) -> None:
+    def __init__(self, threads: Threads) -> None:
         self.threads, self.device = threads, torch.device("cpu")
         self.iteration = 0
-        self._choice = ThreadChoice(threads, numbers_to_try()) if chooses_threads else None
+        self.thread_choice: ThreadChoice | None = None
         self._notices: list[str] = []
 
     @property
@@ -111,8 +111,8 @@ class Inline:
         with stopwatch.phase("learn"):
             values = as_numbers(learn())
         self.iteration += 1
-        if self._choice:
-            notice = self._choice.iteration(time.perf_counter() - start_s)
+        if self.thread_choice:
+            notice = self.thread_choice.iteration(time.perf_counter() - start_s)
             self._notices += [notice] if notice else []
         return iter((values,))
 

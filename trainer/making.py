@@ -31,7 +31,8 @@ from .networks.policy import Policy
 from .precompiling import Precompiling
 from .run.device import chosen_device
 from .run.stopwatch import Stopwatch
-from .run.threads import Threads, available_cores, fastest_num_threads
+from .run.thread_choice import ThreadChoice
+from .run.threads import Threads, available_cores, fastest_num_threads, numbers_to_try
 
 SEEDED_PARTS = ("policy", "learner", "collector")
 
@@ -57,10 +58,12 @@ def processor_experiment(config: TrainConfig, threads: Threads) -> Experiment:
         from .envs.tinyphysics.training.parts import make_parts  # only here ONNX is needed
 
         return Experiment(config, Inline(threads), lambda: make_parts(config, threads))
-    chooses_threads = not config.num_threads and is_compiled(config)
-    return Experiment(
-        config, Inline(threads, chooses_threads), lambda: processor_parts(config, threads)
-    )
+    inline = Inline(threads)
+    experiment = Experiment(config, inline, lambda: processor_parts(config, threads))
+    if not config.num_threads and experiment.algorithm.uses_threads:
+        was_timed = not learns_from_replay(config)
+        inline.thread_choice = ThreadChoice(threads, numbers_to_try(), was_timed)
+    return experiment
 
 
 def device_experiment(
@@ -102,7 +105,10 @@ def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algor
     seed = part_seed(config, "learner")
     if is_compiled(config):
         return CompiledPPO(config, policy, seed=seed, threads=threads)
-    return made(config, policy, seed=seed, tick=lambda: threads.tick())
+    return made(
+        config, policy, seed=seed, tick=lambda: threads.tick(),
+        num_threads=lambda: threads.num_threads,
+    )  # fmt: skip
 
 
 def make_policy(config: TrainConfig) -> Policy:
@@ -114,6 +120,10 @@ def make_policy(config: TrainConfig) -> Policy:
 def is_compiled(config: TrainConfig) -> bool:
     """Whether the processor learns in compiled loops."""
     return config.algorithm == "ppo" and not why_pytorch(config)
+
+
+def learns_from_replay(config: TrainConfig) -> bool:
+    return "replay" in config.algorithm_section.tables
 
 
 def why_pytorch(config: TrainConfig) -> str:
@@ -140,8 +150,8 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
     """
     if config.num_threads:
         return config.num_threads
-    if "replay" in config.algorithm_section.tables:
-        return 1  # updates take the time, and PyTorch has one thread; few environments need no more
+    if learns_from_replay(config):
+        return 1  # until iterations that learn are there to be timed
     if config.env in LEARNED_ENV_NAMES:
         return available_cores()  # an iteration is too long to try, and the model's calls scale
 

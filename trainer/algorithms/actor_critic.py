@@ -78,8 +78,9 @@ class ActorCritic(OffPolicy):
         """At random all through warm-up; with noise that is kept for all of the collection."""
         is_warm = torch.as_tensor(self.is_warm)
         self.policy.is_random.copy_(is_warm.logical_not())
-        if "exploration" in self.draws:
-            self.policy.network.take_noise(self.draws["exploration"].next())
+        network = self.policy.network
+        if isinstance(network, StateDependentNetwork):
+            network.take_noise(self.draws["exploration"].next())
 
     @torch.no_grad()
     def learn(
@@ -102,6 +103,11 @@ class ActorCritic(OffPolicy):
         if (number + 1) % self.section.policy_delay == 0:
             figures |= self.learn_actor(obs, rate, active)
         return figures, criticised.priorities
+
+    @property
+    def uses_threads(self) -> bool:
+        networks = (self.policy.network, self.critics)
+        return all(network.is_exact_with_threads for network in networks)
 
     def greedy_values(self, obs: Tensor) -> Tensor:
         obs = self.policy.normalizer(obs)

@@ -36,10 +36,13 @@ class Algorithm(ABC):
         seed: int,
         is_inline: bool = True,
         tick: Callable[[], None] = lambda: None,
+        num_threads: Callable[[], int] = lambda: 1,
     ) -> None:
-        """`seed` is that of whatever an update draws. `tick` is called after every step of it."""
+        """`seed` is that of whatever an update draws. `tick` is called after every step of it.
+        `num_threads` says how many PyTorch may have where results do not depend on it.
+        """
         self.config, self.policy, self.seed = config, policy, seed
-        self.is_inline, self._tick = is_inline, tick
+        self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
         self.num_ticks = 0
         self.section = config.algorithm_section
 
@@ -64,6 +67,11 @@ class Algorithm(ABC):
         """For after every piece of work."""
         self.num_ticks += 1
         self._tick()
+
+    @property
+    def uses_threads(self) -> bool:
+        """Whether an update is given several, which then change nothing but its time."""
+        return False
 
     @property
     def loops(self) -> tuple[Any, ...]:

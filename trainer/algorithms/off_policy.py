@@ -16,6 +16,7 @@ from ..networks.network import Network
 from ..networks.policy import Policy
 from ..replay import Batch, Priorities, Replay
 from ..rollout import Rollout
+from ..run.threads import torch_threads
 from .algorithm import Algorithm, Metrics
 from .draws import Kind, make_draws
 
@@ -77,7 +78,8 @@ class OffPolicy(Algorithm):
         self.replay.write(rollout)
         self.env_steps += self._num_rows_each
         self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
-        metrics = self._learn_all(progress_fraction)
+        with torch_threads(self._num_threads() if self.uses_threads else 1):
+            metrics = self._learn_all(progress_fraction)
         if self.is_inline:
             self._notice_refused_updates()
         return {**metrics, **self.replay.metrics(), "updates/count": self.num_updates + 0}

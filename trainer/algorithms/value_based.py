@@ -94,6 +94,10 @@ class ValueBased(OffPolicy):
         }
         return figures, losses.priority
 
+    @property
+    def uses_threads(self) -> bool:
+        return self.network.is_exact_with_threads
+
     def greedy_values(self, obs: Tensor) -> Tensor:
         with self.network.without_noise():
             return self.policy.values(obs).amax(1)

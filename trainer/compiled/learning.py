@@ -62,6 +62,8 @@ class Results(NamedTuple):
 class CompiledPPO(PPO):
     """Learns as `PPO` does, on all cores and without Python between the steps."""
 
+    uses_threads = True
+
     def __init__(
         self, config: TrainConfig, policy: ActorCritic, *, seed: int, threads: Threads
     ) -> None:

@@ -60,6 +60,8 @@ class DenseNetwork(Network):
     and biases are uniform within 1 / sqrt(in), torch's own way for linear layers.
     """
 
+    is_exact_with_threads = True
+
     def __init__(
         self,
         sizes: Sequence[int],
@@ -162,7 +164,7 @@ class DenseNetwork(Network):
             layer, x = self._layers[number], tape[number]
             if is_whole:
                 weight = layer.weight
-                product(slope.mT, x, out=layer.by_weight)
+                self._sum_by_weight(slope, x, layer.by_weight)
             else:
                 slope, weight = slope.to(x.dtype), layer.weight.to(x.dtype)
                 layer.by_weight.copy_(product(slope.mT, x))
@@ -170,6 +172,13 @@ class DenseNetwork(Network):
             if number:
                 slope = deactivate(product(slope, weight), x)
         return self._gradient
+
+    def _sum_by_weight(self, slope: Tensor, x: Tensor, out: Tensor) -> None:
+        """The products' sums over samples, in an order that no number of threads changes."""
+        if slope.dim() == 2 and slope.shape[1] == 1:
+            torch.sum(slope * x, 0, keepdim=True, out=out)  # a product would share them out
+        else:
+            self._product(slope.mT, x, out=out)
 
     @torch.no_grad()
     def input_gradient(self, tape: list[Tensor], by_outputs: Tensor) -> Tensor:

@@ -22,6 +22,8 @@ class Network(nn.Module):
 
     flat_parameters: Tensor
     precision = torch.float32  # of products
+    # Whether all sums come out the same, bit for bit, with any number of PyTorch's threads.
+    is_exact_with_threads = False
 
     def set_precision(self, dtype: torch.dtype) -> None:
         """Compute products in `dtype` from now on; weights and gradients stay float32."""

@@ -23,13 +23,14 @@ def autocast(dtype: torch.dtype, device: torch.device) -> torch.autocast:
 @contextlib.contextmanager
 def in_float32(module: nn.Module) -> Iterator[None]:
     """All of `module` computes in float32 meanwhile."""
-    before = {part: part.precision for part in module.modules() if hasattr(part, "precision")}
-    for part in before:
+    parts: list[Any] = [part for part in module.modules() if hasattr(part, "precision")]
+    before = [part.precision for part in parts]
+    for part in parts:
         part.precision = torch.float32
     try:
         yield
     finally:
-        for part, precision in before.items():
+        for part, precision in zip(parts, before, strict=True):
             part.precision = precision
 
 
@@ -38,10 +39,12 @@ def in_precision(forward: F) -> F:
 
     @wraps(forward)
     def wrapped(self: Any, *inputs: Tensor) -> Tensor:
+        outputs: Tensor
         if self.precision == torch.float32:
-            outputs: Tensor = forward(self, *inputs)
-            return outputs
-        with autocast(self.precision, inputs[0].device):
-            return forward(self, *inputs).float()
+            outputs = forward(self, *inputs)
+        else:
+            with autocast(self.precision, inputs[0].device):
+                outputs = forward(self, *inputs).float()
+        return outputs
 
     return wrapped  # type: ignore[return-value]

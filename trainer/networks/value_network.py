@@ -86,6 +86,10 @@ class ValueNetwork(ActionValues):
         self._dense = layers if encoder is None and isinstance(layers, DenseNetwork) else None
         self.flatten()
 
+    @property
+    def is_exact_with_threads(self) -> bool:  # type: ignore[override]
+        return self._dense is not None
+
     def flatten(self) -> None:
         dense = self._dense
         if dense is None:

@@ -16,16 +16,18 @@ MOST_PAUSE_S = 320.0
 
 
 class ThreadChoice:
-    """Tries all numbers of threads again once iterations take half as long again as before, or once
-    they take that much less. Real iterations are what is tried with: their results do not depend on
-    the number.
+    """Tries all numbers of threads, and does again once iterations take half as long again as
+    before, or once they take that much less. Real iterations are what is tried with: their results
+    do not depend on the number.
     """
 
-    def __init__(self, threads: Threads, candidates: Sequence[int]) -> None:
+    def __init__(self, threads: Threads, candidates: Sequence[int], was_timed: bool = True) -> None:
+        """`was_timed` says that the number of `threads` is already the fastest of `candidates`."""
         self._threads, self._candidates = threads, tuple(candidates)
         self._recent: deque[float] = deque(maxlen=WINDOW)
         self._reference_s: float | None = None
         self._since_choice_s, self._pause_s = 0.0, PAUSE_S
+        self._was_timed = was_timed
         self._trials: dict[int, list[float]] = {}  # seconds by number, while there are trials
         self._before = threads.num_threads
 
@@ -40,16 +42,19 @@ class ThreadChoice:
         self._since_choice_s += seconds
         if len(self._recent) == WINDOW:
             typical_s = median(self._recent)
-            if self._reference_s is None:
-                self._reference_s = typical_s
-            elif self._since_choice_s >= self._pause_s and self._has_changed(typical_s):
+            if not self._was_timed or self._is_due(typical_s):
+                self._was_timed = True
                 self._trials = {count: [] for count in self._candidates}
                 self._before = self._threads.num_threads
                 self._threads.num_threads = self._candidates[0]
         return ""
 
-    def _has_changed(self, typical_s: float) -> bool:
-        assert self._reference_s is not None
+    def _is_due(self, typical_s: float) -> bool:
+        """Whether iterations take as long as never before since the last choice."""
+        if self._reference_s is None:
+            self._reference_s = typical_s
+        if self._since_choice_s < self._pause_s:
+            return False
         return not 1 / CHANGE < typical_s / self._reference_s < CHANGE
 
     def _tried(self, seconds: float) -> str:

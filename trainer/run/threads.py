@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -56,6 +57,19 @@ def one_torch_thread() -> None:
     For after every compiled parallel loop, because those set the number of threads for both.
     """
     torch.set_num_threads(1)
+
+
+@contextlib.contextmanager
+def torch_threads(num_threads: int) -> Iterator[None]:
+    """PyTorch has so many threads meanwhile; for sums that come out the same with any number."""
+    if num_threads == 1:
+        yield
+        return
+    torch.set_num_threads(num_threads)
+    try:
+        yield
+    finally:
+        one_torch_thread()
 
 
 def shards(total: int, size: int) -> NDArray[np.int64]:
