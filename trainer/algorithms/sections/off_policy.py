@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 UPDATES_PER_S = Metric(
     "updates/per_s", "updates/s", better="up", description="over 30 s of training"
 )
+OVERESTIMATION = Metric(
+    "value/overestimation", "reward",
+    description="values of where evaluation began, minus the returns that followed",
+)  # fmt: skip
 PRIORITY_METRICS = (
     Metric("replay/mean_priority", level=1, description="of all transitions"),
     Metric("replay/priority_spread", level=1,
@@ -44,7 +48,11 @@ class ReplayConfig(Section):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """What runs with such a replay publish besides."""
-        return (UPDATES_PER_S, *(PRIORITY_METRICS if self.priority_exponent else ()))
+        return (
+            UPDATES_PER_S,
+            OVERESTIMATION,
+            *(PRIORITY_METRICS if self.priority_exponent else ()),
+        )
 
 
 class OffPolicyConfig(AlgorithmSection):
@@ -54,11 +62,6 @@ class OffPolicyConfig(AlgorithmSection):
         Metric("loss/value", better="down", description="of the values, mean over the updates"),
         Metric("value/mean", "reward", description="mean value of the actions drawn"),
         Metric("value/td_error", "reward", description="mean distance from the target"),
-        Metric(
-            "value/overestimation",
-            "reward",
-            description="values of where evaluation began, minus the returns that followed",
-        ),
         Metric("replay/fill_fraction", description="part of the replay that holds transitions"),
         Metric("updates/count", "updates", level=1, description="of all iterations so far"),
     )
