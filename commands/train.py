@@ -53,7 +53,8 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
-    from ..trainer.config.files import hardware_overrides, load_config
+    from ..trainer.config.files import load_config
+    from ..trainer.config.hardware import hardware_overrides
     from .launching import Prepared, detached_training, foreground_training, prepared_run
 
     named = {"device": device, "seed": seed}

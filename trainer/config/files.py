@@ -28,7 +28,6 @@ from .train_config import (
 
 DEFAULT_PRESET = "cart_pole_ppo"
 PRESET_FOLDER = Path(configs.__file__).parent
-HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
 
 
 def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
@@ -37,7 +36,7 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
     overrides, source = list(overrides), source or DEFAULT_PRESET
-    values = _read(_config_path(source))
+    values = read_toml(_config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
     return make_config(values, overrides)
@@ -84,41 +83,6 @@ def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
 
 def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESET_FOLDER.glob("*.toml"))
-
-
-def hardware_names() -> list[str]:
-    return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
-
-
-def hardware_overrides(name: str, env: str, algorithm: str) -> list[str]:
-    """The overlay of some hardware for an environment and an algorithm, as `key=value`: sizes, and
-    what must follow so that learning stays as good. One without tables leaves everything as it is.
-
-    Raises ConfigError where there is none.
-    """
-    if name not in hardware_names():
-        known = ", ".join(hardware_names())
-        hint = nearest(name, hardware_names())
-        raise ConfigError(f"no hardware is called '{name}'{hint}; there are {known}")
-    tables = _read(HARDWARE_FOLDER / f"{name}.toml")
-    if tables and env not in tables:
-        known = ", ".join(tables)
-        raise ConfigError(f"hardware {name} has sizes for {known} alone, and env = {env}")
-    tried = [key for key in tables.get(env, {}) if key in algorithm_sections()]
-    if tables and algorithm not in tried:
-        known = ", ".join(tried)
-        raise ConfigError(
-            f"hardware {name} has sizes for {known} alone, and algorithm = {algorithm}"
-        )
-    return list(_overrides(tables.get(env, {}), ""))
-
-
-def _overrides(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _overrides(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}={value}"
 
 
 def parse_override(override: str) -> tuple[str, Any]:
@@ -178,7 +142,8 @@ def _config_path(source: str) -> Path:
     return PRESET_FOLDER / f"{source}.toml"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of a TOML file. Raises ConfigError, with the place where there is one."""
     text = ""
     try:
         text = path.read_text()

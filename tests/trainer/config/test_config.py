@@ -9,12 +9,11 @@ import pytest
 from operant.shared import ConfigError
 from operant.trainer.config.files import (
     fields_with_defaults,
-    hardware_names,
-    hardware_overrides,
     load_config,
     make_config,
     preset_names,
 )
+from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.train_config import TrainConfig
 from operant.trainer.envs import ENV_NAMES
 
