@@ -32,8 +32,12 @@ def test_every_preset_is_valid():
     assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
 
 
-# MountainCar, with 2,048 environments, ended under its bar.
-WITH_SIZES = [env for env in ENV_NAMES if env != "mountain_car"]
+# MountainCar needs longer rollouts than others, and has no sizes for a large GPU.
+WITH_SIZES = {
+    "cpu": ENV_NAMES,
+    "gpu_small": ENV_NAMES,
+    "gpu_large": tuple(env for env in ENV_NAMES if env != "mountain_car"),
+}
 
 
 def test_hardware_changes_sizes_and_what_must_follow():
@@ -42,12 +46,12 @@ def test_hardware_changes_sizes_and_what_must_follow():
         "num_envs", "rollout_steps", "total_env_steps", "ppo.num_minibatches", "ppo.num_epochs",
         "ppo.learning_rate", "evaluation.every_iterations", "checkpoint.every_iterations",
     }  # fmt: skip
-    for name, num_envs in (("gpu_small", 2048), ("gpu_large", 16_384)):
-        for env in WITH_SIZES:
+    for name, rollout_size in (("gpu_small", 65_536), ("gpu_large", 524_288)):
+        for env in WITH_SIZES[name]:
             overrides = hardware_overrides(name, env, "ppo")
             assert {override.partition("=")[0] for override in overrides} <= free
             config = load_config(f"{env}_ppo", overrides)
-            assert config.num_envs == num_envs
+            assert config.rollout_size == rollout_size
             # Too few updates to learn from is what a size alone would leave.
             assert config.num_iterations >= 50
             preset = load_config(f"{env}_ppo")
@@ -68,9 +72,11 @@ def num_updates(config: TrainConfig) -> int:
 
 
 def test_the_larger_the_hardware_the_larger_are_rollouts_minibatches_and_the_budget():
-    for env in WITH_SIZES:
+    for env in ENV_NAMES:
         sizes = []
         for name in ("cpu", "gpu_small", "gpu_large"):
+            if env not in WITH_SIZES[name]:
+                continue
             config = load_config(f"{env}_ppo", hardware_overrides(name, env, "ppo"))
             sizes.append((config.rollout_size, minibatch_size(config), config.total_env_steps))
         assert [sorted(column) for column in zip(*sizes, strict=True)] == [
