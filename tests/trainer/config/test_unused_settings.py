@@ -58,6 +58,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
            "source": "pid", "num_epochs": 1, "minibatch_size": 7, "learning_rate": 0.5,
            "max_grad_norm": 1, "copies": 2, "history_noise": 1,
        }.items()},
+    **{f"marine_nav.{key}": (CART_POLE, (f"marine_nav.{key}={value}",), "env = marine_nav alone")
+       for key, value in {
+           "num_robots": 3, "num_obstacles": 1, "num_vortices": 1, "min_goal_distance_m": 9,
+           "curriculum": [], "actions": "discrete", "noise": "false", "scaled_obs": "true",
+           "compatibility": "true",
+       }.items()},
     "gymnasium.vectorization": (
         CART_POLE, ("gymnasium.vectorization=async",), "is for env = gymnasium:ID alone",
     ),

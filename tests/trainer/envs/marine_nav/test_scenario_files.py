@@ -1,0 +1,99 @@
+"""Scenarios in files: read as they were written, and refused in one line where they are wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from operant.shared.errors import ConfigError
+from operant.trainer.envs.marine_nav.scenario import Scenario
+from operant.trainer.envs.marine_nav.scenario_files import read_scenarios, write_scenarios
+
+GOOD = {
+    "starts": [[10.0, 10.0], [10.0, 30.0]],
+    "goals": [[40.0, 10.0], [40.0, 30.0]],
+    "headings": [0.0, 1.5],
+    "obstacles": [[25.0, 10.0, 1.0], [25.0, 30.0, 1.0]],
+    "vortices": [[25.0, 20.0, 1.0, 9.42]],
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes one scenario with changes (`None` leaves a key out); returns the file."""
+
+    def write(**changes):
+        lists = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
+        path = tmp_path / "seas.json"
+        path.write_text(json.dumps({"world": "marine_nav", "scenarios": [GOOD, lists]}))
+        return path
+
+    return write
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    nothing = np.zeros((0, 3)), np.zeros((0, 4))
+    calm = Scenario(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.25]), *nothing)
+    busy = Scenario(**{key: np.array(value) for key, value in GOOD.items()})
+    write_scenarios(tmp_path / "seas.json", [calm, busy])
+    for expected, found in zip([calm, busy], read_scenarios(tmp_path / "seas.json"), strict=True):
+        for one, other in zip(expected, found, strict=True):
+            assert one.shape == other.shape
+            assert (one == other).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"goals": None}, "scenario 1: lacks goals"),
+        ({"goals": None, "headings": None}, "scenario 1: lacks goals, headings"),
+        ({"buoys": []}, "scenario 1: unknown key 'buoys'; there are starts"),
+        ({"goals": [[1.0, 2.0]]}, "scenario 1: has 2 starts and 1 goals"),
+        ({"headings": [0.0]}, "scenario 1: has 2 starts and 1 headings"),
+        ({"starts": [], "goals": [], "headings": []}, "scenario 1: has no robots"),
+        ({"starts": [1.0, 2.0]}, "scenario 1: starts are to be rows of 2 numbers"),
+        ({"starts": [[1.0, 2.0], [3.0]]}, "scenario 1: starts are to be rows of 2 numbers"),
+        ({"obstacles": [["a", 1, 2]]}, "scenario 1: obstacles are to be rows of 3 numbers"),
+        ({"headings": [0.0, float("nan")]}, "scenario 1: headings are to be numbers"),
+        ({"obstacles": [[25.0, 10.0, 0.0]]}, "radii of obstacles are above 0"),
+        (
+            {"obstacles": [[25.0, 10.0, 1.0], [26.5, 10.0, 1.0]]},
+            r"obstacle 0 and obstacle 1 overlap: 1.50 m apart, and their radii are 1.00 m and 1.00",
+        ),
+        (
+            {"obstacles": [[12.0, 10.0, 1.0]]},
+            "obstacle 0 and robot 0 overlap: 2.00 m apart, and their radii are 1.00 m and 2.80 m",
+        ),
+        ({"starts": [[10.0, 10.0], [15.0, 10.0]]}, "robot 0 and robot 1 overlap: 5.00 m apart"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(written, changes, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_scenarios(written(**changes))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is no file of scenarios"),
+        ("[]", "scenarios of world = None, and these are for 'marine_nav'"),
+        ('{"world": "env2", "scenarios": []}', "scenarios of world = 'env2', and these are for"),
+        ('{"world": "marine_nav"}', "'scenarios' is to be a list of at least one"),
+        ('{"world": "marine_nav", "scenarios": []}', "'scenarios' is to be a list of at least one"),
+        ('{"world": "marine_nav", "scenarios": [7]}', "scenario 0: is to be an object with starts"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path, text, words):
+    path = tmp_path / "seas.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_scenarios(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"cannot read .*none.json: No such file or directory"):
+        read_scenarios(tmp_path / "none.json")
