@@ -58,6 +58,8 @@ class Gpu:
         torch.set_num_threads(1)  # more only wait for each other over work this small
 
     def parts(self) -> dict[str, Callable[[], Any]]:
+        from gpu_off_policy import OffPolicyParts
+
         return {
             "equality": self.equality,
             "raw_few_envs": lambda: self.raw(self.sizes.few_envs),
@@ -69,6 +71,7 @@ class Gpu:
             "same_seed": self.same_seed,
             "out_of_memory": self.out_of_memory,
             "tinyphysics": self.tinyphysics,
+            **OffPolicyParts(self).parts(),
         }
 
     def config(self, *overrides: str) -> Any:
@@ -162,16 +165,16 @@ class Gpu:
         with self.page() as metrics:
             experiment = self.experiment(config)
             telemetry = self.telemetry(experiment, metrics)
-            self._loop(experiment, telemetry, 4)  # captures and warms
+            self.loop(experiment, telemetry, 4)  # captures and warms
             iterations = self.sizes.profiled_iterations
             waits = waits_counted(
-                lambda: self._iterations(experiment, telemetry, iterations), self.device
+                lambda: self.iterations(experiment, telemetry, iterations), self.device
             )
             speeds: dict[bool, list[float]] = {True: [], False: []}
             for pair in range(self.sizes.pairs):
                 for watched in (True, False) if pair % 2 else (False, True):
                     with self.watched() if watched else contextlib.nullcontext():
-                        seconds = self._loop(experiment, telemetry, self.sizes.loop_iterations)
+                        seconds = self.loop(experiment, telemetry, self.sizes.loop_iterations)
                     speeds[watched].append(
                         self.sizes.loop_iterations * config.rollout_size / seconds
                     )
@@ -183,15 +186,15 @@ class Gpu:
             "env_steps_per_s": {"watched": speeds[True], "alone": speeds[False]},
         }
 
-    def _loop(self, experiment: Any, telemetry: Any, iterations: int) -> float:
+    def loop(self, experiment: Any, telemetry: Any, iterations: int) -> float:
         """Seconds of so many iterations, to the end of the last."""
         start = time.perf_counter()
-        self._iterations(experiment, telemetry, iterations)
+        self.iterations(experiment, telemetry, iterations)
         for values in experiment.finish():
             telemetry.iteration(values)
         return time.perf_counter() - start
 
-    def _iterations(self, experiment: Any, telemetry: Any, iterations: int) -> None:
+    def iterations(self, experiment: Any, telemetry: Any, iterations: int) -> None:
         """Begin so many, without waiting for the last ones."""
         for _ in range(iterations):
             for values in experiment.iterate(telemetry.stopwatch, wait=False):
@@ -202,7 +205,7 @@ class Gpu:
         weights = []
         for _ in range(2):
             experiment = self.experiment(self.config("seed=5"))
-            self._loop(experiment, self.telemetry(experiment, None), 8)
+            self.loop(experiment, self.telemetry(experiment, None), 8)
             weights.append(experiment.policy.flat_parameters.clone())
         return {"identical": bool((weights[0] == weights[1]).all())}
 

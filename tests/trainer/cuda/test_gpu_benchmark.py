@@ -31,6 +31,8 @@ def test_every_part_is_measured_and_none_fails(answer):
     assert list(answer["parts"]) == [
         "equality", "raw_few_envs", "raw_many_envs", "rollout", "train_1_epoch", "train_4_epochs",
         "synchronisation", "same_seed", "out_of_memory", "tinyphysics",
+        "replay_draws", "dqn_cart_pole", "sac_pendulum", "updates_captured", "updates_bfloat16",
+        "rainbow_per_c51", "replay_waits",
     ]  # fmt: skip
     assert {name for name, part in answer["parts"].items() if "error" in part} == set()
 
@@ -44,6 +46,12 @@ def test_each_part_has_its_figures(answer):
         for kind in ("steps", "fused"):
             assert results[name][kind]["env_steps_per_s"] > 0
             assert results[name][kind]["mean_return"] > 0
+    for name in ("dqn_cart_pole", "sac_pendulum"):
+        assert len(results[name]["curve"]) == 10
+    assert all(speed > 0 for speed in results["updates_captured"].values())
+    assert results["rainbow_per_c51"]["times"] > 0
+    assert results["updates_bfloat16"]["share"] > 0
+    assert all(us > 0 for us in results["replay_draws"].values())
     assert results["synchronisation"]["watched_per_alone"] > 0
     assert results["same_seed"]["identical"] is True
 
