@@ -111,7 +111,7 @@ class Inline:
         with stopwatch.phase("learn"):
             values = as_numbers(learn())
         self.iteration += 1
-        if self.thread_choice:
+        if self.thread_choice and "optimizer/learning_rate" in values:  # it has learned something
             notice = self.thread_choice.iteration(time.perf_counter() - start_s)
             self._notices += [notice] if notice else []
         return iter((values,))

@@ -141,7 +141,7 @@ class Experiment:
         evaluation = self._evaluate(num_episodes, progress)
         if evaluation.from_start is None:
             return evaluation
-        details = self.algorithm.judge(evaluation.from_start)
+        details = self.algorithm.compare(evaluation.from_start)
         return replace(evaluation, details={**evaluation.details, **details})
 
     def close(self) -> None:

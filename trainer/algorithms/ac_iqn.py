@@ -14,12 +14,12 @@ from ..networks.implicit_quantiles import QuantileCritic, make_quantile_critic
 from ..replay import Batch
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
-from .actor_critic import Criticised
+from .actor_critic import CriticLosses
 from .algorithm import Metrics
 from .draws import Kind
 from .td3 import TD3
 
-NUM_JUDGED = 32  # fractions that values are the mean over
+NUM_ACTING = 32  # fractions that values are the mean over
 
 
 class ACIQN(TD3):
@@ -38,7 +38,7 @@ class ACIQN(TD3):
         policy = self.policy
         return make_quantile_critic(policy.obs_size, policy.action_size, self.config.policy, seed)
 
-    def criticise(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> Criticised:
+    def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:
         taus, next_taus, self._actor_taus = self.draws["taus"].next()
         next_quantiles = self.target_critics(next_obs, self.next_actions(next_obs), next_taus)
         targets = td_target(
@@ -47,7 +47,7 @@ class ACIQN(TD3):
         quantiles, tape = self.critics.taped(obs, batch.actions, taus)
         loss = quantile_huber(quantiles, taus, targets)
         slopes = loss.slopes * (batch.weights / len(batch)).unsqueeze(1)
-        return Criticised(
+        return CriticLosses(
             loss=loss.values.mean(),
             value=quantiles.mean(),
             errors=(quantiles.mean(1) - targets.mean(1)).abs(),
@@ -56,7 +56,7 @@ class ACIQN(TD3):
         )
 
     def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
-        taus = middles(NUM_JUDGED).to(obs.device).expand(len(obs), -1)
+        taus = middles(NUM_ACTING).to(obs.device).expand(len(obs), -1)
         quantiles: Tensor = self.critics(obs, actions, taus)
         return quantiles.mean(1)
 

@@ -23,10 +23,10 @@ from .algorithm import Metrics, scaled_down
 from .draws import Kind
 from .flat_adam import FlatAdam
 from .loss_scale import make_loss_scale
-from .off_policy import ADAM_EPSILON, OffPolicy
+from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
 
 
-class Criticised(NamedTuple):
+class CriticLosses(NamedTuple):
     """Of a minibatch: the critics' mean loss and mean value, how far each sample [B] was from its
     target, its priority [B], and the loss's derivative by the critics' weights [P].
     """
@@ -76,8 +76,7 @@ class ActorCritic(OffPolicy):
 
     def explore(self, progress_fraction: Any) -> None:
         """At random all through warm-up; with noise that is kept for all of the collection."""
-        is_warm = torch.as_tensor(self.is_warm)
-        self.policy.is_random.copy_(is_warm.logical_not())
+        self.policy.is_random.copy_(torch.as_tensor(self.explores_at_random))
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
             network.take_noise(self.draws["exploration"].next())
@@ -89,25 +88,27 @@ class ActorCritic(OffPolicy):
         normalizer = self.policy.normalizer
         obs, next_obs = normalizer(batch.obs), normalizer(batch.next_obs)
         before = self.before_critics(obs, rate, active)
-        criticised = self.criticise(batch, obs, next_obs)
-        gradient, moves = self.critic_scale.down(criticised.gradient, active)
+        losses = self.critic_losses(batch, obs, next_obs)
+        gradient, moves = self.critic_scale.down(losses.gradient, active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
+        moves = self.finite_updates.moving(norm, moves, batch)
         self.critic_optimizer.step(gradient, rate, moves)
         figures: dict[str, Any] = {
             **before,
-            "loss/value": criticised.loss,
-            "value/mean": criticised.value,
-            "value/td_error": criticised.errors.mean(),
+            "loss/value": losses.loss,
+            "value/mean": losses.value,
+            "value/td_error": losses.errors.mean(),
             "optimizer/grad_norm": norm,
         }
         if (number + 1) % self.section.policy_delay == 0:
-            figures |= self.learn_actor(obs, rate, active)
-        return figures, criticised.priorities
+            figures |= self.learn_actor(obs, rate, moves)
+        return figures, losses.priorities
 
     @property
     def uses_threads(self) -> bool:
         networks = (self.policy.network, self.critics)
-        return all(network.is_exact_with_threads for network in networks)
+        is_small = self.section.batch_size <= MOST_SAMPLES_SHARED
+        return is_small and all(network.is_exact_with_threads for network in networks)
 
     def greedy_values(self, obs: Tensor) -> Tensor:
         obs = self.policy.normalizer(obs)
@@ -126,14 +127,14 @@ class ActorCritic(OffPolicy):
             self.num_critics, seed=seed,
         )  # fmt: skip
 
-    def criticise(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> Criticised:
+    def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:
         """The critics' loss of a minibatch, its observations normalised."""
         target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
         values, tape = self.critics.taped(obs, batch.actions)
         loss = squared(values - target)
         slopes = loss.slopes * (batch.weights * (self.loss_weight / len(batch)))
         errors = loss.slopes.abs().amax(0)
-        return Criticised(
+        return CriticLosses(
             loss=loss.values.mean() * (self.num_critics * self.loss_weight),
             value=values.mean(),
             errors=errors,

@@ -88,7 +88,7 @@ class Algorithm(ABC):
         """Changes whenever learning goes on, also within an update."""
         return self.num_ticks
 
-    def judge(self, from_start: FromStart) -> dict[str, float]:
+    def compare(self, from_start: FromStart) -> dict[str, float]:
         """Metrics of what was predicted of greedy episodes, beside how they went."""
         return {}
 

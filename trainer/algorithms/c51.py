@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,8 +15,6 @@ from ..networks.heads import CategoricalHead
 from ..networks.q_network import QPolicy
 from ..replay import Batch
 from ..returns.distributional import cross_entropy, projected
-from ..rollout import Rollout
-from .algorithm import Metrics
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 
@@ -24,7 +24,8 @@ class C51(ValueBased):
     def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
         super().__init__(config, policy, **options)
         # The lowest and the highest return that a target had, as wide as rewards take it.
-        self._seen = torch.zeros(2, device=policy.flat_parameters.device)
+        device = policy.flat_parameters.device
+        self._seen = torch.tensor([math.inf, -math.inf], device=device)
         self._has_warned = False
 
     @staticmethod
@@ -46,8 +47,9 @@ class C51(ValueBased):
         taken = of_actions(logits, batch.actions)
         loss = cross_entropy(taken, target)
         value = taken.softmax(-1) @ head.atoms
+        error = (value - target @ head.atoms).abs()
         by_outputs = into_outputs(loss.slopes, batch.actions, logits.shape[1])
-        return Losses(loss.values, loss.values, loss.values, value, by_outputs)
+        return Losses(loss.values, error, loss.values, value, by_outputs)
 
     @property
     def _head(self) -> CategoricalHead:
@@ -59,11 +61,18 @@ class C51(ValueBased):
         self._seen[0] = torch.minimum(self._seen[0], targets.amin())
         self._seen[1] = torch.maximum(self._seen[1], targets.amax())
 
-    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
-        metrics = super().update(rollout, progress_fraction)
-        if self.is_inline and not self._has_warned:
+    def look(self) -> None:
+        super().look()
+        if not self._has_warned:
             self._warn()
-        return metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "seen": self._seen.tolist(), "warned": self._has_warned}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self._seen.copy_(torch.tensor(state["seen"]))
+        self._has_warned = state["warned"]
 
     def _warn(self) -> None:
         """Say once that the atoms do not reach as far as returns do."""

@@ -36,7 +36,7 @@ class IQN(ValueBased):
         def make_network(obs_size: int, num_actions: int) -> ImplicitQuantiles:
             return make_implicit_quantiles(
                 obs_size, num_actions, config.policy, seed, dueling=section.dueling,
-                noisy_std=section.noisy_std or None,
+                noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
             )  # fmt: skip
 
         return QPolicy(
@@ -50,6 +50,12 @@ class IQN(ValueBased):
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
         self._taus, self._next_taus = self.draws["taus"].next()
         return obs, self._taus
+
+    def best_next(self, target_values: Tensor, next_obs: Tensor) -> Tensor:
+        """By the mean over all fractions: `risk` is for acting alone."""
+        if not self.section.double:
+            return target_values.argmax(1)
+        return self.network.expected_values(next_obs).argmax(1)
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         next_quantiles = self.target(next_obs, self._next_taus).mT  # [B, A, N']

@@ -38,6 +38,11 @@ class LossScale:
         self.scale.mul_(factor)
         return gradient, is_active
 
+    def if_finite(self, gradient: Tensor, active: Tensor | None) -> Tensor:
+        """Whether weights move by a gradient that took no scale: 1 or 0."""
+        is_finite = gradient.isfinite().all()
+        return is_finite.float() if active is None else active * is_finite
+
     def state_dict(self) -> dict[str, Any]:
         return {"scale": float(self.scale), "num_finite": float(self._num_finite)}
 
@@ -54,6 +59,9 @@ class NoScale:
 
     def down(self, gradient: Tensor, active: Tensor | None) -> tuple[Tensor, Tensor | None]:
         return gradient, active
+
+    def if_finite(self, gradient: Tensor, active: Tensor | None) -> Tensor | None:
+        return active
 
     def state_dict(self) -> dict[str, Any]:
         return {}

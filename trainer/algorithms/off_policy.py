@@ -19,7 +19,9 @@ from ..rollout import Rollout
 from ..run.threads import torch_threads
 from .algorithm import Algorithm, Metrics
 from .draws import Kind, make_draws
+from .finite_updates import FiniteUpdates, set_count
 
+MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 
 
@@ -48,6 +50,11 @@ class OffPolicy(Algorithm):
         # Numbers where the host runs every update; on the device where graphs do.
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
+        self._env_steps_before = 0  # in a replay that was not kept
+        self.finite_updates = FiniteUpdates(
+            f"{config.algorithm}.nan_updates", self.section.nan_updates == "fail",
+            self.is_inline, device,
+        )  # fmt: skip
         self._num_rows_each = config.rollout_size
         self._notices: list[str] = []
         self._has_refused = False
@@ -74,6 +81,13 @@ class OffPolicy(Algorithm):
         """Whether there are env steps enough to learn from: of the host, or on the device."""
         return self.env_steps >= self.section.warmup_env_steps
 
+    @property
+    def explores_at_random(self) -> Any:
+        """Whether there are too few env steps to act by what was learned: a flag, or on the device
+        a tensor. A replay that is filled anew is filled by the policy as it is.
+        """
+        return self.env_steps + self._env_steps_before < self.section.warmup_env_steps
+
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         self.replay.write(rollout)
         self.env_steps += self._num_rows_each
@@ -81,8 +95,13 @@ class OffPolicy(Algorithm):
         with torch_threads(self._num_threads() if self.uses_threads else 1):
             metrics = self._learn_all(progress_fraction)
         if self.is_inline:
-            self._notice_refused_updates()
-        return {**metrics, **self.replay.metrics(), "updates/count": self.num_updates + 0}
+            self.look()
+        ratio = self.num_updates_each / self._num_rows_each if metrics else 0.0
+        return {
+            **metrics, **self.replay.metrics(),
+            "updates/count": self.num_updates + 0, "updates/per_env_step": ratio,
+            "updates/skipped": self.finite_updates.num_skipped + 0,
+        }  # fmt: skip
 
     def _learn_all(self, progress_fraction: Any) -> Metrics:
         """The updates of an iteration, and the means of what they give."""
@@ -101,6 +120,11 @@ class OffPolicy(Algorithm):
             self.tick()
         means = {name: torch.stack(values).mean() for name, values in lists.items()}
         return {**means, "optimizer/learning_rate": rate}
+
+    def look(self) -> None:
+        """Notice what people should be told; waits for the device."""
+        self._notice_refused_updates()
+        self._notices += self.finite_updates.notices()
 
     def _notice_refused_updates(self) -> None:
         """Say once that distances were no numbers, which leaves priorities as they are."""
@@ -130,10 +154,11 @@ class OffPolicy(Algorithm):
         """What greedy episodes are thought to return from `obs` [B, D], discounted: [B]."""
 
     @torch.inference_mode()
-    def judge(self, from_start: FromStart) -> dict[str, float]:
+    def compare(self, from_start: FromStart) -> dict[str, float]:
         """How far values are above the returns that followed; where a limit cut an episode short,
         they are asked of what was left.
         """
+        self.look()  # the device is idle
         device = self.policy.flat_parameters.device
         first, last = (
             self.greedy_values(torch.from_numpy(obs).to(device)).double().cpu().numpy()
@@ -150,6 +175,8 @@ class OffPolicy(Algorithm):
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
+            "env_steps_before": self._env_steps_before,
+            "finite_updates": self.finite_updates.state_dict(),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
         if not self.config.checkpoint.replay:
@@ -158,19 +185,26 @@ class OffPolicy(Algorithm):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
+        self.finite_updates.load_state_dict(state["finite_updates"])
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
+            self._env_steps_before = state["env_steps_before"]
             self.replay.load_state_dict(state["replay"])
         else:
+            self._env_steps_before = state["env_steps"] + state["env_steps_before"]
             self._notices.append(
                 "the checkpoint has no replay: "
-                f"{self.section.warmup_env_steps} env steps fill it anew before learning goes on"
+                f"{self.section.warmup_env_steps} env steps with the policy as it is fill it anew "
+                "before learning goes on"
             )
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
+        if self.policy.has_memory:
+            device = self.policy.flat_parameters.device
+            self.policy.forget(torch.ones(self.config.num_rows, dtype=torch.bool, device=device))
 
 
 def make_replay(config: TrainConfig, policy: Policy, seed: int, device: torch.device) -> Replay:
@@ -186,8 +220,3 @@ def make_replay(config: TrainConfig, policy: Policy, seed: int, device: torch.de
 
 def zero_count(device: torch.device) -> Tensor:
     return torch.zeros((), dtype=torch.int64, device=device)
-
-
-def set_count(count: Any, value: int) -> Any:
-    """A count at `value`: in place where it is a tensor, which graphs remember."""
-    return count.fill_(value) if isinstance(count, Tensor) else value

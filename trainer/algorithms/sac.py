@@ -54,7 +54,7 @@ class SAC(ActorCritic):
         if self.section.learn_alpha:
             # d/d log alpha of -log alpha * (log pi + target entropy)
             gradient = -(drawn.log_probs.mean().view(1) + self.target_entropy)
-            self.alpha_optimizer.step(gradient, rate, active)
+            self.alpha_optimizer.step(gradient, rate, self.actor_scale.if_finite(gradient, active))
         return {"policy/entropy": -drawn.log_probs.mean(), "policy/alpha": self.alpha.clone()[0]}
 
     def next_values(self, next_obs: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from .draws import Kind
 from .exploring import epsilon_at
 from .flat_adam import FlatAdam
 from .loss_scale import make_loss_scale
-from .off_policy import ADAM_EPSILON, OffPolicy
+from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
 
 
 class Losses(NamedTuple):
@@ -65,11 +65,11 @@ class ValueBased(OffPolicy):
     def explore(self, progress_fraction: Any) -> None:
         """Explore less as the run goes on; at random all through warm-up."""
         self.resample_noise()
-        epsilon = epsilon_at(self.section, progress_fraction)
+        epsilon, at_random = epsilon_at(self.section, progress_fraction), self.explores_at_random
         if self.is_inline:
-            epsilon = epsilon if self.is_warm else 1.0
+            epsilon = 1.0 if at_random else epsilon
         else:
-            epsilon = torch.where(self.is_warm, epsilon, 1.0)
+            epsilon = torch.where(at_random, 1.0, epsilon)
         self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
     @torch.no_grad()
@@ -84,6 +84,7 @@ class ValueBased(OffPolicy):
         slopes = self.loss_scale.up(losses.by_outputs * weights)
         gradient, moves = self.loss_scale.down(self.network.gradient(tape, slopes), active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
+        moves = self.finite_updates.moving(norm, moves, batch)
         self.optimizer.step(gradient, rate, moves)
         self.move_target(self.target, self.network, active)
         figures = {
@@ -96,7 +97,8 @@ class ValueBased(OffPolicy):
 
     @property
     def uses_threads(self) -> bool:
-        return self.network.is_exact_with_threads
+        is_small = self.section.batch_size <= MOST_SAMPLES_SHARED
+        return is_small and self.network.is_exact_with_threads
 
     def greedy_values(self, obs: Tensor) -> Tensor:
         with self.network.without_noise():
@@ -157,7 +159,7 @@ def make_q_policy(
     def make_network(obs_size: int, num_actions: int) -> ActionValues:
         return make_value_network(
             obs_size, num_actions, config.policy, seed, head=head, dueling=section.dueling,
-            noisy_std=section.noisy_std or None,
+            noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
         )  # fmt: skip
 
     return QPolicy(spec, make_network, config.normalization.obs, DTYPES[config.policy.precision])

@@ -63,7 +63,14 @@ class ImplicitQuantiles(ActionValues):
         return quantiles
 
     def values(self, obs: Tensor) -> Tensor:
-        quantiles: Tensor = self(obs, (self.acting_taus * self.risk).unsqueeze(0))
+        return self._means(obs, self.acting_taus * self.risk)
+
+    def expected_values(self, obs: Tensor) -> Tensor:
+        """As `values`, over all of the return whatever the risk."""
+        return self._means(obs, self.acting_taus)
+
+    def _means(self, obs: Tensor, taus: Tensor) -> Tensor:
+        quantiles: Tensor = self(obs, taus.unsqueeze(0))
         return quantiles.mean(1)
 
 

@@ -22,7 +22,7 @@ class Network(nn.Module):
 
     flat_parameters: Tensor
     precision = torch.float32  # of products
-    # Whether all sums come out the same, bit for bit, with any number of PyTorch's threads.
+    # Whether sums over some hundred samples are the same bit for bit with any number of threads.
     is_exact_with_threads = False
 
     def set_precision(self, dtype: torch.dtype) -> None:

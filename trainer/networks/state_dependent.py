@@ -63,6 +63,7 @@ class StateDependentNetwork(Network):
         with torch.no_grad():
             torch.mul(matrices, self.log_std.exp(), out=self.matrices)
 
+    @in_precision
     def explored(self, obs: Tensor) -> Tensor:
         """u [num_envs, A] of obs [num_envs, D], a row for each environment."""
         features = self.features(obs)

@@ -83,8 +83,12 @@ class ValueNetwork(ActionValues):
         super().__init__()
         self.encoder = encoder if encoder is not None else nn.Identity()
         self.layers, self.head = layers, head
-        self._dense = layers if encoder is None and isinstance(layers, DenseNetwork) else None
+        self._is_dense = encoder is None and isinstance(layers, DenseNetwork)
         self.flatten()
+
+    @property
+    def _dense(self) -> DenseNetwork | None:
+        return self.layers if self._is_dense else None  # type: ignore[return-value]
 
     @property
     def is_exact_with_threads(self) -> bool:  # type: ignore[override]

@@ -20,16 +20,6 @@ def td_target(returns: Tensor, discounts: Tensor, next_values: Tensor) -> Tensor
     return torch.addcmul(returns, discounts, next_values)
 
 
-def double_values(values: Tensor, choosing_values: Tensor) -> Tensor:
-    """V(s) = Q(s, argmax_a Q_choosing(s, a)) [B], from two estimates [B, A] of all actions' values.
-
-    Whose values are chosen by (the online network) are not those that count (the target network),
-    so that an action is not over-estimated merely because it was chosen.
-    Source: van Hasselt et al. 2016, arXiv:1509.06461, eq. 4.
-    """
-    return values.gather(1, choosing_values.argmax(1, keepdim=True)).squeeze(1)
-
-
 def soft_value(values: Tensor, log_probs: Tensor, alpha: Tensor | float) -> Tensor:
     """V(s) = min_i Q_i(s, a) - alpha * log pi(a | s) [B], of an action drawn from the policy.
 

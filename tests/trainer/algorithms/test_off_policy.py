@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from learning import iterate
@@ -21,6 +23,9 @@ DQN = {
     "dqn": {"warmup_env_steps": 64, "batch_size": 32, "target_tau": 1.0, "target_every": 40},
 }  # fmt: skip
 DQN = {key: value for key, value in DQN.items() if key != "sac"}
+
+
+DQN_TO_TD3 = {key: value for key, value in SMALL.items() if key != "sac"} | {"algorithm": "td3"}
 
 
 @pytest.fixture
@@ -84,10 +89,12 @@ def test_without_its_replay_a_run_refills_it_and_says_so(make):
     second = make(SMALL, "checkpoint.replay=false")
     second.load_state_dict(state, 4)
     assert second.take_notices() == [
-        "the checkpoint has no replay: 64 env steps fill it anew before learning goes on"
+        "the checkpoint has no replay: 64 env steps with the policy as it is fill it anew before "
+        "learning goes on"
     ]
     before = parameters(second)
     count = iterate(second)["updates/count"]
+    assert not second.policy.is_random
     assert torch.equal(parameters(second), before)
     assert iterate(second)["updates/count"] > count
 
@@ -120,8 +127,9 @@ def test_errors_that_are_no_numbers_are_said_once_and_leave_priorities(make):
         experiment.algorithm.critics.flat_parameters.fill_(torch.nan)
     experiment.take_notices()
     iterate(experiment, 2)
-    (notice,) = experiment.take_notices()
-    assert "priorities was refused" in notice
+    priorities, gradient = sorted(experiment.take_notices())
+    assert "update of priorities was refused" in priorities
+    assert "which comes from the networks themselves" in gradient
     assert torch.isfinite(experiment.algorithm.replay.metrics()["replay/mean_priority"])
 
 
@@ -169,3 +177,101 @@ def test_noise_that_depends_on_the_state_is_kept_for_a_collection(make):
     experiment.collect()
     assert not torch.equal(matrices, used)
     assert matrices.shape == (4, 16, 1)
+
+
+def with_nan(experiment, field):
+    """Have all minibatches hold a number that is none."""
+    replay = experiment.algorithm.replay
+    sample = replay.sample
+
+    def sample_with_nan(batch, *arguments):
+        drawn = sample(batch, *arguments)
+        getattr(drawn, field)[0] = torch.nan
+        return drawn
+
+    replay.sample = sample_with_nan
+
+
+@pytest.mark.parametrize("values", [SMALL, DQN])
+@pytest.mark.parametrize(
+    ("field", "words"), [("returns", "the rewards of its"), ("obs", "the observations of its")]
+)
+def test_an_update_that_is_no_number_moves_nothing_and_says_where_that_came_from(
+    make, values, field, words
+):
+    experiment = make(values)
+    iterate(experiment, 2)
+    with_nan(experiment, field)
+    before = parameters(experiment)
+    experiment.take_notices()
+    assert iterate(experiment)["updates/skipped"] == 32
+    assert torch.equal(parameters(experiment), before)
+    (said,) = [each for each in experiment.take_notices() if "gradient was not finite" in each]
+    assert words in said
+    iterate(experiment)
+    assert not experiment.take_notices()  # once
+
+
+def test_a_run_ends_with_such_an_update_where_that_is_wanted(make):
+    experiment = make(SMALL, "sac.nan_updates=fail")
+    iterate(experiment, 2)
+    with_nan(experiment, "returns")
+    with pytest.raises(FloatingPointError, match=r"the rewards of its .*sac.nan_updates = fail"):
+        iterate(experiment)
+
+
+@pytest.mark.parametrize(("target", "rises"), [(50, True), (-50, False)])
+def test_alpha_pays_more_for_entropy_while_there_is_too_little(make, target, rises):
+    experiment = make(SMALL, f"sac.target_entropy={target}", "sac.alpha=0.5")
+    iterate(experiment, 4)
+    assert (float(experiment.algorithm.alpha) > 0.5) == rises
+
+
+def test_the_actor_and_the_targets_move_with_every_second_update_of_td3(make):
+    experiment = make({**DQN_TO_TD3, "td3": {"warmup_env_steps": 64, "batch_size": 32}})
+    iterate(experiment, 2)
+    algorithm, seen = experiment.algorithm, []
+
+    def remember():
+        networks = (algorithm.policy, algorithm.target_critics, algorithm.critics)
+        seen.append([network.flat_parameters.detach().clone() for network in networks])
+
+    algorithm._tick = remember
+    iterate(experiment)
+    moved = [
+        [not torch.equal(a, b) for a, b in zip(one, other, strict=True)]
+        for one, other in itertools.pairwise(seen)
+    ]
+    # From the first update to the second all move, from the second to the third the critics alone.
+    assert moved[:4] == [[True, True, True], [False, False, True]] * 2
+
+
+def test_the_noise_of_targets_is_clipped(make):
+    values = {"warmup_env_steps": 64, "batch_size": 32, "smoothing_std": 1, "smoothing_clip": 0.05}
+    algorithm = make({**DQN_TO_TD3, "td3": values}).algorithm
+    algorithm.target_actor.flat_parameters.zero_()
+    actions = algorithm.next_actions(torch.zeros(32, 3))
+    assert float(actions.abs().max()) == pytest.approx(0.05)
+    assert len(actions.unique()) > 2
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_targets_are_those_of_all_of_the_return_whatever_the_risk(make, double):
+    found = []
+    for risk in (1.0, 0.1):
+        section = {"warmup_env_steps": 64, "batch_size": 32, "double": double, "risk": risk}
+        values = {key: value for key, value in DQN.items() if key != "dqn"}
+        experiment = make({**values, "algorithm": "iqn", "iqn": section})
+        iterate(experiment, 2)  # random actions until now
+        found.append(parameters(experiment))
+    assert torch.equal(*found)
+
+
+def test_targets_that_move_with_the_actor_have_its_pace(make):
+    with pytest.raises(ConfigError, match=r"td3\.target_every = 3: targets move with"):
+        make({**DQN_TO_TD3, "td3": {"target_every": 3, "warmup_env_steps": 64, "batch_size": 32}})
+
+
+def test_rainbow_has_priorities_unless_it_is_told_otherwise():
+    config = make_config({"env": "cart_pole", "algorithm": "rainbow"})
+    assert config.table("replay").priority_exponent == 0.5

@@ -8,7 +8,7 @@ from learning import iterate
 
 from operant.trainer.config.files import make_config
 from operant.trainer.making import make_experiment, processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.run.threads import Threads, numbers_to_try
 
 ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
@@ -17,7 +17,7 @@ ENVS = {
 }  # fmt: skip
 
 
-def config_of(algorithm, num_threads, rollout_steps=4):
+def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
     return make_config(
         {
             "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
@@ -26,7 +26,8 @@ def config_of(algorithm, num_threads, rollout_steps=4):
             "policy": {"hidden_sizes": [256, 256], "activation": "relu"},
             "replay": {"capacity": 4000}, "evaluation": {"num_episodes": 0},
             algorithm: {
-                "warmup_env_steps": 512, "batch_size": 512, "updates_per_env_step": 1 / 16,
+                "warmup_env_steps": batch_size, "batch_size": batch_size,
+                "updates_per_env_step": 1 / 16,
             },
         }
     )  # fmt: skip
@@ -47,9 +48,20 @@ def test_weights_are_the_same_with_any_number_of_threads(algorithm):
 
 def test_their_number_is_chosen_by_iterations_that_learn():
     experiment = make_experiment(config_of("dqn", 0, rollout_steps=2))
-    notices = []
-    for _ in range(40):  # 16 that are timed, and three trials with each number
+    told = []
+    for number in range(60):
         iterate(experiment)
-        notices += experiment.take_notices()
+        told += [number for notice in experiment.take_notices() if notice.startswith("threads: ")]
     experiment.close()
-    assert [notice for notice in notices if notice.startswith("threads: ")]
+    # 31 that fill the replay tell nothing; 16 are timed, and three trials made with each number.
+    cores = len(numbers_to_try())
+    assert told[0] == 31 + 16 + 3 * cores - 1
+
+
+def test_sums_that_depend_on_the_number_of_threads_have_one():
+    small, large = (
+        processor_experiment(config_of("dqn", 2, batch_size=size), Threads(2))
+        for size in (512, 1024)
+    )
+    assert small.algorithm.uses_threads
+    assert not large.algorithm.uses_threads

@@ -48,7 +48,7 @@ def test_atoms_that_returns_go_beyond_are_told_once_with_the_numbers(make):
     experiment = make("c51", lowest=0.0, highest=2.0, learning_rate=1e-2)
     iterate(experiment, 10)
     (notice,) = experiment.take_notices()
-    assert notice.startswith("returns from 0 to 2.")
+    assert notice.startswith("returns from 1 to 2.")
     assert notice.endswith("from c51.lowest = 0 to c51.highest = 2")
     iterate(experiment, 2)
     assert experiment.take_notices() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.returns.td import double_values, soft_value, td_target
+from operant.trainer.returns.td import soft_value, td_target
 
 
 def test_a_target_is_the_rewards_so_far_and_what_follows_unless_the_task_ended():
@@ -22,14 +22,6 @@ def test_one_state_is_worth_what_it_is_worth_forever():
     # r = 1, gamma = 0.9: 10 is its own target, of one step and of three: 2.71 + 0.729 * 10
     targets = td_target(torch.tensor([1.0, 2.71]), torch.tensor([0.9, 0.729]), torch.tensor(10.0))
     assert targets.tolist() == pytest.approx([10.0, 10.0])
-
-
-def test_one_network_chooses_and_the_other_one_counts():
-    values = torch.tensor([[1.0, 7.0, 3.0], [4.0, 5.0, 6.0]])
-    choosing = torch.tensor([[0.0, 1.0, 2.0], [9.0, 1.0, 2.0]])
-    # chosen: the third and the first; the best by their own account would be 7 and 6
-    assert double_values(values, choosing).tolist() == [3.0, 4.0]
-    assert double_values(values, values).tolist() == [7.0, 6.0]
 
 
 def test_a_soft_value_is_the_smaller_critics_and_pays_for_certainty():

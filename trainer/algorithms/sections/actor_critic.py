@@ -31,6 +31,12 @@ class ActorCriticConfig(OffPolicyConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        if self.target_every > 1 and self.target_every % self.policy_delay:
+            name = config.algorithm
+            raise ValueError(
+                f"{name}.target_every = {self.target_every}: targets move with the actor, "
+                f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
+            )
         if self.num_updates(config) % self.policy_delay:
             raise ValueError(
                 f"{config.algorithm}.policy_delay = {self.policy_delay} does not divide the "

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import Fraction
+from ...config.section import Fraction, Section
 from .exploring import EPSILON, EpsilonGreedyConfig
-from .off_policy import OffPolicyConfig
+from .off_policy import OffPolicyConfig, PrioritizedReplayConfig
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
@@ -26,6 +26,7 @@ class ValueBasedConfig(OffPolicyConfig, EpsilonGreedyConfig):
     double: bool = Field(True, description="the online network chooses the target's action")
     dueling: bool = Field(False, description="values as a state's value plus advantages")
     noisy_std: float = Field(0.0, ge=0, le=10, description=NOISY_STD)
+    layer_norm: bool = Field(False, description="layers are normalised before their activations")
 
 
 class DQNConfig(ValueBasedConfig):
@@ -53,7 +54,9 @@ class C51Config(ValueBasedConfig):
 
 
 class RainbowConfig(C51Config):
-    """Rainbow, Hessel et al. 2018, arXiv:1710.02298; give it replay.priority_exponent too."""
+    """Rainbow, Hessel et al. 2018, arXiv:1710.02298."""
+
+    tables: ClassVar[dict[str, type[Section]]] = {"replay": PrioritizedReplayConfig}
 
     dueling: bool = Field(True, description="values as a state's value plus advantages")
     noisy_std: float = Field(0.5, ge=0, le=10, description=NOISY_STD)

@@ -55,6 +55,14 @@ class ReplayConfig(Section):
         )
 
 
+class PrioritizedReplayConfig(ReplayConfig):
+    """With priorities unless it is told otherwise."""
+
+    priority_exponent: Fraction = Field(
+        0.5, description="alpha: how much more often larger errors are drawn; 0: all alike"
+    )
+
+
 class OffPolicyConfig(AlgorithmSection):
     """Steps of every environment, then updates from replay."""
 
@@ -63,6 +71,13 @@ class OffPolicyConfig(AlgorithmSection):
         Metric("value/mean", "reward", description="mean value of the actions drawn"),
         Metric("value/td_error", "reward", description="mean distance from the target"),
         Metric("replay/fill_fraction", description="part of the replay that holds transitions"),
+        Metric(
+            "updates/skipped",
+            "updates",
+            level=1,
+            description="of those, with a gradient that was not finite",
+        ),
+        Metric("updates/per_env_step", level=1, description="of this iteration"),
         Metric("updates/count", "updates", level=1, description="of all iterations so far"),
     )
     unused_keys: ClassVar[tuple[str, ...]] = (
@@ -84,6 +99,10 @@ class OffPolicyConfig(AlgorithmSection):
     target_every: int = Field(1, ge=1, description="updates between two of the target networks")
     max_grad_norm: float = Field(
         10.0, gt=0, description="gradients of a larger norm are scaled down to it"
+    )
+
+    nan_updates: Literal["skip", "fail"] = Field(
+        "skip", description="an update whose gradient is not finite: nothing moves, or the run ends"
     )
 
     def num_updates(self, config: TrainConfig) -> int:
