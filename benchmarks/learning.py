@@ -49,6 +49,8 @@ BARS = {
     "pendulum_ddpg": -165.0,
     "pendulum_ppo": -170.0,
     "pendulum_sac": -165.0,
+    "mountain_car_continuous_sac": 93.0,
+    "lunar_lander_continuous_sac": 250.0,
     "pendulum_td3": -165.0,
 }
 
