@@ -117,3 +117,33 @@ def test_a_gpu_is_refused_for_several_agents(walkers, small_config):
         small_config("device=cuda")
     with pytest.raises(ConfigError, match="rollout = fused: cart_pole has several agents"):
         small_config("rollout=fused")
+
+
+REPLAY = (
+    "algorithm=dqn", "dqn.warmup_env_steps=256", "dqn.batch_size=64", "replay.capacity=2048",
+    "dqn.updates_per_env_step=0.0625",
+)  # fmt: skip
+
+
+def test_all_agents_fill_one_replay_and_nothing_is_learned_from_retired_ones(
+    walkers, make_experiment
+):
+    changed, left_alone = make_experiment(*REPLAY), make_experiment(*REPLAY)
+    before = changed.policy.flat_parameters.clone()
+    for experiment in (changed, left_alone):
+        for _ in range(3):
+            rollout = experiment.collect()
+            if experiment is changed:
+                rollout.rewards[~rollout.valid] = 1e6
+            experiment.learn()
+    assert not torch.equal(changed.policy.flat_parameters, before)
+    assert torch.equal(changed.policy.flat_parameters, left_alone.policy.flat_parameters)
+
+
+def test_agents_resume_exactly_with_their_replay(walkers, make_experiment):
+    straight, first, second = (make_experiment(*REPLAY) for _ in range(3))
+    iterate(straight, 4)
+    iterate(first, 2)
+    second.load_state_dict(first.state_dict(), iteration=2)
+    iterate(second, 2)
+    assert torch.equal(straight.policy.flat_parameters, second.policy.flat_parameters)
