@@ -36,7 +36,9 @@ class ACIQN(TD3):
 
     def make_critics(self, seed: int) -> QuantileCritic:
         policy = self.policy
-        return make_quantile_critic(policy.obs_size, policy.action_size, self.config.policy, seed)
+        return make_quantile_critic(
+            policy.obs_size, policy.action_size, self.config.policy, seed, policy.make_encoder(seed)
+        )
 
     def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:
         taus, next_taus, self._actor_taus = self.draws["taus"].next()

@@ -13,6 +13,7 @@ from ..config import TrainConfig
 from ..envs.spec import Box, Spaces
 from ..networks.actors import Actor
 from ..networks.critics import Critics
+from ..networks.encoded import EncodedCritics
 from ..networks.exploration import Exploration, make_exploration
 from ..networks.network import Network
 from ..networks.state_dependent import StateDependentNetwork
@@ -122,6 +123,11 @@ class ActorCritic(OffPolicy):
     def make_critics(self, seed: int) -> Network:
         """The critics, their weights drawn from `seed` alone."""
         policy, config = self.policy, self.config.policy
+        made = [policy.make_encoder(seed + number) for number in range(self.num_critics)]
+        if encoders := [encoder for encoder in made if encoder is not None]:
+            return EncodedCritics(
+                encoders, policy.action_size, config.hidden_sizes, config.activation, seed
+            )
         return Critics(
             policy.obs_size, policy.action_size, config.hidden_sizes, config.activation,
             self.num_critics, seed=seed,

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
+from ..networks.encoder import encoder_of
 from ..networks.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
 from ..networks.precision import DTYPES
 from ..networks.q_network import QPolicy
@@ -37,6 +38,7 @@ class IQN(ValueBased):
             return make_implicit_quantiles(
                 obs_size, num_actions, config.policy, seed, dueling=section.dueling,
                 noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
+                encoder=encoder_of(spec, seed),
             )  # fmt: skip
 
         return QPolicy(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
+from ..networks.encoder import encoder_of
 from ..networks.heads import Head
 from ..networks.precision import DTYPES
 from ..networks.q_network import QPolicy
@@ -160,6 +161,7 @@ def make_q_policy(
         return make_value_network(
             obs_size, num_actions, config.policy, seed, head=head, dueling=section.dueling,
             noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
+            encoder=encoder_of(spec, seed),
         )  # fmt: skip
 
     return QPolicy(spec, make_network, config.normalization.obs, DTYPES[config.policy.precision])

@@ -85,6 +85,9 @@ class EnvSpec:
     are to find: settings that are no reason to compile anew, or a curriculum by the env steps that
     an environment counts itself. `num_envs` are those of the run. `notice(state)` says in a line
     what people should know of the episodes so far; empty where there is nothing.
+
+    `make_encoder(seed)` gives a module of PyTorch for what learns from replay: from observations
+    [B, obs_size] to `num_features` features, before the layers that are configured.
     """
 
     name: str
@@ -98,4 +101,5 @@ class EnvSpec:
     observations: Box | None = None
     num_agents: int = 1
     prepare: Callable[[Array, int, int], None] | None = None
+    make_encoder: Callable[[int], Any] | None = None
     notice: Callable[[Array], str] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +18,8 @@ from ..config import PolicyConfig
 from ..distributions.squashed import Squashed, squashed, squashed_slopes
 from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
+from .encoded import EncodedNetwork
+from .encoder import encoder_of
 from .exploration import Exploration
 from .network import Network
 from .noise import normal_from, symmetric
@@ -51,6 +54,7 @@ class Actor(nn.Module, ABC):
         self.obs_size, self.action_size = spec.obs_size, spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
+        self.make_encoder = partial(encoder_of, spec)
         self.network = self._make_network(spec.obs_size, config, seed)
         self.network.set_precision(DTYPES[config.precision])
         self.flat_parameters = self.network.flat_parameters
@@ -67,7 +71,12 @@ class Actor(nn.Module, ABC):
             self.register_buffer(name, value, persistent=False)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
-        sizes = (obs_size, *config.hidden_sizes, self.outputs_per_action * self.action_size)
+        num_outputs, encoder = self.outputs_per_action * self.action_size, self.make_encoder(seed)
+        if encoder is not None:
+            return EncodedNetwork(
+                encoder, config.hidden_sizes, num_outputs, config.activation, seed
+            )
+        sizes = (obs_size, *config.hidden_sizes, num_outputs)
         generator = torch.Generator().manual_seed(seed)
         return DenseNetwork(sizes, config.activation, generator=generator)
 
@@ -198,10 +207,11 @@ class StateDependentActor(SquashedGaussianActor):
         super().__init__(spec, config, normalize_obs, seed)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
-        sizes = (obs_size, *config.hidden_sizes)
+        encoder = self.make_encoder(seed)
+        sizes = (encoder.num_features if encoder else obs_size, *config.hidden_sizes)
         return StateDependentNetwork(
             sizes, self.action_size, config.activation, self._num_rows, seed=seed,
-            initial_log_std=self._log_std,
+            initial_log_std=self._log_std, encoder=encoder,
         )  # fmt: skip
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:

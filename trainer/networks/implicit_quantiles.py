@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ..config import PolicyConfig
+from .encoded import ActionNetwork
+from .encoder import Encoder
 from .heads import middles
 from .mlp import ACTIVATIONS, init_default
 from .network import Network
 from .precision import in_precision
-from .value_network import ActionValues, Encoder, value_layers
+from .value_network import ActionValues, value_layers
 
 NUM_COSINES = 64
 
@@ -74,7 +76,7 @@ class ImplicitQuantiles(ActionValues):
         return quantiles.mean(1)
 
 
-class QuantileCritic(Network):
+class QuantileCritic(ActionNetwork):
     """Z(s, a; tau) [B, N] of actions that are real numbers.
 
         features of s times those of tau -> linear, relu -> times features of a -> layers -> 1
@@ -106,22 +108,6 @@ class QuantileCritic(Network):
         joined = self.joined(features).relu() * self.action(actions).relu().unsqueeze(1)
         quantiles: Tensor = self.layers(joined).squeeze(-1)
         return quantiles
-
-    def taped(self, *inputs: Tensor) -> tuple[Tensor, Any]:
-        """Quantiles [B, N] of `obs`, `actions` and `taus`, and the tape of it."""
-        obs, actions, taus = inputs
-        actions = actions.detach().requires_grad_()
-        quantiles, tape = super().taped(obs, actions, taus)
-        return quantiles, (tape, actions)
-
-    def gradient(self, tape: Any, by_outputs: Tensor) -> Tensor:
-        return super().gradient(tape[0], by_outputs)
-
-    def action_gradient(self, tape: Any, by_quantiles: Tensor) -> Tensor:
-        """The derivative of a loss by the actions [B, A], from that by the quantiles [B, N]."""
-        quantiles, actions = tape
-        (by_actions,) = torch.autograd.grad([quantiles], [actions], [by_quantiles])
-        return by_actions
 
 
 def make_implicit_quantiles(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from .encoder import Encoder
 from .mlp import ACTIVATIONS, init_default, make_mlp
 from .network import Network
 from .precision import in_precision
@@ -34,20 +35,24 @@ class StateDependentNetwork(Network):
         *,
         seed: int,
         initial_log_std: float = -3.0,
+        encoder: Encoder | None = None,
     ) -> None:
-        """`sizes` are those of observations and hidden layers. Weights are of `seed` alone."""
+        """`sizes` are those of observations, or of an encoder's features, and hidden layers.
+        Weights are of `seed` alone.
+        """
         super().__init__()
         self.features = make_mlp(sizes, ACTIVATIONS[activation], is_last=False)
         self.mean = nn.Linear(sizes[-1], action_size)
         self.log_std = nn.Parameter(torch.full((sizes[-1], action_size), initial_log_std))
         init_default(self, torch.Generator().manual_seed(seed))
+        self.encoder = nn.Identity() if encoder is None else encoder
         self.matrices: Tensor
         self.register_buffer("matrices", torch.zeros(num_envs, sizes[-1], action_size))
         self.flatten()
 
     @in_precision
     def forward(self, obs: Tensor) -> Tensor:
-        features = self.features(obs)
+        features = self.features(self.encoder(obs))
         variance = features.square() @ (2 * self.log_std).exp()
         mean = self.mean(features).clamp(-MAX_MEAN, MAX_MEAN)
         return torch.cat([mean, 0.5 * (variance + EPSILON).log()], -1)
@@ -66,7 +71,7 @@ class StateDependentNetwork(Network):
     @in_precision
     def explored(self, obs: Tensor) -> Tensor:
         """u [num_envs, A] of obs [num_envs, D], a row for each environment."""
-        features = self.features(obs)
+        features = self.features(self.encoder(obs))
         mean = self.mean(features).clamp(-MAX_MEAN, MAX_MEAN)
         noise: Tensor = torch.bmm(features.unsqueeze(1), self.matrices).squeeze(1)
         explored: Tensor = mean + noise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,23 +12,12 @@ from torch import Tensor, nn
 from ..config import PolicyConfig
 from .dense import DenseNetwork
 from .dueling import Dueling
+from .encoder import Encoder
 from .heads import Head, PlainHead
 from .mlp import ACTIVATIONS, init_default, init_orthogonal, make_mlp
 from .network import Network
 from .noisy import NoisyLinear
 from .precision import in_precision
-
-
-class Encoder(Protocol):
-    """What an environment can bring before the layers that learn from its observations: a module
-    from [B, obs_size] to [B, num_features].
-    """
-
-    num_features: int
-
-    def __call__(self, obs: Tensor) -> Tensor: ...
-
-    def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 class ActionValues(Network):
@@ -76,7 +65,7 @@ class ActionValues(Network):
 class ValueNetwork(ActionValues):
     """Observations [B, obs_size], through an encoder and layers, to what a head makes values of.
 
-    Where the layers are plain linear ones without an encoder, they are differentiated by hand.
+    Plain linear layers without an encoder are differentiated by hand.
     """
 
     def __init__(self, layers: nn.Module, head: Head, encoder: Encoder | None = None) -> None:
@@ -146,10 +135,10 @@ def make_value_network(
     generator = torch.Generator().manual_seed(seed)
     inputs = encoder.num_features if encoder is not None else obs_size
     sizes = (inputs, *config.hidden_sizes)
-    if not (dueling or layer_norm) and noisy_std is None:
+    if not (dueling or layer_norm) and noisy_std is None and encoder is None:
         sizes = (*sizes, num_actions * head.num_atoms)
         dense = DenseNetwork(sizes, config.activation, generator=generator)
-        return ValueNetwork(dense, head, encoder)
+        return ValueNetwork(dense, head)
     layers = value_layers(
         sizes, num_actions, head.num_atoms, config.activation,
         dueling=dueling, noisy_std=noisy_std, layer_norm=layer_norm,
