@@ -8,7 +8,7 @@ import replay_checks
 import torch
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config.files import load_config
+from operant.trainer.config.files import load_config, make_config
 from operant.trainer.cuda.graphs import Replayed
 from operant.trainer.cuda.orders import CountedOrders
 from operant.trainer.envs import ENV_NAMES
@@ -112,6 +112,36 @@ def test_replayed_iterations_are_those_without_a_graph(config, normalize):
             list(experiment.iterate(Stopwatch(), wait=True))
     replayed, eager = (experiment.policy.flat_parameters for experiment in experiments)
     assert (replayed == eager).all()
+
+
+OFF_POLICY = {
+    "cart_pole": ("dqn", "c51", "qr_dqn", "iqn", "rainbow"),
+    "pendulum": ("ddpg", "td3", "sac", "ac_iqn"),
+}
+
+
+@pytest.mark.parametrize(
+    ("env", "algorithm"), [(env, name) for env, names in OFF_POLICY.items() for name in names]
+)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorithm, precision):
+    config = make_config(
+        {
+            "env": env, "algorithm": algorithm, "device": "cuda", "num_envs": 64,
+            "rollout_steps": 4, "total_env_steps": 256 * 8, "replay": {"capacity": 4096},
+            "policy": {"hidden_sizes": [64, 64], "precision": precision},
+            algorithm: {
+                "warmup_env_steps": 512, "batch_size": 128, "updates_per_env_step": 0.0625,
+            },
+        }
+    )  # fmt: skip
+    experiments = [device_experiment(config, CUDA, capture) for capture in (True, False)]
+    for experiment in experiments:
+        for _ in range(6):
+            list(experiment.iterate(Stopwatch(), wait=True))
+    replayed, eager = (experiment.policy.flat_parameters for experiment in experiments)
+    assert (replayed == eager).all()
+    assert int(experiments[0].algorithm.num_updates) == 16 * 5
 
 
 def test_the_same_seed_gives_the_same_run(config):
