@@ -53,7 +53,7 @@ class FusedCollector(ActorCollector):
                 f"rollout = fused: the actor has {policy.num_actor_parameters} parameters, and "
                 f"shared memory has room for {MOST_PARAMETERS}; rollout = steps takes any"
             )
-        if policy.is_bfloat16:
+        if policy.precision != torch.float32:
             raise ConfigError(
                 "rollout = fused: it computes in float32; policy.precision = bfloat16 needs steps"
             )
