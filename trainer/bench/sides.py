@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..config import TrainConfig
-from ..envs import load_spec
+from ..envs import env_spec_of, load_spec, num_agents_of
 from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
 from ..envs.vector import Transitions, VectorEnv
 from ..making import choose_num_threads, device_experiment, processor_experiment
@@ -41,9 +41,9 @@ def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Sid
         return [Rollouts(config, device)]
     if bench == "train":
         return [Training(config, device)]
-    if device.type == "cuda":
+    if device.type == "cuda" and num_agents_of(config) == 1:
         return [CudaEnvs(config.env, config.num_envs, device, many) for many in (True, False)]
-    return [ProcessorEnvs(config.env, config.num_envs)]
+    return [ProcessorEnvs(config)]
 
 
 class ProcessorEnvs:
@@ -51,8 +51,10 @@ class ProcessorEnvs:
 
     name = "operant"
 
-    def __init__(self, env: str, num_envs: int) -> None:
-        self._spec, self._num_envs = load_spec(env), num_envs
+    def __init__(self, config: TrainConfig) -> None:
+        spec = env_spec_of(config)
+        assert isinstance(spec, EnvSpec)
+        self._spec, self._num_envs = spec, config.num_envs
 
     def prepare(self) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, seed=1)
@@ -68,7 +70,7 @@ class ProcessorEnvs:
     def _steps(self) -> int:
         for actions in self._actions:
             self._envs.step(actions, self._out)
-        return ACTION_ROWS * self._num_envs
+        return ACTION_ROWS * self._envs.num_rows
 
 
 class CudaEnvs:
