@@ -184,27 +184,19 @@ class SquashedGaussianActor(Actor):
 
 class StateDependentActor(SquashedGaussianActor):
     """As a squashed Gaussian one, with deviations that depend on the state by few weights, and
-    noise that environments keep until
-    `network.take_noise`: smooth exploration.
+    noise that environments keep until `network.take_noise`: smooth exploration.
 
     Source: Raffin et al. 2021, arXiv:2005.05719.
     """
 
     network: StateDependentNetwork
 
-    def __init__(
-        self,
-        spec: Spaces,
-        config: PolicyConfig,
-        normalize_obs: bool,
-        seed: int,
-        *,
-        num_rows: int,
-        std: float,
-    ) -> None:
-        """`act` gets `num_rows` observations; `std` is the deviation of what the matrices have."""
+    def __init__(self, *arguments: Any, num_rows: int, std: float) -> None:
+        """`arguments` are an actor's; `act` gets `num_rows` observations, and `std` is the
+        deviation of what the matrices have.
+        """
         self._num_rows, self._log_std = num_rows, math.log(std)
-        super().__init__(spec, config, normalize_obs, seed)
+        super().__init__(*arguments)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
         encoder = self.make_encoder(seed)

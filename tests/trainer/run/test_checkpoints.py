@@ -43,7 +43,7 @@ def flat(state) -> dict[str, torch.Tensor]:
 def test_three_iterations_and_three_more_are_six_bit_for_bit(
     any_distribution, make_experiment, tmp_path, normalize
 ):
-    goes_on_exactly(
+    assert_goes_on_exactly(
         make_experiment,
         tmp_path,
         any_distribution,
@@ -54,10 +54,10 @@ def test_three_iterations_and_three_more_are_six_bit_for_bit(
 
 
 def test_that_holds_in_pytorch_as_well(make_experiment, tmp_path):
-    goes_on_exactly(make_experiment, tmp_path, "policy.precision=bfloat16")
+    assert_goes_on_exactly(make_experiment, tmp_path, "policy.precision=bfloat16")
 
 
-def goes_on_exactly(make_experiment, tmp_path, *options):
+def assert_goes_on_exactly(make_experiment, tmp_path, *options):
     """Six iterations, and three with a checkpoint and three more, end alike."""
     straight = make_experiment(*options)
     iterate(straight, 6)
