@@ -34,7 +34,7 @@ DECISION_S = 0.5
 # Currents: Rankine vortices.
 CORE_RADIUS_M = 0.5
 MIN_EDGE_SPEED_M_PER_S, MAX_EDGE_SPEED_M_PER_S = 3.0, 3.0
-TINY_M = 1e-6  # nearer to the middle of a core there is no current
+TINY_M = 1e-6  # nearer to the middle of a core the current falls to nothing
 
 # Sensing.
 RANGE_M = 20.0

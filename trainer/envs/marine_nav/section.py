@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...config import TrainConfig
 
 MOST_ROBOTS, MOST_OBSTACLES, MOST_VORTICES = 16, 32, 16
-LONGEST_M = 70.0  # between a start and a goal; the diagonal of where they may be is 72 m
+LONGEST_M = 55.0  # between a start and a goal; with 60 a third of all seas would have no robot
 
 
 class Stage(Section):
@@ -33,7 +33,7 @@ class MarineNavConfig(EnvSection):
     """Vessels that share a sea."""
 
     num_robots: int = Field(
-        5, ge=1, le=MOST_ROBOTS, description=f"agents of each environment; 1 to {MOST_ROBOTS}"
+        5, ge=2, le=MOST_ROBOTS, description=f"agents of each environment; 2 to {MOST_ROBOTS}"
     )
     num_obstacles: int = Field(
         4, ge=0, le=MOST_OBSTACLES, description=f"that do not move; 0 to {MOST_OBSTACLES}"
