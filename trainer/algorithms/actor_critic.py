@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..distributions.squashing import SQUASHES
 from ..envs.spec import Box, Spaces
 from ..networks.actors import Actor
 from ..networks.critics import Critics
@@ -18,7 +19,7 @@ from ..networks.exploration import Exploration, make_exploration
 from ..networks.network import Network
 from ..networks.state_dependent import StateDependentNetwork
 from ..replay import Batch
-from ..returns.losses import squared
+from ..returns.losses import LOSSES
 from ..returns.td import td_target
 from .algorithm import Metrics, scaled_down
 from .draws import Kind
@@ -44,11 +45,13 @@ class ActorCritic(OffPolicy):
 
     policy: Actor
     num_critics: ClassVar[int] = 2
-    loss_weight: ClassVar[float] = 1.0  # of half the squared error
+    squared_weight: ClassVar[float] = 1.0  # of half the squared error
 
     def __init__(self, config: TrainConfig, policy: Actor, **options: Any) -> None:
         super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
+        self.loss_of = LOSSES[self.section.loss]
+        self.loss_weight = self.squared_weight if self.section.loss == "squared" else 1.0
         self.critics: Any = self.make_critics(self.first_seed)
         self.critics.set_precision(policy.network.precision)
         self.critics.to_device(device)
@@ -76,8 +79,8 @@ class ActorCritic(OffPolicy):
         """Move the actor to where the critics see more, and the targets that follow it."""
 
     def explore(self, progress_fraction: Any) -> None:
-        """At random all through warm-up; with noise that is kept for all of the collection."""
-        self.policy.is_random.copy_(torch.as_tensor(self.explores_at_random))
+        """With noise that is kept for all of the collection."""
+        super().explore(progress_fraction)
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
             network.take_noise(self.draws["exploration"].next())
@@ -137,9 +140,9 @@ class ActorCritic(OffPolicy):
         """The critics' loss of a minibatch, its observations normalised."""
         target = td_target(batch.returns, batch.discounts, self.next_values(next_obs))
         values, tape = self.critics.taped(obs, batch.actions)
-        loss = squared(values - target)
+        loss = self.loss_of(values - target)
         slopes = loss.slopes * (batch.weights * (self.loss_weight / len(batch)))
-        errors = loss.slopes.abs().amax(0)
+        errors = (values - target).abs().amax(0)
         return CriticLosses(
             loss=loss.values.mean() * (self.num_critics * self.loss_weight),
             value=values.mean(),
@@ -186,3 +189,9 @@ def exploration_of(config: TrainConfig, spec: Spaces) -> Exploration:
     assert isinstance(spec.actions, Box)  # as the section's `action_kinds` say
     size = spec.actions.action_size
     return make_exploration(section.exploration, config.num_rows, size, section.exploration_std)
+
+
+def actor_options(config: TrainConfig) -> dict[str, Any]:
+    """How a configuration's actor makes actions of its outputs, and whether some are random."""
+    section = config.algorithm_section
+    return {"squash": SQUASHES[section.squash], "is_epsilon_greedy": section.is_epsilon_greedy}

@@ -12,11 +12,9 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.q_network import QPolicy
 from ..replay import Batch
-from ..returns.losses import huber, squared
+from ..returns.losses import LOSSES
 from ..returns.td import td_target
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy
-
-LOSSES = {"huber": huber, "squared": squared}
 
 
 class DQN(ValueBased):

@@ -61,11 +61,14 @@ class IQN(ValueBased):
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         next_quantiles = self.target(next_obs, self._next_taus).mT  # [B, A, N']
-        best = self.best_next(next_quantiles.mean(-1), next_obs)
+        if self.section.best_by == "quantile":
+            best_quantiles = next_quantiles.amax(1)
+        else:
+            best = self.best_next(next_quantiles.mean(-1), next_obs)
+            best_quantiles = of_actions(next_quantiles, best)
         targets = td_target(
-            batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1),
-            of_actions(next_quantiles, best),
-        )  # fmt: skip
+            batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1), best_quantiles
+        )
         index = batch.actions.view(-1, 1, 1).expand(-1, outputs.shape[1], 1)
         taken = outputs.gather(2, index).squeeze(2)
         loss = quantile_huber(taken, self._taus, targets)

@@ -12,13 +12,15 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..evaluation import FromStart
+from ..networks.actors import Actor
 from ..networks.network import Network
-from ..networks.policy import Policy
+from ..networks.q_network import QPolicy
 from ..replay import Batch, Priorities, Replay
 from ..rollout import Rollout
 from ..run.threads import torch_threads
 from .algorithm import Algorithm, Metrics
 from .draws import Kind, make_draws
+from .exploring import epsilon_at
 from .finite_updates import FiniteUpdates, set_count
 
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
@@ -32,7 +34,9 @@ class OffPolicy(Algorithm):
     leaves its work out, a captured one does it and moves nothing.
     """
 
-    def __init__(self, config: TrainConfig, policy: Policy, **options: Any) -> None:
+    policy: Actor | QPolicy
+
+    def __init__(self, config: TrainConfig, policy: Actor | QPolicy, **options: Any) -> None:
         """`options` are `Algorithm`'s; the seed is that of what is drawn, and `tick` is called
         after every update. Raises ConfigError where the replay does not fit into memory.
         """
@@ -47,6 +51,7 @@ class OffPolicy(Algorithm):
             for (name, (kind, shape)), seed in zip(self.drawn().items(), seeds, strict=False)
         }
         self.num_updates_each = self.section.num_updates(config)
+        self._num_owed = 0.0  # updates that env steps were worth beyond whole ones
         # Numbers where the host runs every update; on the device where graphs do.
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
@@ -88,29 +93,57 @@ class OffPolicy(Algorithm):
         """
         return self.env_steps + self._env_steps_before < self.section.warmup_env_steps
 
+    def explore(self, progress_fraction: Any) -> None:
+        """At random all through warm-up, and less so as the run goes on."""
+        epsilon, at_random = epsilon_at(self.section, progress_fraction), self.explores_at_random
+        if self.is_inline:
+            epsilon = 1.0 if at_random else epsilon
+        else:
+            epsilon = torch.where(at_random, 1.0, epsilon)
+        self.policy.epsilon.copy_(torch.as_tensor(epsilon))
+
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         self.replay.write(rollout)
-        self.env_steps += self._num_rows_each
+        # Where agents retire the processor learns, and the host may ask how many are left.
+        num_env_steps = rollout.num_valid if self.is_inline else self._num_rows_each
+        self.env_steps += num_env_steps
         self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
+        num_updates = self._num_updates_after(num_env_steps)
         with torch_threads(self._num_threads() if self.uses_threads else 1):
-            metrics = self._learn_all(progress_fraction)
+            metrics = self._learn_all(num_updates, progress_fraction)
         if self.is_inline:
             self.look()
-        ratio = self.num_updates_each / self._num_rows_each if metrics else 0.0
+        ratio = num_updates / num_env_steps if num_env_steps else 0.0
         return {
             **metrics, **self.replay.metrics(),
             "updates/count": self.num_updates + 0, "updates/per_env_step": ratio,
             "updates/skipped": self.finite_updates.num_skipped + 0,
+            "exploration/epsilon": self.policy.epsilon,
         }  # fmt: skip
 
-    def _learn_all(self, progress_fraction: Any) -> Metrics:
-        """The updates of an iteration, and the means of what they give."""
-        if self.is_inline and not self.is_warm:
+    def _num_updates_after(self, num_env_steps: int) -> int:
+        """Updates that so many env steps are worth, and what was left over: on the host as many as
+        transitions count, whole numbers of the actor's.
+        """
+        if not self.is_inline:
+            return self.num_updates_each
+        if not self.is_warm:
+            return 0
+        self._num_owed += self.section.updates_per_env_step * num_env_steps
+        multiple = self.section.updates_at_once
+        # What is short of a whole number by rounding is one.
+        num_updates = int(self._num_owed / multiple + 1e-6) * multiple
+        self._num_owed -= num_updates
+        return num_updates
+
+    def _learn_all(self, num_updates: int, progress_fraction: Any) -> Metrics:
+        """So many updates, and the means of what they give."""
+        if not num_updates:
             return {}
         active = None if self.is_inline else self.is_warm.float()
         rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
         lists: dict[str, list[Tensor]] = {}
-        for number in range(self.num_updates_each):
+        for number in range(num_updates):
             batch = self.replay.sample(self.batch, beta)
             figures, errors = self.learn(batch, number, rate, active)
             self.replay.update_priorities(batch.index, errors)
@@ -175,7 +208,7 @@ class OffPolicy(Algorithm):
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
-            "env_steps_before": self._env_steps_before,
+            "env_steps_before": self._env_steps_before, "num_owed": self._num_owed,
             "finite_updates": self.finite_updates.state_dict(),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
@@ -185,6 +218,7 @@ class OffPolicy(Algorithm):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
+        self._num_owed = state.get("num_owed", 0.0)
         self.finite_updates.load_state_dict(state["finite_updates"])
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
@@ -207,7 +241,9 @@ class OffPolicy(Algorithm):
             self.policy.forget(torch.ones(self.config.num_rows, dtype=torch.bool, device=device))
 
 
-def make_replay(config: TrainConfig, policy: Policy, seed: int, device: torch.device) -> Replay:
+def make_replay(
+    config: TrainConfig, policy: Actor | QPolicy, seed: int, device: torch.device
+) -> Replay:
     """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
     table, section = config.table("replay"), config.algorithm_section
     alpha = table.priority_exponent

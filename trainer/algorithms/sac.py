@@ -14,7 +14,7 @@ from ..envs.spec import Spaces
 from ..networks.actors import Drawn, SquashedGaussianActor, StateDependentActor
 from ..returns.losses import smallest
 from ..returns.td import soft_value
-from .actor_critic import ActorCritic, exploration_of
+from .actor_critic import ActorCritic, actor_options, exploration_of
 from .algorithm import Metrics
 from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON
@@ -43,9 +43,11 @@ class SAC(ActorCritic):
         arguments = (spec, config.policy, config.normalization.obs, seed)
         if section.exploration == "state_dependent":
             std = section.exploration_std
-            return StateDependentActor(*arguments, num_rows=config.num_rows, std=std)
+            return StateDependentActor(
+                *arguments, num_rows=config.num_rows, std=std, **actor_options(config)
+            )
         added = None if section.exploration == "policy" else exploration_of(config, spec)
-        return SquashedGaussianActor(*arguments, added)
+        return SquashedGaussianActor(*arguments, added, **actor_options(config))
 
     def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         """Draw the actor's actions, and move alpha by their log-probabilities."""

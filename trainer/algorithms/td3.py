@@ -14,7 +14,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.actors import DeterministicActor
-from .actor_critic import ActorCritic, exploration_of
+from .actor_critic import ActorCritic, actor_options, exploration_of
 from .algorithm import Metrics
 
 
@@ -24,7 +24,7 @@ class TD3(ActorCritic):
     """
 
     policy: DeterministicActor
-    loss_weight = 2.0
+    squared_weight = 2.0
 
     def __init__(self, config: TrainConfig, policy: DeterministicActor, **options: Any) -> None:
         super().__init__(config, policy, **options)
@@ -33,12 +33,13 @@ class TD3(ActorCritic):
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
         return DeterministicActor(
-            spec, config.policy, config.normalization.obs, seed, exploration_of(config, spec)
-        )
+            spec, config.policy, config.normalization.obs, seed, exploration_of(config, spec),
+            **actor_options(config),
+        )  # fmt: skip
 
     def next_actions(self, next_obs: Tensor) -> Tensor:
         """The target's actions [B, A], smoothed by noise where that is wanted."""
-        actions: Tensor = self.target_actor(next_obs).tanh_()
+        actions = self.policy.squash.forward(self.target_actor(next_obs))
         if self.section.smoothing_std:
             clip = self.section.smoothing_clip
             noise = (self.draws["normals"].next() * self.section.smoothing_std).clamp_(-clip, clip)

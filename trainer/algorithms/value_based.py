@@ -19,7 +19,6 @@ from ..networks.value_network import ActionValues, make_value_network
 from ..replay import Batch
 from .algorithm import Metrics, scaled_down
 from .draws import Kind
-from .exploring import epsilon_at
 from .flat_adam import FlatAdam
 from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
@@ -64,14 +63,9 @@ class ValueBased(OffPolicy):
         """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
 
     def explore(self, progress_fraction: Any) -> None:
-        """Explore less as the run goes on; at random all through warm-up."""
+        """With noise of layers that is kept for all of the collection."""
+        super().explore(progress_fraction)
         self.resample_noise()
-        epsilon, at_random = epsilon_at(self.section, progress_fraction), self.explores_at_random
-        if self.is_inline:
-            epsilon = 1.0 if at_random else epsilon
-        else:
-            epsilon = torch.where(at_random, 1.0, epsilon)
-        self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
     @torch.no_grad()
     def learn(
@@ -118,9 +112,6 @@ class ValueBased(OffPolicy):
         """
         values = self.network.values(next_obs) if self.section.double else target_values
         return values.argmax(1)
-
-    def update(self, *arguments: Any) -> Metrics:
-        return {**super().update(*arguments), "exploration/epsilon": self.policy.epsilon}
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Actions on (-1, 1) from tanh of normal distributions whose deviations the network puts out.
+"""Squashed normal distributions on (-1, 1), whose deviations the network puts out as well.
 
 For actor-critics that learn through the action: the slopes of a drawn action and of its
 log-probability are given in closed form.
@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+
+from .squashing import TANH, Squash
 
 MIN_LOG_STD, MAX_LOG_STD = -20.0, 2.0
-CONSTANT = 2 * math.log(2) + 0.5 * math.log(2 * math.pi)
+NORMAL_CONSTANT = 0.5 * math.log(2 * math.pi)
 
 
 class Squashed(NamedTuple):
-    """`actions` [B, A] = tanh(mean + std * noise), their `log_probs` [B] on [-1, 1] in nats, and
-    what slopes need: `noise` and `std` [B, A], and the network's `outputs` [B, 2 A].
+    """`actions` [B, A] = f(mean + std * noise), their `log_probs` [B] on [-1, 1] in nats, and what
+    slopes need: `noise` and `std` [B, A], the network's `outputs` [B, 2 A], and f.
     """
 
     actions: Tensor
@@ -27,15 +28,15 @@ class Squashed(NamedTuple):
     noise: Tensor
     std: Tensor
     outputs: Tensor
+    squash: Squash
 
 
-def squashed(outputs: Tensor, noise: Tensor) -> Squashed:
+def squashed(outputs: Tensor, noise: Tensor, squash: Squash = TANH) -> Squashed:
     """Draw with `noise` [B, A], standard normal numbers, from `outputs` [B, 2 A]: means, and then
     logarithms of deviations.
 
-        u = mean + std * noise,  a = tanh(u)
-        log p(a) = log N(u; mean, std) - sum log(1 - tanh(u)^2)
-        log(1 - tanh(u)^2) = 2 (log 2 - u - softplus(-2 u)), right also where tanh(u) rounds to 1
+        u = mean + std * noise,  a = f(u)
+        log p(a) = log N(u; mean, std) - sum log da/du
 
     Source: Haarnoja et al. 2018, arXiv:1812.05905, appendix C.
     """
@@ -43,23 +44,23 @@ def squashed(outputs: Tensor, noise: Tensor) -> Squashed:
     log_std = log_std.clamp(MIN_LOG_STD, MAX_LOG_STD)
     std = log_std.exp()
     u = torch.addcmul(mean, std, noise)
-    # -log p of every action but for its constant. softplus with beta = -2 is -softplus(-2 u) / 2.
-    surprise = torch.addcmul(log_std, noise, noise, value=0.5)
-    surprise.add_(u, alpha=-2).add_(softplus(u, beta=-2), alpha=4)
-    log_probs = torch.rsub(surprise.sum(-1), -CONSTANT * noise.shape[-1])
-    return Squashed(u.tanh(), log_probs, noise, std, outputs)
+    # -log p of every action but for its constant.
+    surprise = squash.add_log_slope(torch.addcmul(log_std, noise, noise, value=0.5), u)
+    constant = squash.constant + NORMAL_CONSTANT
+    log_probs = torch.rsub(surprise.sum(-1), -constant * noise.shape[-1])
+    return Squashed(squash.forward(u), log_probs, noise, std, outputs, squash)
 
 
 def squashed_slopes(drawn: Squashed, by_actions: Tensor, by_log_probs: Tensor) -> Tensor:
     """The derivative of a loss by the outputs [B, 2 A], from those by the drawn actions [B, A] and
     by their log-probabilities [B], with the noise as it was.
 
-        da/du = 1 - a^2,  dlog p/du = 2 a,  du/dmean = 1,  du/dlog std = std * noise,
+        dlog p/du = -d log(da/du)/du,  du/dmean = 1,  du/dlog std = std * noise,
         dlog p/dlog std = -1 besides
     """
-    by_log_probs = by_log_probs.unsqueeze(-1)
-    by_mean = torch.ops.aten.tanh_backward(by_actions, drawn.actions)
-    by_mean = by_mean.addcmul_(by_log_probs, drawn.actions, value=2)
+    by_log_probs, squash = by_log_probs.unsqueeze(-1), drawn.squash
+    by_mean = squash.backward(by_actions, drawn.actions)
+    by_mean = by_mean.addcmul_(by_log_probs, squash.half_bend(drawn.actions), value=2)
     by_log_std = (by_mean * drawn.std).mul_(drawn.noise).sub_(by_log_probs)
     log_std = drawn.outputs.chunk(2, -1)[1]
     within = torch.ops.aten.hardtanh_backward(by_log_std, log_std, MIN_LOG_STD, MAX_LOG_STD)

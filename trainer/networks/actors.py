@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from ...shared.errors import ConfigError
 from ..config import PolicyConfig
 from ..distributions.squashed import Squashed, squashed, squashed_slopes
+from ..distributions.squashing import TANH, Squash
 from ..envs.spec import Box, Spaces
 from .dense import DenseNetwork
 from .encoded import EncodedNetwork
@@ -41,12 +42,18 @@ class Actor(nn.Module, ABC):
         normalize_obs: bool,
         seed: int,
         exploration: Exploration | None = None,
+        *,
+        squash: Squash = TANH,
+        is_epsilon_greedy: bool = False,
     ) -> None:
-        """Weights are drawn from `seed` alone; `exploration` is what `act` adds to actions. Raises
-        ConfigError unless actions are real numbers within finite bounds.
+        """Weights are drawn from `seed` alone. `squash` takes outputs to actions; `exploration` is
+        what `act` adds to those, a part `epsilon` of which is random: all or none, or where it
+        `is_epsilon_greedy` anything between. Raises ConfigError unless actions are real numbers
+        within finite bounds.
         """
         super().__init__()
-        self.exploration = exploration
+        self.exploration, self.squash = exploration, squash
+        self.is_epsilon_greedy = is_epsilon_greedy
         if not isinstance(spec.actions, Box):
             raise ConfigError("actions are discrete: this algorithm wants real-valued ones")
         if not all(map(math.isfinite, (*spec.actions.low, *spec.actions.high))):
@@ -62,8 +69,8 @@ class Actor(nn.Module, ABC):
         self.high: Tensor
         self.center: Tensor
         self.scale: Tensor
-        self.is_random: Tensor
-        self.register_buffer("is_random", torch.zeros((), dtype=torch.bool), persistent=False)
+        self.epsilon: Tensor
+        self.register_buffer("epsilon", torch.zeros(()), persistent=False)
         low, high = torch.tensor(spec.actions.low), torch.tensor(spec.actions.high)
         for name, value in (
             ("low", low), ("high", high), ("center", (low + high) / 2), ("scale", (high - low) / 2)
@@ -91,9 +98,16 @@ class Actor(nn.Module, ABC):
         self.flat_parameters = self.network.flat_parameters
 
     @property
-    def num_noise(self) -> int:
-        """Random numbers that `act` takes for an observation."""
+    def num_explored(self) -> int:
+        """Random numbers that actions are drawn with, and explored."""
         return self.action_size
+
+    @property
+    def num_noise(self) -> int:
+        """Random numbers that `act` takes for an observation: those, and one that epsilon is
+        compared with where it is between 0 and 1.
+        """
+        return self.num_explored + self.is_epsilon_greedy
 
     @property
     def has_memory(self) -> bool:
@@ -105,12 +119,12 @@ class Actor(nn.Module, ABC):
         self.exploration.forget(dones)
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """[..., num_noise] in [0, 1), for `act` on observations of this leading shape."""
+        """[..., `num_noise`] in [0, 1), for `act` on observations of this leading shape."""
         return torch.rand((*shape, self.num_noise), generator=generator, device=generator.device)
 
     @abstractmethod
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] for obs [B, obs_size], explored with `noise` in [0, 1)."""
+        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, num_noise] in [0, 1)."""
 
     @abstractmethod
     def best(self, obs: Tensor) -> Tensor:
@@ -121,8 +135,10 @@ class Actor(nn.Module, ABC):
         return self.env_actions(self.best(self.normalizer(obs)))
 
     def random_or(self, actions: Tensor, noise: Tensor) -> Tensor:
-        """`actions`, or while `is_random` any between the bounds, equally likely."""
-        return torch.where(self.is_random, symmetric(noise[..., : self.action_size]), actions)
+        """`actions`, or in a part `epsilon` of the rows any between the bounds, equally likely."""
+        chance = noise[..., -1:] if self.is_epsilon_greedy else 0.0
+        anywhere = symmetric(noise[..., : self.action_size])
+        return torch.where(self.epsilon > chance, anywhere, actions)
 
     def env_actions(self, actions: Tensor) -> Tensor:
         """`actions` in the environment's units: its bounds for -1 and 1."""
@@ -143,7 +159,7 @@ class Drawn(NamedTuple):
 
 
 class SquashedGaussianActor(Actor):
-    """tanh of normal distributions, of which the network gives means and deviations.
+    """Squashed normal distributions, of which the network gives means and deviations.
 
     Source: Haarnoja et al. 2018, arXiv:1812.05905.
     """
@@ -151,27 +167,27 @@ class SquashedGaussianActor(Actor):
     outputs_per_action = 2
 
     @property
-    def num_noise(self) -> int:
+    def num_explored(self) -> int:
         return self.action_size * (2 if self.exploration else 1)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, A or 2 A] in [0, 1)."""
+        """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, num_noise] in [0, 1)."""
         outputs: Tensor = self.network(self.normalizer(obs))
-        normals = normal_from(noise)
-        actions = squashed(outputs, normals[..., : self.action_size]).actions
+        normals = normal_from(noise[..., : self.num_explored])
+        actions = squashed(outputs, normals[..., : self.action_size], self.squash).actions
         if self.exploration:
             actions = self.exploration(actions, normals[..., self.action_size :])
         return self.random_or(actions, noise), None
 
     def best(self, obs: Tensor) -> Tensor:
-        """tanh of the means."""
+        """Of the means."""
         outputs: Tensor = self.network(obs)
-        return outputs[..., : self.action_size].tanh()
+        return self.squash.forward(outputs[..., : self.action_size].clone())
 
     def draw(self, obs: Tensor, noise: Tensor) -> Drawn:
         """As `act`, for obs that are normalised already, with all that `gradient` needs."""
         outputs, tape = self.network.taped(obs)
-        sample = squashed(outputs, noise)
+        sample = squashed(outputs, noise, self.squash)
         return Drawn(sample.actions, sample.log_probs, sample, tape)
 
     def gradient(self, drawn: Drawn, by_actions: Tensor, by_log_probs: Tensor) -> Tensor:
@@ -191,12 +207,12 @@ class StateDependentActor(SquashedGaussianActor):
 
     network: StateDependentNetwork
 
-    def __init__(self, *arguments: Any, num_rows: int, std: float) -> None:
-        """`arguments` are an actor's; `act` gets `num_rows` observations, and `std` is the
-        deviation of what the matrices have.
+    def __init__(self, *arguments: Any, num_rows: int, std: float, **options: Any) -> None:
+        """`arguments` and `options` are an actor's; `act` gets `num_rows` observations, and `std`
+        is the deviation of what the matrices have.
         """
         self._num_rows, self._log_std = num_rows, math.log(std)
-        super().__init__(*arguments)
+        super().__init__(*arguments, **options)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:
         encoder = self.make_encoder(seed)
@@ -207,35 +223,35 @@ class StateDependentActor(SquashedGaussianActor):
         )  # fmt: skip
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [num_envs, A] by the matrices; `noise` in [0, 1) counts while `is_random`."""
-        return self.random_or(self.network.explored(self.normalizer(obs)).tanh(), noise), None
+        """Actions [num_envs, A] by the matrices; `noise` in [0, 1) is for random ones."""
+        explored = self.network.explored(self.normalizer(obs))
+        return self.random_or(self.squash.forward(explored), noise), None
 
 
 class DeterministicActor(Actor):
-    """One action for an observation: tanh of the network's outputs.
+    """One action for an observation: the network's outputs, squashed.
 
     Source: Lillicrap et al. 2016, arXiv:1509.02971.
     """
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, A] in [0, 1)."""
+        """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, num_noise] in [0, 1)."""
         actions = self.best(self.normalizer(obs))
         if self.exploration:
-            actions = self.exploration(actions, normal_from(noise))
+            actions = self.exploration(actions, normal_from(noise[..., : self.action_size]))
         return self.random_or(actions, noise), None
 
     def best(self, obs: Tensor) -> Tensor:
-        actions: Tensor = self.network(obs).tanh()
-        return actions
+        return self.squash.forward(self.network(obs))
 
     def taped(self, obs: Tensor) -> tuple[Tensor, Any]:
         """Actions [B, A] for obs that are normalised already, and what `gradient` needs."""
         outputs, tape = self.network.taped(obs)
-        actions = outputs.tanh_()
+        actions = self.squash.forward(outputs)
         return actions, (actions, tape)
 
     def gradient(self, tape: Any, by_actions: Tensor) -> Tensor:
         """The derivative of a loss by all weights [P], from that by the actions [B, A]."""
         actions, network_tape = tape
-        by_outputs = torch.ops.aten.tanh_backward(by_actions, actions)
+        by_outputs = self.squash.backward(by_actions, actions)
         return self.network.gradient(network_tape, by_outputs)

@@ -54,10 +54,30 @@ class ActionNetwork(Network):
         return by_actions
 
 
+class StateAndAction(nn.Module):
+    """Features [..., F] of states and actions [..., A] to [..., size]: the product of a layer on
+    each.
+    """
+
+    def __init__(
+        self, num_features: int, action_size: int, size: int, activation: type[nn.Module] = nn.ReLU
+    ) -> None:
+        super().__init__()
+        self.state = nn.Linear(num_features, size)
+        self.action = nn.Linear(action_size, size)
+        self.activation = activation()
+
+    def forward(self, features: Tensor, actions: Tensor) -> Tensor:
+        joined: Tensor = self.activation(self.state(features))
+        return joined * self.activation(self.action(actions))
+
+
 class EncodedCritics(ActionNetwork):
     """Values Q_i(s, a) [copies, B], each through an encoder of its own:
 
-    features of s, and a beside them -> layers -> 1
+        features of s -> linear, activation -> times features of a -> layers -> 1
+
+    Source: MarineNav's agents, Lin et al. 2024, arXiv:2412.09466.
     """
 
     def __init__(
@@ -66,17 +86,21 @@ class EncodedCritics(ActionNetwork):
     ) -> None:  # fmt: skip
         """Weights of the layers are drawn from `seed` alone; encoders bring their own."""
         super().__init__()
-        self.encoders, self.stacks = nn.ModuleList(), nn.ModuleList()
+        self.encoders, self.joins, self.stacks = (nn.ModuleList() for _ in range(3))
+        kind = ACTIVATIONS[activation]
         for encoder in encoders:
             assert isinstance(encoder, nn.Module)
             self.encoders.append(encoder)
-            sizes = (encoder.num_features + action_size, *hidden_sizes, 1)
-            self.stacks.append(make_mlp(sizes, ACTIVATIONS[activation]))
-        init_default(self.stacks, torch.Generator().manual_seed(seed))
+            first = hidden_sizes[0]
+            self.joins.append(StateAndAction(encoder.num_features, action_size, first, kind))
+            self.stacks.append(make_mlp((*hidden_sizes, 1), kind))
+        generator = torch.Generator().manual_seed(seed)
+        for modules in (self.joins, self.stacks):
+            init_default(modules, generator)
         self.flatten()
 
     @in_precision
     def forward(self, obs: Tensor, actions: Tensor) -> Tensor:
-        pairs = zip(self.encoders, self.stacks, strict=True)
-        values = [layers(torch.cat([encode(obs), actions], -1)) for encode, layers in pairs]
+        parts = zip(self.encoders, self.joins, self.stacks, strict=True)
+        values = [layers(join(encode(obs), actions)) for encode, join, layers in parts]
         return torch.cat(values, -1).mT

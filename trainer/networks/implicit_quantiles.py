@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..config import PolicyConfig
-from .encoded import ActionNetwork
+from .encoded import ActionNetwork, StateAndAction
 from .encoder import Encoder
 from .heads import middles
 from .mlp import ACTIVATIONS, init_default
@@ -95,8 +95,7 @@ class QuantileCritic(ActionNetwork):
         first, *others = hidden_sizes
         self.encoder = encoder
         self.embedding = CosineEmbedding(num_features)
-        self.joined = nn.Linear(num_features, first)
-        self.action = nn.Linear(action_size, first)
+        self.join = StateAndAction(num_features, action_size, first)
         sizes = zip((first, *others), others, strict=False)
         layers = [layer for pair in sizes for layer in (nn.Linear(*pair), nn.ReLU())]
         self.layers = nn.Sequential(*layers, nn.Linear((first, *others)[-1], 1))
@@ -105,7 +104,7 @@ class QuantileCritic(ActionNetwork):
     def forward(self, obs: Tensor, actions: Tensor, taus: Tensor) -> Tensor:
         """Quantiles [B, N] of obs [B, D] and actions [B, A] at `taus` [B, N]."""
         features = self.encoder(obs).unsqueeze(1) * self.embedding(taus)
-        joined = self.joined(features).relu() * self.action(actions).relu().unsqueeze(1)
+        joined = self.join(features, actions.unsqueeze(1))
         quantiles: Tensor = self.layers(joined).squeeze(-1)
         return quantiles
 
@@ -124,8 +123,8 @@ def make_implicit_quantiles(
     """As `make_value_network`. Without an encoder the first hidden layer is one."""
     module, sizes = encoder_and_sizes(obs_size, config, encoder)
     layers = value_layers(
-        sizes, num_actions, 1, config.activation,
-        dueling=dueling, noisy_std=noisy_std, layer_norm=layer_norm,
+        sizes, num_actions, 1, config.activation, dueling=dueling,
+        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=encoder is None,
     )  # fmt: skip
     network = ImplicitQuantiles(module, sizes[0], layers)
     return _with_first_weights(network, seed, encoder)

@@ -127,7 +127,8 @@ def make_value_network(
 ) -> ValueNetwork:
     """The network of an algorithm that learns action values; `head` is one of plain values.
 
-    With `dueling` the last of the hidden layers is there twice, once for each stream. With
+    With `dueling` the last of the hidden layers is there twice, once for each stream; after an
+    encoder, which the streams share already, all of them are. With
     `noisy_std` all layers are noisy, of this deviation at first. First weights are torch's own for
     linear layers, drawn from `seed` alone; an encoder brings its own.
     """
@@ -140,8 +141,8 @@ def make_value_network(
         dense = DenseNetwork(sizes, config.activation, generator=generator)
         return ValueNetwork(dense, head)
     layers = value_layers(
-        sizes, num_actions, head.num_atoms, config.activation,
-        dueling=dueling, noisy_std=noisy_std, layer_norm=layer_norm,
+        sizes, num_actions, head.num_atoms, config.activation, dueling=dueling,
+        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=encoder is None,
     )  # fmt: skip
     init_default(layers, generator)
     return ValueNetwork(layers, head, encoder)
@@ -156,8 +157,11 @@ def value_layers(
     dueling: bool,
     noisy_std: float | None,
     layer_norm: bool,
+    has_trunk: bool = True,
 ) -> nn.Module:
-    """Modules from [B, sizes[0]] to [B, num_actions * num_atoms], through layers of `sizes`."""
+    """Modules from [B, sizes[0]] to [B, num_actions * num_atoms], through layers of `sizes`. Unless
+    there is a trunk, the streams of dueling ones share no layer.
+    """
     num_outputs = num_actions * num_atoms
 
     def linear(inputs: int, outputs: int) -> nn.Module:
@@ -171,7 +175,10 @@ def value_layers(
 
     if not dueling:
         return stack(*sizes, num_outputs)
-    shared, stream = (sizes[:-1], sizes[-2:]) if len(sizes) > 1 else (sizes, sizes)
+    if not has_trunk:
+        shared, stream = sizes[:1], sizes
+    else:
+        shared, stream = (sizes[:-1], sizes[-2:]) if len(sizes) > 1 else (sizes, sizes)
     trunk = stack(*shared, is_last=False)
     return Dueling(trunk, stack(*stream, num_atoms), stack(*stream, num_outputs), num_atoms)
 

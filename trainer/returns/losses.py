@@ -39,6 +39,9 @@ def huber(errors: Tensor, threshold: float = 1.0) -> Loss:
     return Loss(slopes * torch.sub(errors, slopes, alpha=0.5), slopes)
 
 
+LOSSES = {"squared": squared, "huber": huber}
+
+
 def smallest(values: Tensor) -> Loss:
     """The smallest of several estimates [n, B]: itself [B], and its slopes [n, B], which are 1 at
     the smallest and 0 elsewhere.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
+from ...config.section import Fraction
 from .off_policy import OffPolicyConfig
 
 if TYPE_CHECKING:
@@ -28,9 +29,33 @@ class ActorCriticConfig(OffPolicyConfig):
         1e6, gt=0, description="gradients of a larger norm are scaled down to it"
     )
     policy_delay: int = Field(1, ge=1, le=1024, description="updates between two of the actor")
+    loss: Literal["squared", "huber"] = Field(
+        "squared", description="of the distance to the critics' targets"
+    )
+    squash: Literal["tanh", "arctan"] = Field(
+        "tanh", description="what takes the network's outputs to actions; arctan: times 2 / pi"
+    )
+    epsilon_start: Fraction = Field(0.0, description="part of random actions at the start; 0 to 1")
+    epsilon_end: Fraction = Field(0.0, description="part of random actions in the end; 0 to 1")
+
+    @property
+    def updates_at_once(self) -> int:
+        return self.policy_delay
+
+    @property
+    def is_epsilon_greedy(self) -> bool:
+        """Whether a part of actions is random after warm-up as well."""
+        return max(self.epsilon_start, self.epsilon_end) > 0
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        default_fraction = type(self).model_fields["epsilon_fraction"].default
+        if not self.is_epsilon_greedy and self.epsilon_fraction != default_fraction:
+            name = config.algorithm
+            raise ValueError(
+                f"{name}.epsilon_fraction = {self.epsilon_fraction}: no action is random, "
+                f"{name}.epsilon_start and {name}.epsilon_end are 0"
+            )
         if self.target_every > 1 and self.target_every % self.policy_delay:
             name = config.algorithm
             raise ValueError(
@@ -84,6 +109,13 @@ class ACIQNConfig(DDPGConfig):
     risk: float = Field(
         1.0, gt=0, le=1, description="the lower part of the return that the actor goes by; 1: all"
     )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if self.loss != ACIQNConfig().loss:
+            raise ValueError(
+                f"ac_iqn.loss = {self.loss}: its critic's loss is that of quantiles, always"
+            )
 
 
 class SACConfig(ActorCriticConfig):

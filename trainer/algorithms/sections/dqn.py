@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from ....shared import Metric
 from ...config.section import Fraction, Section
-from .exploring import EPSILON, EpsilonGreedyConfig
 from .off_policy import OffPolicyConfig, PrioritizedReplayConfig
 
 if TYPE_CHECKING:
@@ -17,10 +15,9 @@ if TYPE_CHECKING:
 NOISY_STD = "first deviation of the noise in all layers, times the root of their inputs; 0: none"
 
 
-class ValueBasedConfig(OffPolicyConfig, EpsilonGreedyConfig):
+class ValueBasedConfig(OffPolicyConfig):
     """Algorithms that take the action of the highest value."""
 
-    metrics: ClassVar[tuple[Metric, ...]] = (*OffPolicyConfig.metrics, EPSILON)
     action_kinds: ClassVar[tuple[str, ...]] = ("Discrete",)
 
     double: bool = Field(True, description="the online network chooses the target's action")
@@ -78,3 +75,14 @@ class IQNConfig(ValueBasedConfig):
     risk: float = Field(
         1.0, gt=0, le=1, description="the lower part of the return that actions go by; 1: all"
     )
+    best_by: Literal["mean", "quantile"] = Field(
+        "mean",
+        description="what the target's best action is known by; quantile: each of them by itself",
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if self.double and self.best_by == "quantile":
+            raise ValueError(
+                "iqn.best_by = quantile: the target's own quantiles choose; iqn.double = false"
+            )

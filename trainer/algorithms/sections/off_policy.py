@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import AlgorithmSection, Fraction, Section
+from ...config.section import Fraction, Section
+from .exploring import EPSILON, EpsilonGreedyConfig
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
@@ -63,7 +64,7 @@ class PrioritizedReplayConfig(ReplayConfig):
     )
 
 
-class OffPolicyConfig(AlgorithmSection):
+class OffPolicyConfig(EpsilonGreedyConfig):
     """Steps of every environment, then updates from replay."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
@@ -79,6 +80,7 @@ class OffPolicyConfig(AlgorithmSection):
         ),
         Metric("updates/per_env_step", level=1, description="of this iteration"),
         Metric("updates/count", "updates", level=1, description="of all iterations so far"),
+        EPSILON,
     )
     unused_keys: ClassVar[tuple[str, ...]] = (
         "normalization.reward", "policy.distribution", "policy.initial_log_std", "rollout",
@@ -106,8 +108,13 @@ class OffPolicyConfig(AlgorithmSection):
     )
 
     def num_updates(self, config: TrainConfig) -> int:
-        """Updates of each iteration."""
+        """Updates of each iteration, where all env steps count."""
         return round(self.updates_per_env_step * config.rollout_size)
+
+    @property
+    def updates_at_once(self) -> int:
+        """Updates of an iteration are a multiple of it."""
+        return 1
 
     def check(self, config: TrainConfig) -> None:
         name, size = config.algorithm, config.rollout_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from .layout import (
 )
 from .section import MarineNavConfig, Stage
 from .world import World, functions_of
+
+if TYPE_CHECKING:
+    from .encoder import ObjectEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +53,17 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
         observe=functions.observe,
         num_agents=world.robots,
         prepare=stage_writer(section, world),
+        make_encoder=make_encoder,
         notice=shortage,
         world=world,
     )
+
+
+def make_encoder(seed: int) -> ObjectEncoder:
+    """`EnvSpec.make_encoder`."""
+    from .encoder import ObjectEncoder  # torch takes a second to import
+
+    return ObjectEncoder(seed)
 
 
 def world_of(section: MarineNavConfig) -> World:

@@ -68,7 +68,12 @@ class MarineNavConfig(EnvSection):
             raise ValueError(refusal)
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
-        """What is wrong with the stages."""
+        """What is wrong with the stages, or does not go with them."""
+        if config.normalization.obs and config.algorithm_section.tables:
+            yield (
+                "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
+                f"{config.algorithm}; use marine_nav.scaled_obs"
+            )
         for number, stage in enumerate(self.curriculum):
             for key in ("num_robots", "num_obstacles", "num_vortices"):
                 count, most = getattr(stage, key), getattr(self, key)
