@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
+
+if TYPE_CHECKING:
+    from ..trainer.evaluation import Evaluation
+
+DEFAULT_EPISODES = 100
 
 
 @click.command("eval")
 @click.argument("run")
-@click.option("--episodes", default=100, show_default=True, type=click.IntRange(1, 100_000))
+@click.option(
+    "--episodes", type=click.IntRange(1, 100_000),
+    help=f"How many; by default {DEFAULT_EPISODES}, or all scenarios where there are such.",
+)  # fmt: skip
+@click.option(
+    "--scenarios", "scenario_file", type=click.Path(path_type=Path),
+    help="Play the scenarios of this file, in environments that have such.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(run: str, episodes: int, as_json: bool) -> None:
+def command(run: str, episodes: int | None, scenario_file: Path | None, as_json: bool) -> None:
     """Play greedy episodes with the newest checkpoint of RUN.
 
     RUN is a run's id or any part of it that no other run has.
@@ -19,31 +35,49 @@ def command(run: str, episodes: int, as_json: bool) -> None:
     chosen = find_run(run)
 
     from ..trainer.envs import env_spec_of
-    from ..trainer.evaluation import cut_off_message, evaluate
+    from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
     from ..trainer.trained_policy import load_trained
     from .output import print_json, print_line, warn
 
     trained = load_trained(chosen, warn)
     config = trained.config
+    spec = env_spec_of(config)
+    scenarios = scenarios_of(spec, scenario_file)
+    wanted = episodes or len(scenarios) or DEFAULT_EPISODES
     limit = config.evaluation.max_episode_steps
-    evaluation = evaluate(trained.policy, env_spec_of(config), episodes, config.seed, limit)
-    returns = evaluation.returns
+    evaluation = evaluate(
+        trained.policy, spec, wanted, config.seed, limit, gamma=config.algorithm_section.gamma,
+        scenarios=scenarios,
+    )  # fmt: skip
     if evaluation.num_cut_off:
         click.echo(cut_off_message(evaluation, limit), err=True)
+    figures = figures_of(evaluation)
     if as_json:
-        print_json(
-            {
-                "run": chosen.id,
-                "episodes": episodes,
-                "mean_return": float(returns.mean()),
-                "std_return": float(returns.std()),
-                "min_return": float(returns.min()),
-                "max_return": float(returns.max()),
-            }
-        )
+        print_json({"run": chosen.id, **figures})
         return
     print_line(
-        f"{chosen.id}, iteration {trained.iteration}: return {returns.mean():.1f} "
-        f"± {returns.std():.1f} ({returns.min():.1f} to {returns.max():.1f}) "
-        f"over {episodes} greedy episodes"
+        f"{chosen.id}, iteration {trained.iteration}: return {figures['mean_return']:.1f} "
+        f"± {figures['std_return']:.1f} ({figures['min_return']:.1f} to "
+        f"{figures['max_return']:.1f}) over {figures['episodes']} greedy episodes"
     )
+    for setting in evaluation.settings:
+        print_line("  " + in_words(setting))
+
+
+def figures_of(evaluation: Evaluation) -> dict[str, Any]:
+    """What `--json` prints of an evaluation."""
+    returns = evaluation.returns
+    return {
+        "episodes": evaluation.num_episodes,
+        "mean_return": float(returns.mean()),
+        "std_return": float(returns.std()),
+        "min_return": float(returns.min()),
+        "max_return": float(returns.max()),
+        **{name.removeprefix("evaluation/"): x for name, x in evaluation.details.items()},
+        **({"settings": list(evaluation.settings)} if evaluation.settings else {}),
+    }
+
+
+def in_words(setting: Mapping[str, float | None]) -> str:
+    """The figures of one kind of episode."""
+    return "  ".join(f"{name} {value:.4g}" for name, value in setting.items() if value is not None)

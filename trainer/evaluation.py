@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from ..shared.errors import ConfigError
 from .envs import make_envs
 from .envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from .envs.spec import EnvSpec
@@ -40,7 +42,8 @@ class FromStart(NamedTuple):
 @dataclass(frozen=True)
 class Evaluation:
     """Undiscounted returns and lengths of episodes, each [E], of every agent where environments
-    have several; `details` are more metrics.
+    have several; `details` are more metrics, and `settings` the figures of each kind of episode
+    where there are several.
 
     `num_cut_off` of them had no end within the limit and count as far as they went.
     """
@@ -50,6 +53,12 @@ class Evaluation:
     details: Mapping[str, float] = field(default_factory=dict)
     num_cut_off: int = 0
     from_start: FromStart | None = None
+    settings: tuple[Mapping[str, float | None], ...] = ()
+
+    @property
+    def num_episodes(self) -> int:
+        """Where environments have several agents, of all of them."""
+        return sum(int(each["episodes"] or 0) for each in self.settings) or len(self.returns)
 
 
 @torch.inference_mode()
@@ -61,16 +70,36 @@ def evaluate(
     max_episode_steps: int = MAX_EPISODE_STEPS,
     progress: Progress = lambda *_: None,
     gamma: float = 1.0,
+    scenarios: Sequence[Any] | None = None,
 ) -> Evaluation:
     """Play `num_episodes` greedy episodes, one in each environment, none longer than
     `max_episode_steps`: some environments never end one. `progress` is told after every step.
     `gamma` discounts what `from_start` tells.
 
     One each, because the first to finish of many would be the short ones. The episodes come from
-    a random stream of their own and are the same for every policy with this seed.
+    a random stream of their own and are the same for every policy with this seed. An environment
+    whose authors evaluate in another way brings that, and begins with `scenarios`.
     """
+    if isinstance(spec, EnvSpec) and spec.evaluate:
+        chosen = scenarios_of(spec) if scenarios is None else scenarios
+        played: Evaluation = spec.evaluate(
+            policy, spec, num_episodes, seed, max_episode_steps, progress, gamma, chosen
+        )
+        return played
     with closing(make_envs(spec, num_episodes, seed, EVALUATION)) as envs:
         return _play(policy, envs, gamma, max_episode_steps, progress)
+
+
+def scenarios_of(spec: EnvSpec | GymnasiumSpec, path: Path | None = None) -> Sequence[Any]:
+    """What evaluations of an environment begin with: those of a file, or its own; empty where they
+    begin with a reset. Raises ConfigError where a file is for no such environment, or bad.
+    """
+    if isinstance(spec, EnvSpec) and spec.scenarios:
+        return spec.scenarios(path)
+    if path is not None:
+        name = spec.name if isinstance(spec, EnvSpec) else "the environment of this run"
+        raise ConfigError(f"--scenarios {path}: {name} has no scenarios")
+    return ()
 
 
 def _play(

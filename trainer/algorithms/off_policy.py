@@ -50,7 +50,7 @@ class OffPolicy(Algorithm):
             name: make_draws(kind, shape, seed, device, self.is_inline)
             for (name, (kind, shape)), seed in zip(self.drawn().items(), seeds, strict=False)
         }
-        self.num_updates_each = self.section.num_updates(config)
+        self.num_updates_each: int = self.section.num_updates(config)
         self._num_owed = 0.0  # updates that env steps were worth beyond whole ones
         # Numbers where the host runs every update; on the device where graphs do.
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
@@ -130,7 +130,7 @@ class OffPolicy(Algorithm):
         if not self.is_warm:
             return 0
         self._num_owed += self.section.updates_per_env_step * num_env_steps
-        multiple = self.section.updates_at_once
+        multiple: int = self.section.updates_at_once
         # What is short of a whole number by rounding is one.
         num_updates = int(self._num_owed / multiple + 1e-6) * multiple
         self._num_owed -= num_updates

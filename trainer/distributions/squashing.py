@@ -14,7 +14,7 @@ from torch.nn.functional import softplus
 class Squash(NamedTuple):
     """a = f(u).
 
-    `forward` is f, and works in place; `backward(slope, a)` multiplies a slope by da/du.
+    `forward` is f; `backward(slope, a)` multiplies a slope by da/du.
     log da/du is `constant` and what `add_log_slope(into, u)` adds in place, right also where f(u)
     rounds to 1; `half_bend(a)` is minus half its derivative by u.
     """
@@ -36,7 +36,7 @@ def _add_log_slope_of_tanh(into: Tensor, u: Tensor) -> Tensor:
 
 
 TANH = Squash(
-    forward=torch.tanh_,
+    forward=torch.tanh,
     backward=torch.ops.aten.tanh_backward,
     constant=2 * math.log(2),
     add_log_slope=_add_log_slope_of_tanh,
@@ -45,7 +45,7 @@ TANH = Squash(
 
 # a = (2 / pi) atan u, so u = tan(pi a / 2) and da/du = (2 / pi) / (1 + u^2).
 ARCTAN = Squash(
-    forward=lambda u: u.atan_().mul_(2 / math.pi),
+    forward=lambda u: u.atan() * (2 / math.pi),
     backward=lambda slope, a: slope * (a * (math.pi / 2)).cos_().square_().mul_(2 / math.pi),
     constant=math.log(2 / math.pi),
     add_log_slope=lambda into, u: into.sub_(u.square().log1p_()),

@@ -11,6 +11,7 @@ from ..templates import declared, unbound
 state_size: int = unbound("fields of an environment's state")
 obs_size: int = unbound("numbers in an observation")
 num_agents: int = unbound("agents of an environment, each with a row of its own")
+block_size: int = unbound("environments that one thread steps at a time")
 max_episode_steps: int = unbound("env steps after which an episode is truncated")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +89,10 @@ class EnvSpec:
 
     `make_encoder(seed)` gives a module of PyTorch for what learns from replay: from observations
     [B, obs_size] to `num_features` features, before the layers that are configured.
+
+    `evaluate(policy, spec, num_episodes, seed, max_episode_steps, progress, gamma, scenarios)` is
+    the `Evaluation` of a policy as the environment's authors have it, in place of one episode in
+    each environment; `scenarios(path)` what it begins with: those of a file, or with None its own.
     """
 
     name: str
@@ -103,3 +108,5 @@ class EnvSpec:
     prepare: Callable[[Array, int, int], None] | None = None
     make_encoder: Callable[[int], Any] | None = None
     notice: Callable[[Array], str] | None = None
+    evaluate: Callable[..., Any] | None = None
+    scenarios: Callable[[Path | None], Sequence[Any]] | None = None

@@ -12,7 +12,7 @@ from numba import prange
 from numpy.typing import NDArray
 
 from ..compiling import specialised
-from .bindings import step_range
+from .bindings import block_size, step_range
 from .spec import EnvSpec
 from .stepping import begin_episode, compiled_functions, one_by_one
 from .streams import TRAINING, RandomSource
@@ -20,7 +20,8 @@ from .tiles import TILE, make_step_range
 
 Array = NDArray[Any]
 
-BLOCK = 16 * TILE  # environments that one thread steps at a time
+BLOCK = 16 * TILE  # rows that one thread steps at a time
+WORLD_BLOCK = 16  # worlds that agents share, a step of which is some hundred times as much
 
 
 class EnvState(NamedTuple):
@@ -88,7 +89,7 @@ class VectorEnv:
         stream: int = TRAINING,
         first_env: int = 0,
     ) -> None:
-        self.spec, self.num_envs = spec, num_envs
+        self.spec, self.num_envs, self._stream = spec, num_envs, stream
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState(
@@ -109,6 +110,7 @@ class VectorEnv:
     def reset(self, obs: Array) -> None:
         """Begin the first episode everywhere; writes `obs` [R, D]."""
         self.state.episode[:] = 0
+        self.state.fields[:] = empty_fields(self.spec, self.num_envs, self._stream)
         self.loops.reset(self.state, self.source, obs)
 
     def step(self, actions: Array, out: Transitions) -> None:
@@ -164,9 +166,9 @@ def reset_all(state, source, obs):
 
 def step_all(state, totals, source, actions, out):
     num_envs = len(state.elapsed)
-    for block in prange((num_envs + BLOCK - 1) // BLOCK):
-        stop = min((block + 1) * BLOCK, num_envs)
-        step_range(block * BLOCK, stop, state, totals, source, actions, out)
+    for block in prange((num_envs + block_size - 1) // block_size):
+        stop = min((block + 1) * block_size, num_envs)
+        step_range(block * block_size, stop, state, totals, source, actions, out)
 
 
 class Loops(NamedTuple):
@@ -182,8 +184,9 @@ def compile_loops(spec: EnvSpec) -> Loops:
     """The loops around one environment's functions: tile by tile where it has one agent."""
     begin = specialised(begin_episode, spec.name, **compiled_functions(spec))
     steps = make_step_range(spec) if spec.num_agents == 1 else one_by_one(spec)
+    block = BLOCK if spec.num_agents == 1 else WORLD_BLOCK
     return Loops(
         reset=specialised(reset_all, spec.name, begin_episode=begin),
-        step=specialised(step_all, spec.name, parallel=True, step_range=steps),
+        step=specialised(step_all, spec.name, parallel=True, step_range=steps, block_size=block),
         step_range=steps,
     )

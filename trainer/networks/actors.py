@@ -182,7 +182,7 @@ class SquashedGaussianActor(Actor):
     def best(self, obs: Tensor) -> Tensor:
         """Of the means."""
         outputs: Tensor = self.network(obs)
-        return self.squash.forward(outputs[..., : self.action_size].clone())
+        return self.squash.forward(outputs[..., : self.action_size])
 
     def draw(self, obs: Tensor, noise: Tensor) -> Drawn:
         """As `act`, for obs that are normalised already, with all that `gradient` needs."""

@@ -68,8 +68,9 @@ class StateAndAction(nn.Module):
         self.activation = activation()
 
     def forward(self, features: Tensor, actions: Tensor) -> Tensor:
-        joined: Tensor = self.activation(self.state(features))
-        return joined * self.activation(self.action(actions))
+        of_state: Tensor = self.activation(self.state(features))
+        of_action: Tensor = self.activation(self.action(actions))
+        return of_state * of_action
 
 
 class EncodedCritics(ActionNetwork):

@@ -94,7 +94,7 @@ def test_without_its_replay_a_run_refills_it_and_says_so(make):
     ]
     before = parameters(second)
     count = iterate(second)["updates/count"]
-    assert not second.policy.is_random
+    assert second.policy.epsilon == 0
     assert torch.equal(parameters(second), before)
     assert iterate(second)["updates/count"] > count
 

@@ -11,6 +11,7 @@ from torch.distributions import Normal
 from operant.shared.errors import ConfigError
 from operant.trainer.config import PolicyConfig
 from operant.trainer.distributions.squashed import squashed, squashed_slopes
+from operant.trainer.distributions.squashing import ARCTAN, SQUASHES
 from operant.trainer.envs import load_spec
 from operant.trainer.envs.spec import Box, symmetric_box
 from operant.trainer.networks.actors import DeterministicActor, SquashedGaussianActor
@@ -61,18 +62,29 @@ def test_actions_at_the_bounds_have_finite_log_probabilities_and_slopes():
     assert slopes.tolist() == [[2.0, -2.0, -1.0, -1.0]]
 
 
-def test_slopes_of_squashed_actions_are_those_of_automatic_differentiation():
+@pytest.mark.parametrize("u", [-30.0, -1.0, 0.0, 0.3, 5.0])
+def test_arctan_takes_outputs_to_actions_with_the_probabilities_of_that(u):
+    # a = (2 / pi) atan u, da/du = (2 / pi) / (1 + u^2): the authors' own formula is that of tanh.
+    drawn = squashed(torch.tensor([[u, 0.0]]), torch.zeros(1, 1), ARCTAN)
+    assert float(drawn.actions) == pytest.approx(2 / math.pi * math.atan(u))
+    slope = 2 / math.pi / (1 + u * u)
+    expected = -0.5 * math.log(2 * math.pi) - math.log(slope)
+    assert float(drawn.log_probs) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("squash", SQUASHES.values(), ids=SQUASHES)
+def test_slopes_of_squashed_actions_are_those_of_automatic_differentiation(squash):
     outputs = (2 * torch.randn(50, 6, generator=seeded(1))).double()
     outputs[0, 3:], outputs[1, 3:] = 3.0, -21.0  # beyond the limits, where nothing is learned
     outputs.requires_grad_()
     noise = torch.randn(50, 3, generator=seeded(2)).double()
     by_actions = torch.randn(50, 3, generator=seeded(3)).double()
     by_log_probs = torch.randn(50, generator=seeded(4)).double()
-    drawn = squashed(outputs, noise)
+    drawn = squashed(outputs, noise, squash)
     loss = (drawn.actions * by_actions).sum() + (drawn.log_probs * by_log_probs).sum()
     (expected,) = torch.autograd.grad(loss, outputs)
     with torch.no_grad():
-        found = squashed_slopes(squashed(outputs, noise), by_actions, by_log_probs)
+        found = squashed_slopes(squashed(outputs, noise, squash), by_actions, by_log_probs)
     torch.testing.assert_close(found, expected)
     assert not found[:2, 3:].any()
 
@@ -90,8 +102,9 @@ def test_a_loss_is_followed_through_the_drawn_actions_to_all_weights():
     torch.testing.assert_close(found, torch.cat([x.flatten() for x in gradients]))
 
 
-def test_a_loss_is_followed_through_the_one_action_to_all_weights():
-    actor = DeterministicActor(Spaces(BOUNDS), CONFIG, False, seed=1)
+@pytest.mark.parametrize("squash", SQUASHES.values(), ids=SQUASHES)
+def test_a_loss_is_followed_through_the_one_action_to_all_weights(squash):
+    actor = DeterministicActor(Spaces(BOUNDS), CONFIG, False, seed=1, squash=squash)
     obs = torch.randn(7, 4, generator=seeded(2))
     by_actions = torch.randn(7, 2, generator=seeded(4))
     loss = (actor.best(obs) * by_actions).sum()
@@ -114,6 +127,26 @@ def test_actions_are_kept_in_half_ranges_and_given_in_the_environments_units(kin
     assert log_probs is None
     assert actions.shape == (100, 2)
     assert actions.abs().max() <= 1
+
+
+@pytest.mark.parametrize("kind", [SquashedGaussianActor, DeterministicActor])
+def test_a_part_of_actions_is_random_whatever_the_actor_says(kind):
+    actor = kind(Spaces(BOUNDS), CONFIG, False, seed=1, is_epsilon_greedy=True)
+    same = kind(Spaces(BOUNDS), CONFIG, False, seed=1)
+    obs = torch.randn(20_000, 4, generator=seeded(2))
+    noise = actor.noise((20_000,), seeded(3))
+    assert noise.shape == (20_000, 3)  # two actions, and whether they are random
+    expected, _ = same.act(obs, noise[:, :2])
+    assert torch.equal(actor.act(obs, noise)[0], expected)  # epsilon is 0
+    actor.epsilon.fill_(0.3)
+    actions, _ = actor.act(obs, noise)
+    is_random = (actions != expected).any(1)
+    # 0.3 of 20,000 within four deviations, sqrt(0.3 x 0.7 / 20,000) = 0.0032
+    assert float(is_random.float().mean()) == pytest.approx(0.3, abs=0.013)
+    # Uniform on [-1, 1]: deviation 1 / sqrt(3)
+    assert float(actions[is_random].detach().std()) == pytest.approx(1 / math.sqrt(3), abs=0.01)
+    actor.epsilon.fill_(1.0)
+    assert (actor.act(obs, noise)[0] != expected).any(1).all()
 
 
 def test_greedy_actions_are_those_without_noise():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +26,9 @@ from .section import MarineNavConfig, Stage
 from .world import World, functions_of
 
 if TYPE_CHECKING:
+    from ...evaluation import Evaluation
     from .encoder import ObjectEncoder
+    from .scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,8 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
         num_agents=world.robots,
         prepare=stage_writer(section, world),
         make_encoder=make_encoder,
+        evaluate=evaluate,
+        scenarios=partial(scenarios, world),
         notice=shortage,
         world=world,
     )
@@ -64,6 +69,21 @@ def make_encoder(seed: int) -> ObjectEncoder:
     from .encoder import ObjectEncoder  # torch takes a second to import
 
     return ObjectEncoder(seed)
+
+
+def evaluate(*arguments: Any, **options: Any) -> Evaluation:
+    """`EnvSpec.evaluate`."""
+    from .evaluating import evaluate  # which imports this
+
+    return evaluate(*arguments, **options)
+
+
+def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
+    """`EnvSpec.scenarios`."""
+    from .scenario_files import read_scenarios
+    from .six_settings import six_settings
+
+    return six_settings(world) if path is None else read_scenarios(path)
 
 
 def world_of(section: MarineNavConfig) -> World:

@@ -43,6 +43,25 @@ class Scenario(NamedTuple):
     vortices: Array
 
 
+def take_scenario(state: Array, env: int, world: World) -> Scenario:
+    """The scenario that column `env` of `state` began its episode with, before its first step."""
+    counts = state[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES], env].astype(int)
+    first = world.first_rows
+    robots = first["first_robot"] + ROBOT_SIZE * np.arange(counts[0])
+
+    def things(name: str, count: int, size: int) -> Array:
+        rows: Array = state[first[name] : first[name] + count * size, env].reshape(count, size)
+        return rows.copy()
+
+    return Scenario(
+        starts=np.stack([state[robots + X, env], state[robots + Y, env]], 1),
+        goals=np.stack([state[robots + GOAL_X, env], state[robots + GOAL_Y, env]], 1),
+        headings=state[robots + HEADING, env],
+        obstacles=things("first_obstacle", counts[1], OBSTACLE_SIZE),
+        vortices=things("first_vortex", counts[2], VORTEX_SIZE),
+    )
+
+
 def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> None:
     """Begin an episode with a scenario in environment `env` of a vector environment of MarineNav;
     writes its rows of `obs` [R, D]. Raises ConfigError where there is no room.
@@ -51,6 +70,7 @@ def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> 
     assert isinstance(spec, MarineNavSpec)
     put_scenario(envs.state.fields, env, scenario, spec.world)
     envs.state.elapsed[env] = 0
+    envs.state.episode[env] += 1  # with noise of its own
     envs.state.episode_return[env * spec.num_agents : (env + 1) * spec.num_agents] = 0.0
     source = envs.source
     number, episode = source.first_env + env, envs.state.episode[env]

@@ -27,16 +27,30 @@ WIDTHS = {"starts": 2, "goals": 2, "headings": 0, "obstacles": 3, "vortices": 4}
 
 def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
     """Write a file that `read_scenarios` reads."""
+    path.write_text(scenarios_text(scenarios))
+
+
+def scenarios_text(scenarios: Sequence[Scenario]) -> str:
+    """What a file of scenarios has in it."""
     lists = [{key: x.tolist() for key, x in s._asdict().items()} for s in scenarios]
-    path.write_text(json.dumps({"world": WORLD, "scenarios": lists}))
+    return json.dumps({"world": WORLD, "scenarios": lists})
 
 
 def read_scenarios(path: Path) -> list[Scenario]:
     """All scenarios of a file. Raises ConfigError: one line that says what is wrong, and where."""
     try:
-        content = json.loads(path.read_text())
+        text = path.read_text()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is no file of scenarios: {error}") from None
+    return scenarios_in(text, str(path))
+
+
+def scenarios_in(text: str, path: str) -> list[Scenario]:
+    """All scenarios of a file's text. Raises ConfigError, which names the `path`."""
+    try:
+        content = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"{path} is no file of scenarios: {error}") from None
     world = content.get("world") if isinstance(content, dict) else None

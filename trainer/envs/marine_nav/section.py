@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from ....shared import Metric
 from ...config.section import EnvSection, Section
 from .constants import MAX_CLOCK
 from .layout import MOST_STAGES
@@ -31,6 +32,19 @@ class Stage(Section):
 
 class MarineNavConfig(EnvSection):
     """Vessels that share a sea."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        Metric("evaluation/success", better="up", description="episodes in which all arrived"),
+        Metric("evaluation/strict_success", level=1, better="up",
+               description="and none collided as it did"),
+        Metric("evaluation/discounted_return", "reward", level=1, better="up",
+               description="mean over robots, until the first collision of any"),
+        Metric("evaluation/time_s", "s", "timer", level=1, description="of successful episodes"),
+        Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes"),
+        *(Metric(f"evaluation/success_{robots}_{obstacles}", level=1, better="up",
+                 description=f"of {robots} robots among {obstacles} obstacles")
+          for robots, obstacles in ((3, 0), (4, 0), (5, 0), (5, 2), (5, 3), (5, 4))),
+    )  # fmt: skip
 
     num_robots: int = Field(
         5, ge=2, le=MOST_ROBOTS, description=f"agents of each environment; 2 to {MOST_ROBOTS}"

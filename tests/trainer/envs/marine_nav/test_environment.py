@@ -28,7 +28,7 @@ from operant.trainer.envs.marine_nav.scenario import Scenario, load_scenario, pu
 from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
 from operant.trainer.envs.marine_nav.world import World, bindings_of
 from operant.trainer.envs.streams import EVALUATION
-from operant.trainer.envs.vector import Transitions, VectorEnv
+from operant.trainer.envs.vector import WORLD_BLOCK, Transitions, VectorEnv
 
 ROOM = World(5, 4, 6, "continuous", "injected", compatibility=True, precision="float64")
 ROBOTS = 5
@@ -189,6 +189,7 @@ def test_the_column_of_a_world_changes_nothing():
 def test_seas_do_not_depend_on_how_many_others_there_are_nor_on_threads():
     actions = random_actions(load_spec("marine_nav"), 30, 40 * ROBOTS)
     seen = []
+    assert WORLD_BLOCK < 40  # or there would be nothing to share
     for num_threads in (1, numba.config.NUMBA_NUM_THREADS):
         numba.set_num_threads(num_threads)
         many = Stepped(40)
