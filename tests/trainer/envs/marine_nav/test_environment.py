@@ -94,7 +94,7 @@ def test_when_all_have_retired_the_next_scenario_begins_in_the_same_step():
     load_scenario(sea.envs, 0, near_goals(1.5, 1.5), sea.out.obs)
     out = sea.still()
     assert out.terminated[:ROBOTS].tolist() == [True, True, False, False, False]
-    assert sea.envs.state.episode.tolist() == [1, 0]
+    assert sea.envs.state.episode.tolist() == [2, 0]  # the loaded one was the first sea's second
     assert sea.envs.state.fields[NUM_ROBOTS, 0] == ROBOTS
     assert (np.linalg.norm(out.obs[:ROBOTS, :2], axis=1) >= 40).all()
     assert out.final_obs[:2, 0] == pytest.approx(1.5)
@@ -220,6 +220,29 @@ CURRICULUM = MarineNavConfig(
         Stage(until_env_steps=60, num_robots=3, num_obstacles=1, min_goal_distance_m=30.0),
     )
 )
+
+
+def test_a_scenario_that_is_loaded_again_is_seen_with_other_errors():
+    sea = Stepped(2)
+    starts = np.array([[10.0, 10.0], [18.0, 10.0]])
+    scenario = Scenario(starts, starts + [30.0, 0.0], np.zeros(2), *NOTHING)
+    seen = []
+    for _ in range(2):
+        load_scenario(sea.envs, 0, scenario, sea.out.obs)
+        seen.append(sea.out.obs[0, SELF_SIZE : SELF_SIZE + 2].copy())
+    assert np.abs(seen[0] - [8.0, 0.0]).max() < 0.5
+    assert (seen[0] != seen[1]).all()
+
+
+def test_a_first_episode_that_begins_anew_finds_the_curriculum_at_its_start():
+    sea = Stepped(2, spec=make_spec(CURRICULUM))
+    first = sea.out.obs.copy()
+    for _ in range(7):
+        sea.still()
+    sea.envs.reset(sea.out.obs)
+    assert (sea.out.obs == first).all()
+    assert sea.envs.state.fields[CLOCK].tolist() == [0, 0]
+    assert sea.envs.state.fields[NUM_ROBOTS].tolist() == [2, 2]
 
 
 def test_a_curriculum_goes_by_env_steps_and_changes_no_shapes():

@@ -33,8 +33,8 @@ def test_robots_learn_together_resume_exactly_and_follow_the_curriculum(make_exp
     iterate(second, 2)
     assert torch.equal(straight.policy.flat_parameters, second.policy.flat_parameters)
 
-    # An evaluation is of the world after the curriculum: all five robots, one episode each.
+    # An evaluation is of the six settings, of which three scenarios are of the first three.
     straight.policy.greedy = lambda obs: torch.zeros(len(obs), 2)
     evaluation = straight.evaluate(3)
-    assert len(evaluation.returns) == 15
+    assert len(evaluation.returns) == 3 + 4 + 5
     assert evaluation.lengths.max() == 1000
