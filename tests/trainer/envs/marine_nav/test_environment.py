@@ -225,7 +225,7 @@ CURRICULUM = MarineNavConfig(
 def test_a_scenario_that_is_loaded_again_is_seen_with_other_errors():
     sea = Stepped(2)
     starts = np.array([[10.0, 10.0], [18.0, 10.0]])
-    scenario = Scenario(starts, starts + [30.0, 0.0], np.zeros(2), *NOTHING)
+    scenario = Scenario(starts, starts + np.array([30.0, 0.0]), np.zeros(2), *NOTHING)
     seen = []
     for _ in range(2):
         load_scenario(sea.envs, 0, scenario, sea.out.obs)
