@@ -12,7 +12,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..distributions.squashing import SQUASHES
 from ..envs.spec import Box, Spaces
-from ..networks.actors import Actor
+from ..networks.actor import Actor
 from ..networks.critics import Critics
 from ..networks.encoded import EncodedCritics
 from ..networks.exploration import Exploration, make_exploration

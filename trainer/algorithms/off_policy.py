@@ -12,16 +12,17 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..evaluation import FromStart
-from ..networks.actors import Actor
+from ..networks.actor import Actor
 from ..networks.network import Network
 from ..networks.q_network import QPolicy
-from ..replay import Batch, Priorities, Replay
+from ..replay import Batch
 from ..rollout import Rollout
 from ..run.threads import torch_threads
 from .algorithm import Algorithm, Metrics
 from .draws import Kind, make_draws
 from .exploring import epsilon_at
 from .finite_updates import FiniteUpdates, set_count
+from .replaying import ReplayRatio, make_replay
 
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
@@ -51,7 +52,8 @@ class OffPolicy(Algorithm):
             for (name, (kind, shape)), seed in zip(self.drawn().items(), seeds, strict=False)
         }
         self.num_updates_each: int = self.section.num_updates(config)
-        self._num_owed = 0.0  # updates that env steps were worth beyond whole ones
+        section = self.section
+        self.ratio = ReplayRatio(section.updates_per_env_step, section.updates_at_once)
         # Numbers where the host runs every update; on the device where graphs do.
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
@@ -108,7 +110,10 @@ class OffPolicy(Algorithm):
         num_env_steps = rollout.num_valid if self.is_inline else self._num_rows_each
         self.env_steps += num_env_steps
         self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
-        num_updates = self._num_updates_after(num_env_steps)
+        if not self.is_inline:
+            num_updates = self.num_updates_each
+        else:
+            num_updates = self.ratio.due(num_env_steps) if self.is_warm else 0
         with torch_threads(self._num_threads() if self.uses_threads else 1):
             metrics = self._learn_all(num_updates, progress_fraction)
         if self.is_inline:
@@ -120,21 +125,6 @@ class OffPolicy(Algorithm):
             "updates/skipped": self.finite_updates.num_skipped + 0,
             "exploration/epsilon": self.policy.epsilon,
         }  # fmt: skip
-
-    def _num_updates_after(self, num_env_steps: int) -> int:
-        """Updates that so many env steps are worth, and what was left over: on the host as many as
-        transitions count, whole numbers of the actor's.
-        """
-        if not self.is_inline:
-            return self.num_updates_each
-        if not self.is_warm:
-            return 0
-        self._num_owed += self.section.updates_per_env_step * num_env_steps
-        multiple: int = self.section.updates_at_once
-        # What is short of a whole number by rounding is one.
-        num_updates = int(self._num_owed / multiple + 1e-6) * multiple
-        self._num_owed -= num_updates
-        return num_updates
 
     def _learn_all(self, num_updates: int, progress_fraction: Any) -> Metrics:
         """So many updates, and the means of what they give."""
@@ -208,7 +198,7 @@ class OffPolicy(Algorithm):
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
-            "env_steps_before": self._env_steps_before, "num_owed": self._num_owed,
+            "env_steps_before": self._env_steps_before, "updates_owed": self.ratio.owed,
             "finite_updates": self.finite_updates.state_dict(),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
@@ -218,7 +208,7 @@ class OffPolicy(Algorithm):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
-        self._num_owed = state.get("num_owed", 0.0)
+        self.ratio.owed = state.get("updates_owed", 0.0)
         self.finite_updates.load_state_dict(state["finite_updates"])
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
@@ -239,19 +229,6 @@ class OffPolicy(Algorithm):
         if self.policy.has_memory:
             device = self.policy.flat_parameters.device
             self.policy.forget(torch.ones(self.config.num_rows, dtype=torch.bool, device=device))
-
-
-def make_replay(
-    config: TrainConfig, policy: Actor | QPolicy, seed: int, device: torch.device
-) -> Replay:
-    """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
-    table, section = config.table("replay"), config.algorithm_section
-    alpha = table.priority_exponent
-    return Replay(
-        table.capacity, config.num_rows, policy.obs_size, policy.action_shape, policy.action_dtype,
-        n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
-        priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
-    )  # fmt: skip
 
 
 def zero_count(device: torch.device) -> Tensor:

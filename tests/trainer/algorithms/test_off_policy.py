@@ -6,9 +6,12 @@ import itertools
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from learning import iterate
 
 from operant.shared.errors import ConfigError
+from operant.trainer.algorithms.replaying import ReplayRatio
 from operant.trainer.config.files import make_config
 from operant.trainer.making import device_experiment, processor_experiment
 from operant.trainer.run.threads import Threads
@@ -275,3 +278,16 @@ def test_targets_that_move_with_the_actor_have_its_pace(make):
 def test_rainbow_has_priorities_unless_it_is_told_otherwise():
     config = make_config({"env": "cart_pole", "algorithm": "rainbow"})
     assert config.table("replay").priority_exponent == 0.5
+
+
+@given(
+    ratio=st.sampled_from([0.0625, 0.1, 0.3, 1.0, 2.5]), at_once=st.integers(1, 3),
+    counts=st.lists(st.integers(0, 500), max_size=30),
+)  # fmt: skip
+def test_no_transition_is_forgotten_by_the_replay_ratio(ratio, at_once, counts):
+    replay_ratio = ReplayRatio(ratio, at_once)
+    dues = [replay_ratio.due(count) for count in counts]
+    assert all(due >= 0 and due % at_once == 0 for due in dues)
+    # Whole multiples of what all transitions are worth together.
+    left = ratio * sum(counts) - sum(dues)
+    assert -1e-3 < left < at_once + 1e-3

@@ -1,0 +1,40 @@
+"""The replay of a configuration, and how often it is learned from."""
+
+from __future__ import annotations
+
+import torch
+
+from ..config import TrainConfig
+from ..networks.actor import Actor
+from ..networks.q_network import QPolicy
+from ..replay import Priorities, Replay
+
+
+class ReplayRatio:
+    """Updates for so many transitions: whole ones, and what is left is owed."""
+
+    def __init__(self, updates_per_transition: float, at_once: int = 1) -> None:
+        """They come in multiples of `at_once`."""
+        self._ratio, self._at_once = updates_per_transition, at_once
+        self.owed = 0.0
+
+    def due(self, num_transitions: int) -> int:
+        """Updates that these transitions and what was owed are worth."""
+        self.owed += self._ratio * num_transitions
+        # What is short of a whole number by rounding is one.
+        num_updates = int(self.owed / self._at_once + 1e-6) * self._at_once
+        self.owed -= num_updates
+        return num_updates
+
+
+def make_replay(
+    config: TrainConfig, policy: Actor | QPolicy, seed: int, device: torch.device
+) -> Replay:
+    """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
+    table, section = config.table("replay"), config.algorithm_section
+    alpha = table.priority_exponent
+    return Replay(
+        table.capacity, config.num_rows, policy.obs_size, policy.action_shape, policy.action_dtype,
+        n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
+        priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
+    )  # fmt: skip
