@@ -113,6 +113,11 @@ class VectorEnv:
         self.state.fields[:] = empty_fields(self.spec, self.num_envs, self._stream)
         self.loops.reset(self.state, self.source, obs)
 
+    def begin_anew(self, env: int, obs: Array) -> None:
+        """Give up the episode of environment `env` for its next one; writes its rows of `obs`."""
+        self.state.episode[env] += 1
+        self.loops.begin(env, self.state, self.source, obs)
+
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [R, ...]; writes `out`."""
         self.loops.step(self.state, self.totals, self.source, actions, out)
@@ -174,6 +179,7 @@ def step_all(state, totals, source, actions, out):
 class Loops(NamedTuple):
     """One environment's compiled loops. `step_range` is for the loops of others."""
 
+    begin: Callable[..., None]  # of one environment
     reset: Callable[..., None]
     step: Callable[..., None]
     step_range: Callable[..., None]
@@ -186,6 +192,7 @@ def compile_loops(spec: EnvSpec) -> Loops:
     steps = make_step_range(spec) if spec.num_agents == 1 else one_by_one(spec)
     block = BLOCK if spec.num_agents == 1 else WORLD_BLOCK
     return Loops(
+        begin=begin,
         reset=specialised(reset_all, spec.name, begin_episode=begin),
         step=specialised(step_all, spec.name, parallel=True, step_range=steps, block_size=block),
         step_range=steps,
