@@ -19,6 +19,7 @@ _BRAILLE = 0x2800
 RULE = "┈"
 # The bit of each dot in a braille character, by its column and its row from above.
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BIT_OF = np.array(_BITS, np.uint32).T  # by row and column
 # The bits of all dots from row `first` up to `end` of a cell's left and right column.
 _RUNS = np.array(
     [[[sum(bits[first:end]) for end in range(5)] for first in range(5)] for bits in _BITS],
@@ -92,6 +93,21 @@ class Canvas:
         drawn = bits > 0
         self._codes[drawn] = _BRAILLE + bits[drawn]
         self._styles[drawn] = self._style(style)
+
+    def draw_dots(self, columns: Integers, rows: Integers, style: str) -> None:
+        """Single dots at these dot columns and rows from above, [D] each, beside the dots that are
+        there; those outside are left out.
+        """
+        inside = (
+            (columns >= 0) & (columns < self.dot_columns) & (rows >= 0) & (rows < self.dot_rows)
+        )
+        columns, rows = columns[inside], rows[inside]
+        cells = rows // DOTS_HIGH * self.columns + columns // DOTS_WIDE
+        codes = self._codes.reshape(-1)
+        before = codes[cells]
+        codes[cells[(before < _BRAILLE) | (before >= _BRAILLE + 256)]] = _BRAILLE
+        np.bitwise_or.at(codes, cells, _BIT_OF[rows % DOTS_HIGH, columns % DOTS_WIDE])
+        self._styles.reshape(-1)[cells] = self._style(style)
 
     def lines(self) -> list[Line]:
         """The canvas as text, in as few pieces as its styles allow."""

@@ -105,6 +105,12 @@ def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
     )
 
 
+def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
+    """What environment 0 is seeded with; each next one has the next number."""
+    entropy = (int(seed), int(stream), num_resumed)
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
 class GymnasiumEnvs:
     """N Gymnasium environments with the interface of `VectorEnv`.
 
@@ -155,8 +161,7 @@ class GymnasiumEnvs:
 
     def reset(self, obs: Array) -> None:
         """Begin an episode everywhere; writes `obs` [N, D]."""
-        entropy = (int(self._seed), int(self._stream), self._num_resumed)
-        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+        seed = first_seed(self._seed, self._stream, self._num_resumed)
         obs[:], _ = self._envs.reset(seed=seed + self._first_env)
         self._done[:] = False
         self._episode_return[:] = 0

@@ -1,0 +1,70 @@
+"""`operant play`: see a trained policy act."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from ..shared.errors import UsageError
+from .choosing_a_run import chosen_run, run_argument
+from .monitor import known_theme
+from .terminal import has_terminal
+
+if TYPE_CHECKING:
+    from ..shared.run_folder import Run
+    from ..shared.scene import Episodes
+
+COMPILING = "getting ready: what has never been played is compiled first, which takes a while"
+
+
+@click.command("play")
+@run_argument
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the episodes; the run's own.")
+@click.option("--episodes", type=click.IntRange(1), help="Leave after so many.")
+@click.option("--speed", default=20.0, show_default=True, type=click.FloatRange(1, 5120),
+              help="Env steps a second.")  # fmt: skip
+@click.option("--fps", default=20.0, show_default=True, type=click.FloatRange(1, 60),
+              help="Frames a second, at most.")  # fmt: skip
+@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
+def command(
+    run: str | None,
+    latest: bool,
+    seed: int | None,
+    episodes: int | None,
+    speed: float,
+    fps: float,
+    theme: str | None,
+    as_ascii: bool,
+) -> None:
+    """Watch greedy episodes of a run's newest checkpoint in the terminal.
+
+    RUN is a run's id or any part of it that no other run has; without one, the latest. Keys: space
+    pauses, + and - change the speed, n and p go to the next and the last episode, s to the next
+    seed, . plays one step, tab looks at the next robot, q leaves.
+    """
+    theme = known_theme(theme)
+    if not has_terminal():
+        raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
+    from ..monitor.play.player import Player
+    from ..monitor.play.showing import make_terminal, show
+
+    terminal = make_terminal(theme, as_ascii)
+    chosen = chosen_run(run, latest)
+    playing = _episodes_of(chosen)
+    try:
+        show(Player(playing, chosen.id, seed, speed, fps, episodes), terminal)
+    finally:
+        playing.close()
+
+
+def _episodes_of(run: Run) -> Episodes:
+    """Played by the policy of a run's newest checkpoint, here and with one thread."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
+    from ..trainer.playing import make_episodes
+    from ..trainer.trained_policy import load_trained
+    from .output import warn
+
+    return make_episodes(load_trained(run, warn))

@@ -1,0 +1,1 @@
+"""Episodes on the screen and in files: what comes in are scenes, whoever plays them."""

@@ -1,0 +1,56 @@
+"""How the roles of shapes look: the style of a terminal, and whether they are only hinted at."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...shared.scene import Shape
+from ..look.palette import DARK
+
+_STYLES = {
+    "ground": "border",
+    "body": "done",
+    "part": "strong",
+    "force": "series1",
+    "goal": "good",
+    "obstacle": "error",
+    "current": "border",
+    "range": "dim",
+    "trail": "quiet",
+    "retired": "border",
+    "note": "dim",
+}
+_OF_AN_AGENT = ("body", "goal")  # which have the agent's own colour
+_DIM_OF_AN_AGENT = ("trail",)
+_HINTS = ("range", "trail")  # drawn with gaps
+# Of the palette's series: no obstacle is as red, and neighbours are told apart.
+_AGENT_SERIES = (2, 1, 0, 3, 4, 6, 5, 7)
+
+
+class Look(NamedTuple):
+    """A style of the palette; a hint is drawn with gaps."""
+
+    style: str
+    is_hint: bool
+
+
+def look_of(shape: Shape) -> Look:
+    """Of a shape by its role and whose it is."""
+    return Look(_style(shape), shape.role in _HINTS)
+
+
+def agent_style(agent: int) -> str:
+    """The colour of an agent."""
+    return f"series{_AGENT_SERIES[agent % len(_AGENT_SERIES)]}"
+
+
+def _style(shape: Shape) -> str:
+    if shape.agent >= 0:
+        if shape.role in _OF_AN_AGENT:
+            return agent_style(shape.agent)
+        if shape.role in _DIM_OF_AN_AGENT:
+            return f"{agent_style(shape.agent)}_dim"
+    return _STYLES.get(shape.role, "text")
+
+
+assert len(_AGENT_SERIES) == len(DARK.series)

@@ -1,0 +1,81 @@
+"""The lines of the whole screen: a head, what is to be seen, the keys."""
+
+from __future__ import annotations
+
+from ...shared.scene import Frame, Moment
+from ..look.canvas import Canvas
+from ..look.lines import Line, fit_line, line_width, spread
+from .dots import draw_scene
+from .half_blocks import draw_frame
+from .keys import AGENT_HINT, HINTS
+from .looks import agent_style
+from .player import Player
+
+SMALLEST = (40, 12)  # columns and rows
+
+
+def too_small(width: int, height: int) -> str:
+    """Why nothing can be seen in a terminal of that size; empty where something can."""
+    if width >= SMALLEST[0] and height >= SMALLEST[1]:
+        return ""
+    return f"the terminal has {width}x{height} cells, and play needs {SMALLEST[0]}x{SMALLEST[1]}"
+
+
+def screen_lines(
+    player: Player, width: int, height: int, color_system: str | None, is_ascii: bool
+) -> list[Line]:
+    """As many lines as the screen has rows."""
+    reason = too_small(width, height)
+    if reason:
+        return [[(reason[:width], "text")], *([] for _ in range(height - 1))]
+    moment = player.moment()
+    top = [head(player, moment, width)]
+    if player.episodes.num_agents > 1:
+        top.append(agents_line(moment, player.selected, width))
+    rows = height - len(top) - 1
+    if isinstance(moment.view, Frame):
+        body = draw_frame(moment.view.pixels, width, rows, color_system, is_ascii)
+    else:
+        canvas = Canvas(width, rows)
+        draw_scene(canvas, moment.view)
+        body = canvas.lines()
+    body = [*body, *([] for _ in range(rows - len(body)))]
+    return [*top, *body, key_line(player.episodes.num_agents, width)]
+
+
+def head(player: Player, moment: Moment, width: int) -> Line:
+    """Which episode this is, how far it is, what came of it."""
+    line: Line = [
+        (f" {player.episodes.env}", "bar_strong"),
+        (f"  episode {player.number}  seed {player.seed}  step ", "bar_dim"),
+        (f"{moment.step}", "bar_text"),
+    ]
+    if len(moment.returns) == 1:
+        line += [("  return ", "bar_dim"), (f"{moment.returns[0]:.1f}", "bar_text")]
+        line += [(f"  {moment.endings[0]}", "bar_strong")]
+    elif moment.is_over:
+        line += [("  over", "bar_strong")]
+    speed = "  paused " if player.is_paused else f"  {player.speed:g} steps/s "
+    if line_width(line) + len(player.title) + len(speed) + 2 <= width:
+        speed = f"  {player.title}{speed}"
+    return fit_line(spread(line, [(speed, "bar_dim")], width, "bar_text"), width, "bar_text")
+
+
+def agents_line(moment: Moment, selected: int, width: int) -> Line:
+    """Each agent's number, return and how its episode ended."""
+    line: Line = []
+    for agent, (return_, ending) in enumerate(zip(moment.returns, moment.endings, strict=True)):
+        mark = ">" if agent == selected else " "
+        told = f" {ending}" if ending else ""
+        number = agent_style(agent) if not ending else "dim"
+        line += [(f"{mark}{agent + 1}", "strong" if agent == selected else number)]
+        line += [(f" {return_:.1f}{told} ", "dim" if ending else "text")]
+    return fit_line(line, width, "text")
+
+
+def key_line(num_agents: int, width: int) -> Line:
+    hints = (*HINTS[:-1], AGENT_HINT, HINTS[-1]) if num_agents > 1 else HINTS
+    line: Line = [(" ", "bar_dim")]
+    for key, meaning in hints:
+        line += [(key, "bar_strong"), (f" {meaning}  ", "bar_dim")]
+    return fit_line(line, width, "bar_dim")

@@ -1,0 +1,171 @@
+"""Every environment is played as an evaluation plays it, and is drawn all the way."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from tinyphysics_files import write_model, write_routes
+
+from operant.shared.errors import UsageError
+from operant.shared.scene import ROLES, Frame
+from operant.trainer.drawings import load_drawing
+from operant.trainer.envs import (
+    CONFIGURED_ENV_NAMES,
+    ENV_NAMES,
+    LEARNED_ENV_NAMES,
+    env_spec_of,
+)
+from operant.trainer.evaluation import evaluate
+from operant.trainer.playing.gymnasium_episodes import make_drawn
+
+SEA = (
+    "marine_nav_ppo_smoke", "marine_nav.curriculum=[]", "marine_nav.num_robots=3",
+    "marine_nav.num_obstacles=2", "marine_nav.num_vortices=2",
+)  # fmt: skip
+PRESETS = {
+    "acrobot": ("acrobot_ppo",),
+    "cart_pole": ("cart_pole_ppo_smoke",),
+    "marine_nav": SEA,
+    "mountain_car": ("mountain_car_ppo",),
+    "mountain_car_continuous": ("mountain_car_continuous_ppo",),
+    "pendulum": ("pendulum_ppo",),
+    "tinyphysics": ("tinyphysics_ppo", "tinyphysics.held_out_routes=2"),
+}
+CART_POLE_OF_GYMNASIUM = ("cart_pole_ppo_smoke", "env=gymnasium:CartPole-v1")
+
+
+def played_out(episodes):
+    """The last moment of the episode that was begun."""
+    while not episodes.step():
+        pass
+    return episodes.moment(0)
+
+
+@pytest.fixture
+def challenge(tmp_path, monkeypatch):
+    folder = tmp_path / "challenge"
+    write_model(folder / "tinyphysics.onnx", num_blocks=1)
+    write_routes(folder / "data", 4, num_rows=510)
+    monkeypatch.setenv("OPERANT_TINYPHYSICS", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def check_scene(scene, num_agents):
+    """All of it is there, and the parts that are acted on within what is shown."""
+    assert scene.shapes
+    for shape in scene.shapes:
+        assert shape.role in ROLES
+        assert -1 <= shape.agent < num_agents
+        assert shape.points.shape[1:] == (2,)
+        assert not np.isinf(shape.points).any()
+    bodies = [s.points for s in scene.shapes if s.role in ("body", "retired")]
+    middles = np.array([np.nanmean(points, 0) for points in bodies if np.isfinite(points).any()])
+    assert (middles >= scene.low).all()
+    assert (middles <= scene.high).all()
+
+
+@pytest.mark.usefixtures("challenge")
+@pytest.mark.parametrize("env", [*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES])
+def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_of):
+    assert callable(load_drawing(env))
+    episodes = episodes_of(*PRESETS[env], "policy.hidden_sizes=[8]")
+    assert episodes.env == env
+    episodes.begin(3, 1)
+    first = episodes.moment(0)
+    assert (first.step, first.is_over, set(first.endings)) == (0, False, {""})
+    assert not any(first.returns)
+    check_scene(first.view, episodes.num_agents)
+    for _ in range(20):
+        episodes.step()
+    later = episodes.moment(episodes.num_agents - 1)
+    assert later.step == 20 or later.is_over
+    check_scene(later.view, episodes.num_agents)
+    last = played_out(episodes)
+    check_scene(last.view, episodes.num_agents)
+    assert last.is_over
+    assert all(last.endings)
+    assert len(last.endings) == len(last.returns) <= episodes.num_agents
+    # Nothing happens after the end, and the same seed and number are the same episode.
+    episodes.step()
+    assert episodes.moment(0).step == last.step
+    episodes.begin(3, 1)
+    assert played_out(episodes).returns == last.returns
+    episodes.begin(4, 1)
+    assert played_out(episodes).returns != last.returns or env in ("acrobot", "mountain_car")
+
+
+@pytest.mark.parametrize("preset", [("cart_pole_ppo_smoke",), SEA, CART_POLE_OF_GYMNASIUM])
+def test_episode_k_is_the_one_of_environment_k_of_an_evaluation(preset, untrained, episodes_of):
+    trained = untrained(*preset)
+    evaluation = evaluate(trained.policy, env_spec_of(trained.config), 3, trained.config.seed)
+    episodes = episodes_of(*preset)
+    returns = []
+    for number in range(3):
+        episodes.begin(episodes.seed, number)
+        returns += played_out(episodes).returns
+    # sums of float32 in another order
+    np.testing.assert_allclose(returns, evaluation.returns, rtol=1e-4)
+
+
+def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_of):
+    episodes = episodes_of(*SEA)
+    episodes.begin(1, 0)
+    for _ in range(15):
+        episodes.step()
+    moment = episodes.moment(1)
+    alive = moment.endings.count("")
+    drawn = [(shape.role, shape.agent) for shape in moment.view.shapes]
+    hulls = [shape for shape in moment.view.shapes if shape.kind == "area"]
+    assert [shape.agent for shape in hulls] == [0, 1, 2]
+    assert drawn.count(("obstacle", -1)) == 2
+    assert drawn.count(("current", -1)) == 1
+    assert drawn.count(("range", 1)) == (moment.endings[1] == "")
+    # the first ten decisions of a wake, and the rest
+    assert drawn.count(("trail", 0)) == 2 or moment.endings[0]
+    assert sum(role == "part" for role, _ in drawn) == alive
+
+
+def test_the_current_drawn_is_the_one_that_vessels_feel():
+    from marine_worlds import compiled_for, put_scenario
+
+    from operant.trainer.drawings.marine_nav import flow_at
+    from operant.trainer.envs.marine_nav.currents import current_at
+    from operant.trainer.envs.marine_nav.scenario import Scenario
+    from operant.trainer.envs.marine_nav.world import World
+
+    world = World(robots=2, obstacles=0, vortices=2, precision="float64")
+    vortices = np.array([[10.0, 20.0, 1.0, 9.0], [30.0, 25.0, 0.0, 7.0]])
+    nowhere = np.zeros((0, 2))
+    state = np.zeros((world.first_rows["state_size"], 1))
+    scenario = Scenario(nowhere, nowhere, np.zeros(0), np.zeros((0, 3)), vortices)
+    put_scenario(state, 0, scenario, world)
+    places = np.array([[10.2, 20.1], [12.0, 3.0], [30.0, 26.0]])  # within a core, and outside
+    felt = [compiled_for(current_at, world)(state, 0, x, y) for x, y in places]
+    np.testing.assert_allclose(flow_at(vortices, places), felt, rtol=1e-12)
+
+
+def test_an_environment_of_gymnasiums_draws_itself(episodes_of):
+    episodes = episodes_of(*CART_POLE_OF_GYMNASIUM)
+    episodes.begin(1, 0)
+    view = episodes.moment(0).view
+    assert isinstance(view, Frame)
+    assert view.pixels.shape == (400, 600, 3)
+    assert view.pixels.dtype == np.uint8
+    before = view.pixels.copy()
+    last = played_out(episodes)
+    assert (last.view.pixels != before).any()
+    assert last.returns == (float(last.step),)
+
+
+def test_an_environment_that_draws_nothing_says_so():
+    class Blind(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (1,))
+        action_space = gymnasium.spaces.Discrete(2)
+
+    gymnasium.register("Blind-v0", Blind)
+    try:
+        with pytest.raises(UsageError, match="no render_mode 'rgb_array'"):
+            make_drawn("Blind-v0")
+    finally:
+        gymnasium.registry.pop("Blind-v0")

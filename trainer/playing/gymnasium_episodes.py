@@ -1,0 +1,87 @@
+"""Episodes of a Gymnasium environment, as it draws itself.
+
+Episode k of a seed is the one that the environment number k of an evaluation with that seed plays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...shared.errors import UsageError
+from ...shared.scene import Frame, Moment
+from ..envs import GYMNASIUM_PREFIX, env_spec_of
+from ..envs.from_gymnasium import GymnasiumSpec, first_seed, import_gymnasium
+from ..envs.spec import Box
+from ..envs.streams import EVALUATION
+from ..trained_policy import TrainedPolicy
+
+MODE = "rgb_array"
+
+
+class GymnasiumEpisodes:
+    """Episodes of the environment with that id, made anew with `render_mode="rgb_array"`."""
+
+    num_agents = 1
+
+    def __init__(self, trained: TrainedPolicy) -> None:
+        """Raises UsageError where the environment does not draw itself."""
+        self.env, self.seed = trained.config.env, trained.config.seed
+        self._trained = trained
+        spec = env_spec_of(trained.config)
+        assert isinstance(spec, GymnasiumSpec)
+        self._is_real = isinstance(spec.actions, Box)
+        self._env = make_drawn(spec.name)
+        # Of each choice, where the space does not count from 0.
+        self._first_action = getattr(self._env.action_space, "start", 0)
+
+    def begin(self, seed: int, number: int) -> None:
+        self._obs, _ = self._env.reset(seed=first_seed(seed, EVALUATION) + number)
+        self._elapsed, self._return, self._ending = 0, 0.0, ""
+
+    def step(self) -> bool:
+        if self._ending:
+            return True
+        obs = torch.from_numpy(np.asarray(self._obs, np.float32).reshape(1, -1))
+        action = self._trained.act(obs).numpy()[0]
+        action = action if self._is_real else action + self._first_action
+        self._obs, reward, terminated, truncated, _ = self._env.step(action)
+        self._elapsed += 1
+        self._return += float(reward)
+        self._ending = "ended" if terminated else "time limit" if truncated else ""
+        return bool(self._ending)
+
+    def moment(self, selected: int) -> Moment:
+        pixels = np.asarray(self._env.render())
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+            raise UsageError(f"{self.env} draws no RGB picture: its shape is {pixels.shape}")
+        view = Frame(np.ascontiguousarray(pixels, np.uint8))
+        is_over = bool(self._ending)
+        return Moment(view, self._elapsed, (self._return,), (self._ending,), is_over)
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def make_drawn(name: str) -> Any:
+    """A Gymnasium environment that draws itself, its observations vectors. Raises UsageError."""
+    gymnasium = import_gymnasium()
+    try:
+        one = gymnasium.make(name)
+        modes = one.metadata.get("render_modes") or []
+        one.close()
+        if MODE not in modes:
+            told = ", ".join(map(str, modes)) or "none"
+            raise UsageError(
+                f"{GYMNASIUM_PREFIX}{name} cannot be shown: it has no render_mode "
+                f"'{MODE}' (it has: {told})"
+            )
+        env = gymnasium.make(name, render_mode=MODE)
+    except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {reason}") from None
+    space = env.observation_space
+    is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
+    return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
