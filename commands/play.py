@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ..shared.run_folder import Run
     from ..shared.scene import Episodes
 
-COMPILING = "getting ready: what has never been played is compiled first, which takes a while"
-
 
 @click.command("play")
 @run_argument
@@ -27,6 +26,10 @@ COMPILING = "getting ready: what has never been played is compiled first, which 
               help="Env steps a second.")  # fmt: skip
 @click.option("--fps", default=20.0, show_default=True, type=click.FloatRange(1, 60),
               help="Frames a second, at most.")  # fmt: skip
+@click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
+              help="Write one episode as FILE.svg, .gif or .mp4 instead.")  # fmt: skip
+@click.option("--steps", default=1000, show_default=True, type=click.IntRange(1, 100_000),
+              help="With --to: env steps at most.")  # fmt: skip
 @click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 def command(
@@ -36,6 +39,8 @@ def command(
     episodes: int | None,
     speed: float,
     fps: float,
+    to: Path | None,
+    steps: int,
     theme: str | None,
     as_ascii: bool,
 ) -> None:
@@ -46,6 +51,11 @@ def command(
     seed, . plays one step, tab looks at the next robot, q leaves.
     """
     theme = known_theme(theme)
+    if to:
+        if episodes or as_ascii:
+            raise UsageError("--to writes one episode in colours: --episodes and --ascii are none")
+        _write(chosen_run(run, latest), to, seed, speed, fps, steps, theme)
+        return
     if not has_terminal():
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player
@@ -58,6 +68,21 @@ def command(
         show(Player(playing, chosen.id, seed, speed, fps, episodes), terminal)
     finally:
         playing.close()
+
+
+def _write(
+    run: Run, path: Path, seed: int | None, speed: float, fps: float, steps: int, theme: str | None
+) -> None:
+    from ..monitor.play.filming import write_episode, writer_for
+    from .output import print_line
+
+    writer_for(path)  # which says what is wrong before anything is loaded
+    playing = _episodes_of(run)
+    try:
+        num_frames = write_episode(path, playing, seed, speed, fps, steps, theme)
+    finally:
+        playing.close()
+    print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
 def _episodes_of(run: Run) -> Episodes:

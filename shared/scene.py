@@ -118,13 +118,13 @@ def area(points: Iterable[Any], role: str, agent: int = -1) -> Shape:
     return Shape("area", points_of(points), role, agent=agent)
 
 
-def circle(x: float, y: float, radius: float, role: str, agent: int = -1) -> Shape:
-    return Shape("circle", points_of([(x, y)]), role, float(radius), agent=agent)
+def circle(center: Any, radius: float, role: str, agent: int = -1) -> Shape:
+    return Shape("circle", points_of(center), role, float(radius), agent=agent)
 
 
-def disc(x: float, y: float, radius: float, role: str, agent: int = -1) -> Shape:
+def disc(center: Any, radius: float, role: str, agent: int = -1) -> Shape:
     """A filled circle."""
-    return Shape("disc", points_of([(x, y)]), role, float(radius), agent=agent)
+    return Shape("disc", points_of(center), role, float(radius), agent=agent)
 
 
 def rod(begin: Any, end: Any, width: float, role: str, agent: int = -1) -> Shape:

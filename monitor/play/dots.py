@@ -28,21 +28,24 @@ def draw_scene(canvas: Canvas, scene: Scene) -> None:
 
 
 def _draw(canvas: Canvas, shape: Shape, projection: Projection) -> None:
-    places, look = projection.places(shape.points), look_of(shape)
-    size = canvas.dot_columns, canvas.dot_rows
-    if shape.kind in ("circle", "disc"):
-        radius = projection.length(shape.radius)
-        corners = min(max(int(2 * math.pi * radius / DOTS_A_CHORD), 8), 200)
-        rounds = [outline(center, radius, corners) for center in places]
-    else:
-        rounds = [np.concatenate([places, places[:1]]) if shape.kind == "area" else places]
-    for path in rounds:
+    look, size = look_of(shape), (canvas.dot_columns, canvas.dot_rows)
+    for path in paths_of(shape, projection):
         columns, rows = line_dots(path, *size)
         if look.is_hint:
             columns, rows = columns[::SPARSE], rows[::SPARSE]
         canvas.draw_dots(columns, rows, look.style)
         if shape.kind in ("area", "disc"):
             canvas.draw_dots(*inner_dots(path, *size), look.style)
+
+
+def paths_of(shape: Shape, projection: Projection) -> list[Points]:
+    """Where a pen goes, in dots: along a line, or around all else and back to where it began."""
+    places = projection.places(shape.points)
+    if shape.kind in ("circle", "disc"):
+        radius = projection.length(shape.radius)
+        corners = min(max(int(2 * math.pi * radius / DOTS_A_CHORD), 8), 200)
+        return [outline(center, radius, corners) for center in places]
+    return [np.concatenate([places, places[:1]]) if shape.kind == "area" else places]
 
 
 def _write(canvas: Canvas, shape: Shape, projection: Projection) -> None:

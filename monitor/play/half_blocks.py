@@ -83,4 +83,5 @@ def _codes(pixels: Pixels, color_system: str) -> NDArray[np.int64]:
         borders = (_LEVELS_OF_256[1:] + _LEVELS_OF_256[:-1]) / 2
         shown = _LEVELS_OF_256[np.searchsorted(borders, pixels)]
     red, green, blue = np.moveaxis(shown.astype(np.int64), 2, 0)
-    return red << 16 | green << 8 | blue
+    codes: NDArray[np.int64] = red << 16 | green << 8 | blue
+    return codes

@@ -20,8 +20,7 @@ _STYLES = {
     "retired": "border",
     "note": "dim",
 }
-_OF_AN_AGENT = ("body", "goal")  # which have the agent's own colour
-_DIM_OF_AN_AGENT = ("trail",)
+_OF_AN_AGENT = ("body", "goal", "trail")  # which have the agent's own colour
 _HINTS = ("range", "trail")  # drawn with gaps
 # Of the palette's series: no obstacle is as red, and neighbours are told apart.
 _AGENT_SERIES = (2, 1, 0, 3, 4, 6, 5, 7)
@@ -45,11 +44,8 @@ def agent_style(agent: int) -> str:
 
 
 def _style(shape: Shape) -> str:
-    if shape.agent >= 0:
-        if shape.role in _OF_AN_AGENT:
-            return agent_style(shape.agent)
-        if shape.role in _DIM_OF_AN_AGENT:
-            return f"{agent_style(shape.agent)}_dim"
+    if shape.agent >= 0 and shape.role in _OF_AN_AGENT:
+        return agent_style(shape.agent)
     return _STYLES.get(shape.role, "text")
 
 

@@ -26,7 +26,7 @@ class CountedEpisodes:
     def moment(self, selected: int) -> Moment:
         is_over = self.elapsed == self.length
         track = line([(0, 0), (self.length, 0)], "ground")
-        shapes = (track, disc(self.elapsed, 0, 0.4, "body", selected))
+        shapes = (track, disc((self.elapsed, 0), 0.4, "body", selected))
         scene = Scene((-1, -1), (self.length + 1, 1), shapes)
         endings = ("time limit" if is_over else "",) * self.num_agents
         return Moment(

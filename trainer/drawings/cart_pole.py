@@ -18,6 +18,7 @@ def scene(spec: object, states: NDArray[Any], selected: int) -> Scene:
     marks = [line([(side, -0.25), (side, 0.1)], "obstacle") for side in (-edge, edge)]
     shapes = (
         line([(-edge - 0.3, -0.12), (edge + 0.3, -0.12)], "ground"), *marks,
-        area(turned(CART, 0, x, 0), "body"), rod(*pole, 0.06, "part"), disc(*pole[1], 0.05, "part"),
+        area(turned(CART, 0, x, 0), "body"),
+        rod(pole[0], pole[1], 0.06, "part"), disc(pole[1], 0.05, "part"),
     )  # fmt: skip
     return Scene((-edge - 0.3, -0.4), (edge + 0.3, 1.3), shapes)

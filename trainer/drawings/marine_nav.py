@@ -54,10 +54,10 @@ def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
     shapes = [line([(0, 0), (MAP_M, 0), (MAP_M, MAP_M), (0, MAP_M), (0, 0)], "ground")]
     if len(vortices):
         shapes.append(current(vortices))
-    shapes += [disc(*obstacle, "obstacle") for obstacle in obstacles]
+    shapes += [disc(obstacle[:2], obstacle[2], "obstacle") for obstacle in obstacles]
     now = robots[-1]
     if selected < num_robots and now[selected, IS_ACTIVE]:
-        shapes.append(circle(*now[selected, [X, Y]], RANGE_M, "range", selected))
+        shapes.append(circle(now[selected, [X, Y]], RANGE_M, "range", selected))
     for robot in range(num_robots):
         shapes += wake(robots[:, robot], robot)
     for robot in range(num_robots):

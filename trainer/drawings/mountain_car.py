@@ -34,6 +34,6 @@ def valley(x: float, flag: float) -> Scene:
         line([(flag, top), (flag, top + 0.2)], "goal"),
         area([(flag, top + 0.2), (flag + 0.08, top + 0.165), (flag, top + 0.13)], "goal"),
         area(turned(CAR, slope, x, height(x)), "body"),
-        *(disc(*wheel, WHEEL, "part") for wheel in wheels),
+        *(disc(wheel, WHEEL, "part") for wheel in wheels),
     )
     return Scene((-1.25, 0.0), (0.65, 1.3), shapes)

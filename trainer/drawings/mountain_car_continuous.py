@@ -7,7 +7,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...shared.scene import Scene
-from ..envs.mountain_car_continuous import FLAG, POSITION
+from ..envs.mountain_car import POSITION
+from ..envs.mountain_car_continuous import FLAG
 from .mountain_car import valley
 
 

@@ -67,8 +67,8 @@ class RouteEpisodes:
 
     def moment(self, selected: int) -> Moment:
         run, row = self._simulation, self._row
-        states = torch.stack([run.targets, run.lataccels, run.actions], -1)[: self._last, 0]
-        states = states.numpy().copy()
+        series = torch.stack([run.targets, run.lataccels, run.actions], -1)[: self._last, 0]
+        states = series.numpy()  # a copy: stacking made it
         states[row:, 1:] = np.nan
         states[row + PLAN_STEPS :, 0] = np.nan
         elapsed, is_over = row - CONTROL_START, row >= self._last

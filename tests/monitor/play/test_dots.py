@@ -94,8 +94,8 @@ def test_up_is_up_and_texts_are_in_front():
 def test_every_role_is_drawn(role, agent):
     canvas = Canvas(10, 5)
     shapes = (
-        line([(0, 0), (9, 9)], role, agent), circle(5, 5, 3, role, agent),
-        disc(5, 5, 1, role, agent), text(99, 9, "edge", role, agent),
+        line([(0, 0), (9, 9)], role, agent), circle((5, 5), 3, role, agent),
+        disc((5, 5), 1, role, agent), text(99, 9, "edge", role, agent),
     )  # fmt: skip
     draw_scene(canvas, Scene((0, 0), (10, 10), shapes))
     shown = texts(canvas.lines())

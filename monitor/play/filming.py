@@ -1,0 +1,130 @@
+"""One episode as a film in a file: which of its moments, and which kind of file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ...shared.errors import UsageError
+from ...shared.scene import Episodes, Frame, Moment, Scene
+from ..look.palette import THEMES, make_styles
+from .projection import Projection
+
+WIDTH = 640  # pixels
+LOWEST, HIGHEST = 240, 640
+MARGIN, HEAD = 8, 26
+
+
+class Film(NamedTuple):
+    """Moments of one episode, `fps` of them a second, and what stands above each; all have the same
+    kind of view. `size` is that of what is to be seen, in pixels.
+    """
+
+    moments: list[Moment]
+    captions: list[str]
+    fps: float
+    size: tuple[int, int]
+    colors: dict[str, str]  # of styles, #rrggbb
+
+    @property
+    def background(self) -> str:
+        return self.colors["background"]
+
+    def projection(self, scene: Scene) -> Projection:
+        """Of the scene, with a margin, within `size`."""
+        width, height = self.size
+        inner = Projection.of(scene, width - 2 * MARGIN, height - 2 * MARGIN)
+        return Projection(inner.scale, (inner.origin[0] + MARGIN, inner.origin[1] + MARGIN))
+
+
+Write = Callable[[Path, Film], None]
+
+
+def write_episode(
+    path: Path,
+    episodes: Episodes,
+    seed: int | None,
+    speed: float,
+    fps: float,
+    most_steps: int,
+    theme: str | None,
+) -> int:
+    """Play the first episode of a seed, `most_steps` at most, and write it as its file's ending
+    says; returns how many frames there are. Raises UsageError.
+    """
+    write = writer_for(path)
+    episodes.begin(episodes.seed if seed is None else seed, 0)
+    seed = episodes.seed if seed is None else seed
+    moments = list(moments_of(episodes, speed / fps, most_steps))
+    captions = [caption(moment, episodes.env, seed) for moment in moments]
+    film = Film(moments, captions, fps, size_of(moments[0]), colors_of(theme))
+    building = path.with_name(f".{path.name}.building{path.suffix}")
+    try:
+        write(building, film)
+        building.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        if os.path.lexists(building):
+            building.unlink()
+    return len(moments)
+
+
+def writer_for(path: Path) -> Write:
+    """What writes files that end so, with all it needs at hand. Raises UsageError."""
+    ending = path.suffix.lower()
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--to {path}: there is no folder {path.absolute().parent}")
+    if path.is_dir():
+        raise UsageError(f"--to {path}: that is a folder")
+    if ending == ".svg":
+        from .svg import write_svg
+
+        return write_svg
+    if ending in (".gif", ".mp4"):
+        from . import rastering
+
+        return rastering.gif_writer() if ending == ".gif" else rastering.mp4_writer()
+    raise UsageError(f"--to {path}: a file ends in .svg, .gif or .mp4")
+
+
+def moments_of(episodes: Episodes, steps_a_frame: float, most_steps: int) -> Iterator[Moment]:
+    """The first moment, then one after every so many steps, and the last."""
+    yield episodes.moment(0)
+    due = steps_a_frame
+    for step in range(1, most_steps + 1):
+        is_over = episodes.step()
+        if step >= due or is_over or step == most_steps:
+            due += steps_a_frame
+            yield episodes.moment(0)
+        if is_over:
+            break
+
+
+def caption(moment: Moment, env: str, seed: int) -> str:
+    """`cart_pole, seed 1: step 20, return 20.0`."""
+    returns = " ".join(f"{return_:.1f}" for return_ in moment.returns)
+    endings = [ending for ending in dict.fromkeys(moment.endings) if ending]
+    told = f", {' and '.join(endings)}" if moment.is_over and endings else ""
+    return f"{env}, seed {seed}: step {moment.step}, return {returns}{told}"
+
+
+def size_of(moment: Moment) -> tuple[int, int]:
+    """Pixels of a view: of a frame its own, else as its world is shaped."""
+    if isinstance(moment.view, Frame):
+        height, width, _ = moment.view.pixels.shape
+        return width, height
+    (x0, y0), (x1, y1) = moment.view.low, moment.view.high
+    if moment.view.is_stretched:
+        return WIDTH, HIGHEST * 5 // 8
+    inner = (WIDTH - 2 * MARGIN) * (y1 - y0) / (x1 - x0)
+    return WIDTH, round(min(max(inner + 2 * MARGIN, LOWEST), HIGHEST))
+
+
+def colors_of(theme: str | None) -> dict[str, str]:
+    """Of every style of a theme; files have colours whatever the terminal has."""
+    styles = make_styles(THEMES[theme or "dark"])
+    named = {name: style.color for name, style in styles.items()}
+    return {name: color.name for name, color in named.items() if color}

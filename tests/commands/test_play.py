@@ -1,0 +1,100 @@
+"""`operant play` as people use it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from command_line import error_line, operant
+from terminal import operant_in_a_terminal, read_until
+from trained_runs import trained_run
+
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+ANOTHER_SCREEN, FORMER_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
+CURSOR = b"\x1b[?25h"
+
+
+def test_an_episode_is_played_until_somebody_leaves():
+    run = trained_run("cart_pole_ppo_smoke")
+    with operant_in_a_terminal("play", run.id, "--seed", "5") as (play, terminal):
+        read_until(terminal, ANOTHER_SCREEN)
+        settings = termios.tcgetattr(terminal)
+        assert not settings[3] & termios.ECHO
+        read_until(terminal, b"seed 5")
+        os.write(terminal, b"s")
+        read_until(terminal, b"seed 6")
+        os.write(terminal, b" ")
+        read_until(terminal, b"paused")
+        # another size is drawn anew, also while nothing moves
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        os.kill(play, signal.SIGWINCH)
+        read_until(terminal, b"\x1b[24H")
+        os.write(terminal, b"q")
+        read_until(terminal, CURSOR + FORMER_SCREEN)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_whatever_ends_it_the_terminal_is_as_before(end):
+    trained_run("cart_pole_ppo_smoke")
+    with operant_in_a_terminal("play", "--latest", "--theme", "plain") as (play, terminal):
+        before = termios.tcgetattr(terminal)[3]
+        shown = read_until(terminal, b"episode 0")
+        os.kill(play, end)
+        shown += read_until(terminal, FORMER_SCREEN)
+        after = termios.tcgetattr(terminal)[3]
+    assert b"\x1b[38;" not in shown  # no colours
+    assert before == after
+
+
+def test_an_episode_is_written_to_a_file_without_a_terminal(tmp_path):
+    run = trained_run("cart_pole_ppo_smoke")
+    path = tmp_path / "episode.svg"
+    done = operant("play", run.id, "--to", str(path), "--steps", "30", "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{path}: ")
+    words = [text.text for text in ElementTree.parse(path).getroot().iter() if text.text]
+    assert any("cart_pole, seed 3: step 0" in word for word in words)
+
+
+def test_what_cannot_be_played_is_one_line(tmp_path):
+    run = trained_run("cart_pole_ppo_smoke")
+    assert "play needs a terminal; --to" in error_line("play", run.id)
+    assert "no run is called 'none'" in error_line("play", "none", "--to", "a.svg")
+    assert ".svg, .gif or .mp4" in error_line("play", run.id, "--to", "a.png")
+    assert "--theme blue" in error_line("play", run.id, "--theme", "blue")
+    assert "--episodes" in error_line("play", run.id, "--to", "a.svg", "--episodes", "2")
+    fresh, lock = create_run("fresh", {}, rank=0)
+    RunSession(fresh, lock, publish_interval_s=1, recorder=None).close("finished", 0)
+    file = str(tmp_path / "a.svg")
+    assert "has no checkpoint" in error_line("play", fresh.id, "--to", file)
+    foreign = trained_run("cart_pole_ppo_smoke", "env=gymnasium:CartPole-v1")
+    (checkpoint,) = foreign.checkpoint_folder.iterdir()
+    checkpoint.write_bytes(checkpoint.read_bytes().replace(b"CartPole-v1", b"CartHole-v1"))
+    assert "CartHole" in error_line("play", foreign.id, "--to", file)
+
+
+def test_a_terminal_that_shows_nothing_is_one_line():
+    trained_run("cart_pole_ppo_smoke")
+    for variables, size, reason in (
+        ({"TERM": "dumb"}, (24, 80), b"TERM=dumb"),
+        ({"TERM": "xterm"}, (11, 39), b"the terminal has 39x11 cells, and play needs 40x12"),
+    ):
+        keys, screen = os.openpty()
+        fcntl.ioctl(keys, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+        command = [sys.executable, "-m", "operant", "play"]
+        with subprocess.Popen(
+            command, stdin=screen, stdout=screen, stderr=screen, env={**os.environ, **variables}
+        ) as play:
+            assert reason in read_until(keys, b"writes a file")
+        assert play.returncode == 2
+        os.close(screen)
+        os.close(keys)
