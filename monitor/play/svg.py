@@ -9,7 +9,7 @@ import base64
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from ...shared.harmless import harmless
@@ -18,8 +18,6 @@ from ...shared.scene import Frame, Points, Scene, Shape
 from .filming import HEAD, Film
 from .looks import look_of
 from .projection import Projection
-
-Value = TypeVar("Value", str, bytes)
 
 CAPTIONS_A_FILM = 60  # a caption is written anew this often at most
 END_S = 1.0  # that the last frame stays
@@ -141,7 +139,7 @@ def _polyline(places: Points) -> str:
     return "".join(parts)
 
 
-def _changes(values: Sequence[Value]) -> Iterable[tuple[Value, list[str]]]:
+def _changes(values: Sequence[Any]) -> Iterable[tuple[Any, list[str]]]:
     """Each value as often as it begins anew, and in which frames it is visible."""
     starts = _starts(values)
     for start, end in zip(starts, [*starts[1:], len(values)], strict=True):
@@ -149,7 +147,7 @@ def _changes(values: Sequence[Value]) -> Iterable[tuple[Value, list[str]]]:
         yield values[start], visible
 
 
-def _starts(values: Sequence[str] | Sequence[bytes]) -> list[int]:
+def _starts(values: Sequence[Any]) -> list[int]:
     """The frames whose value is not that of the frame before."""
     return [i for i in range(len(values)) if i == 0 or values[i] != values[i - 1]]
 
