@@ -62,11 +62,6 @@ class ValueBased(OffPolicy):
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
 
-    def explore(self, progress_fraction: Any) -> None:
-        """With noise of layers that is kept for all of the collection."""
-        super().explore(progress_fraction)
-        self.resample_noise()
-
     @torch.no_grad()
     def learn(
         self, batch: Batch, number: int, rate: Any, active: Tensor | None

@@ -31,21 +31,31 @@ class NoisyLinear(nn.Module):
         self.noise: Tensor
         self.register_buffer("noise", torch.zeros(inputs + outputs))
         self.is_noisy = True
+        self.row_noise: Tensor | None = None  # [B, in + out], in its place for a while
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.is_noisy:
             return functional.linear(x, self.weight, self.bias)
+        if self.row_noise is not None:
+            return self._with_noise_of_rows(x, self.row_noise)
         by_input, by_output = self.noise[: self.inputs], self.noise[self.inputs :]
         weight = torch.addcmul(self.weight, self.weight_std, torch.outer(by_output, by_input))
         bias = torch.addcmul(self.bias, self.bias_std, by_output)
         return functional.linear(x, weight, bias)
 
-    @torch.no_grad()
-    def resample_noise(self, generator: torch.Generator | None = None) -> None:
-        """Draw the noise anew, in place; without a generator from torch's own of the device."""
-        self.take_noise(self.noise.normal_(generator=generator))
+    def _with_noise_of_rows(self, x: Tensor, noise: Tensor) -> Tensor:
+        """Noise of rank 1 needs no matrix for each row: f(e_out) * (sigma_w (f(e_in) * x))."""
+        noise = noise.repeat_interleave(len(x) // len(noise), 0)  # where rows are several fractions
+        by_input, by_output = noise[:, : self.inputs], noise[:, self.inputs :]
+        noisy = functional.linear(x * by_input, self.weight_std, self.bias_std)
+        return torch.addcmul(functional.linear(x, self.weight, self.bias), noisy, by_output)
 
     @torch.no_grad()
     def take_noise(self, normals: Tensor) -> None:
         """Have the noise made from `normals` [in + out], standard normal numbers."""
-        self.noise.copy_(normals.sign() * normals.abs().sqrt())
+        self.noise.copy_(shaped(normals))
+
+
+def shaped(normals: Tensor) -> Tensor:
+    """f(e) of standard normal numbers."""
+    return normals.sign() * normals.abs().sqrt()

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..envs.spec import Discrete, Spaces
+from .noise import normal_from
 from .normalizers import ObsNormalizer, observe
 from .policy import Memoryless
 from .value_network import ActionValues
@@ -58,13 +59,20 @@ class QPolicy(Memoryless, nn.Module):
         return self.network.values(self.normalizer(obs))
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """[..., 2] in [0, 1): whether to explore, and where to."""
-        return torch.rand(*shape, 2, generator=generator, device=generator.device)
+        """[..., 2 + num_noise] in [0, 1): whether to explore, where to, and for noisy layers."""
+        size = 2 + self.network.num_noise
+        return torch.rand(*shape, size, generator=generator, device=generator.device)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B]: any, where the first of `noise` [B, 2] is below epsilon, else the best."""
+        """Actions [B]: any, where the first of `noise` [B, 2 + num_noise] is below epsilon, else
+        the best; every row sees noisy layers with noise of its own.
+        """
         anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
-        best = self.values(obs).argmax(-1)
+        if self.network.num_noise:
+            with self.network.with_noise_of_rows(normal_from(noise[..., 2:])):
+                best = self.values(obs).argmax(-1)
+        else:
+            best = self.values(obs).argmax(-1)
         return torch.where(noise[..., 0] < self.epsilon, anywhere, best), None
 
     def greedy(self, obs: Tensor) -> Tensor:

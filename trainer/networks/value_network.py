@@ -16,7 +16,7 @@ from .encoder import Encoder
 from .heads import Head, PlainHead
 from .mlp import ACTIVATIONS, init_default, init_orthogonal, make_mlp
 from .network import Network
-from .noisy import NoisyLinear
+from .noisy import NoisyLinear, shaped
 from .precision import in_precision
 
 
@@ -31,11 +31,6 @@ class ActionValues(Network):
         """Expected returns of all actions [B, num_actions], from obs [B, obs_size]."""
         raise NotImplementedError
 
-    def resample_noise(self, generator: torch.Generator | None = None) -> None:
-        """Draw the noise of noisy layers anew; nothing where there are none."""
-        for layer in self.noisy_layers:
-            layer.resample_noise(generator)
-
     def take_noise(self, normals: Tensor) -> None:
         """Have the noise of noisy layers made from standard normal numbers [`num_noise`]."""
         layers = self.noisy_layers
@@ -47,6 +42,19 @@ class ActionValues(Network):
     def num_noise(self) -> int:
         """How many numbers the noise of noisy layers is made from."""
         return sum(layer.noise.numel() for layer in self.noisy_layers)
+
+    @contextlib.contextmanager
+    def with_noise_of_rows(self, normals: Tensor) -> Iterator[None]:
+        """Every row has noise of its own meanwhile, from standard normal numbers [B, num_noise]."""
+        layers = self.noisy_layers
+        sizes = [layer.noise.numel() for layer in layers]
+        for layer, part in zip(layers, torch.split(normals, sizes, -1), strict=True):
+            layer.row_noise = shaped(part)
+        try:
+            yield
+        finally:
+            for layer in layers:
+                layer.row_noise = None
 
     @contextlib.contextmanager
     def without_noise(self) -> Iterator[None]:

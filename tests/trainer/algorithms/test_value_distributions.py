@@ -65,15 +65,19 @@ def test_atoms_must_be_in_order():
         make_config({"algorithm": "c51", "c51": {"lowest": 3, "highest": 2}})
 
 
-def test_noise_is_another_with_every_collection_and_update_and_none_when_greedy(make):
+def test_noise_is_another_in_every_row_and_update_and_none_when_greedy(make):
     experiment = make("rainbow")
     iterate(experiment, 3)
     network, algorithm = experiment.policy.network, experiment.algorithm
     obs = torch.ones(5, 4)
     with torch.no_grad():
-        noisy = network.values(obs)
-        greedy = experiment.policy.greedy(obs)
-        algorithm.explore(0.5)
+        noise = torch.randn(5, network.num_noise, generator=torch.Generator().manual_seed(1))
+        with network.with_noise_of_rows(noise):
+            values = network.values(obs)
+        assert len(values.unique(dim=0)) == 5
+        noisy, greedy = network.values(obs), experiment.policy.greedy(obs)
+        torch.testing.assert_close(noisy, noisy[:1].expand_as(noisy))
+        algorithm.resample_noise()
         assert not torch.equal(network.values(obs), noisy)
         assert torch.equal(experiment.policy.greedy(obs), greedy)
         before = [layer.noise.clone() for layer in algorithm.target.noisy_layers]

@@ -69,7 +69,7 @@ def test_acting_with_care_looks_at_the_lower_part_alone():
 def test_an_exported_policy_is_the_greedy_one(tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     network = make_implicit_quantiles(4, 2, CONFIG, 1, dueling=True, noisy_std=0.5)
-    network.resample_noise(seeded(3))
+    network.take_noise(torch.randn(network.num_noise, generator=seeded(3)))
     policy = QPolicy(load_spec("cart_pole"), lambda *_: network, False)
     write_onnx(policy, 4, tmp_path / "policy.onnx", "a test")
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")

@@ -8,7 +8,8 @@ import torch
 from operant.trainer.config import PolicyConfig
 from operant.trainer.envs import load_spec
 from operant.trainer.networks.heads import CategoricalHead, QuantileHead
-from operant.trainer.networks.noisy import NoisyLinear
+from operant.trainer.networks.noise import normal_from
+from operant.trainer.networks.noisy import NoisyLinear, shaped
 from operant.trainer.networks.q_network import QPolicy
 from operant.trainer.networks.value_network import make_value_network
 
@@ -36,11 +37,31 @@ def test_weights_and_biases_are_moved_by_the_noise_of_inputs_and_outputs():
 
 def test_noise_is_the_signed_root_of_normal_numbers():
     layer = NoisyLinear(20_000, 20_000 // 10_000, initial_std=0.5)
-    layer.resample_noise(seeded(1))
+    layer.take_noise(torch.randn(20_002, generator=seeded(1)))
     normal = layer.noise.sign() * layer.noise.square()
     # means of 20,002 numbers of deviation 1: 0.007 apart
     assert abs(float(normal.mean())) < 0.03
     assert float(normal.std()) == pytest.approx(1.0, abs=0.03)
+
+
+def take_noise(network, seed):
+    network.take_noise(torch.randn(network.num_noise, generator=seeded(seed)))
+
+
+def test_rows_can_have_noise_of_their_own():
+    layer, normals = NoisyLinear(3, 2, initial_std=0.5), torch.randn(4, 5, generator=seeded(1))
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_(generator=seeded(2))
+    x = torch.randn(4, 3, generator=seeded(3))
+    layer.row_noise = shaped(normals)
+    found = layer(x)
+    twice = layer(x.repeat_interleave(2, 0))  # as where a row is several fractions
+    layer.row_noise = None
+    for row in range(4):
+        layer.take_noise(normals[row])
+        torch.testing.assert_close(found[row], layer(x)[row])
+        torch.testing.assert_close(twice[2 * row + 1], layer(x)[row])
 
 
 HEADS = {"plain": lambda: None, "c51": lambda: CategoricalHead(-10, 10), "qr": QuantileHead}
@@ -58,16 +79,20 @@ def test_every_head_can_be_noisy_and_dueling(head, dueling):
     obs = torch.randn(200, 4, generator=seeded(2))
     with torch.no_grad():
         greedy, without = policy.greedy(obs), policy.values(obs)
-        network.resample_noise(seeded(3))
+        take_noise(network, 3)
         first = policy.values(obs)
-        network.resample_noise(seeded(4))
+        take_noise(network, 4)
         second = policy.values(obs)
     assert first.shape == (200, 3)
     assert not torch.equal(first, second)
     assert not torch.equal(first, without)
     assert torch.equal(policy.greedy(obs), greedy)  # evaluation has no noise
-    actions, _ = policy.act(obs, policy.noise((200,), seeded(5)))
-    assert torch.equal(actions, second.argmax(-1))
+    noise = policy.noise((200,), seeded(5))
+    actions, _ = policy.act(obs, noise)
+    for row in range(3):  # each acts by a noise of its own
+        network.take_noise(normal_from(noise[row, 2:]))
+        assert int(actions[row]) == int(policy.values(obs[row : row + 1]).argmax())
+    assert torch.equal(policy.greedy(obs), greedy)
     outputs, tape = network.taped(obs)
     assert network.gradient(tape, torch.ones_like(outputs)).shape == network.flat_parameters.shape
 
