@@ -42,7 +42,11 @@ class IQN(ValueBased):
             )  # fmt: skip
 
         return QPolicy(
-            spec, make_network, config.normalization.obs, DTYPES[config.policy.precision]
+            spec,
+            make_network,
+            config.normalization.obs,
+            DTYPES[config.policy.precision],
+            config.num_rows,
         )
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:

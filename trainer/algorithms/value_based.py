@@ -52,7 +52,12 @@ class ValueBased(OffPolicy):
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         num_noise = self.policy.network.num_noise
-        return {"noise": ("normal", (2, num_noise))} if num_noise else {}
+        if not num_noise:
+            return {}
+        return {
+            "noise": ("normal", (2, num_noise)),
+            "exploration": ("normal", (self.config.num_rows, num_noise)),
+        }
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
         """What the network is asked, of `obs`, normalised."""
@@ -61,6 +66,12 @@ class ValueBased(OffPolicy):
     @abstractmethod
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
+
+    def explore(self, progress_fraction: Any) -> None:
+        """By noise that is kept for all of the collection where layers are noisy."""
+        super().explore(progress_fraction)
+        if "exploration" in self.draws:
+            self.policy.take_noise(self.draws["exploration"].next())
 
     @torch.no_grad()
     def learn(
@@ -150,4 +161,10 @@ def make_q_policy(
             encoder=encoder_of(spec, seed),
         )  # fmt: skip
 
-    return QPolicy(spec, make_network, config.normalization.obs, DTYPES[config.policy.precision])
+    return QPolicy(
+        spec,
+        make_network,
+        config.normalization.obs,
+        DTYPES[config.policy.precision],
+        config.num_rows,
+    )

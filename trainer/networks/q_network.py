@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..envs.spec import Discrete, Spaces
-from .noise import normal_from
+from .noisy import shaped
 from .normalizers import ObsNormalizer, observe
 from .policy import Memoryless
 from .value_network import ActionValues
@@ -28,6 +28,7 @@ class QPolicy(Memoryless, nn.Module):
         make_network: Callable[[int, int], ActionValues],
         normalize_obs: bool,
         precision: torch.dtype = torch.float32,
+        num_rows: int = 0,
     ) -> None:
         """`make_network` takes the number of observations and of actions; its products are of
         `precision`. Raises TypeError unless
@@ -43,6 +44,9 @@ class QPolicy(Memoryless, nn.Module):
         self.flat_parameters = self.network.flat_parameters
         self.epsilon: Tensor
         self.register_buffer("epsilon", torch.ones(()))
+        self.row_noise: Tensor
+        noise = torch.zeros(num_rows, self.network.num_noise)
+        self.register_buffer("row_noise", noise, persistent=False)
 
     def to_device(self, device: torch.device) -> None:
         """Move everything there; the weights lie side by side there as well."""
@@ -59,21 +63,24 @@ class QPolicy(Memoryless, nn.Module):
         return self.network.values(self.normalizer(obs))
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """[..., 2 + num_noise] in [0, 1): whether to explore, where to, and for noisy layers."""
-        size = 2 + self.network.num_noise
-        return torch.rand(*shape, size, generator=generator, device=generator.device)
+        """[..., 2] in [0, 1): whether to explore, and where to."""
+        return torch.rand(*shape, 2, generator=generator, device=generator.device)
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
-        """Actions [B]: any, where the first of `noise` [B, 2 + num_noise] is below epsilon, else
-        the best; every row sees noisy layers with noise of its own.
+        """Actions [B]: any, where the first of `noise` [B, 2] is below epsilon, else the best.
+        Where layers are noisy, every row has the noise that `take_noise` left.
         """
         anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
-        if self.network.num_noise:
-            with self.network.with_noise_of_rows(normal_from(noise[..., 2:])):
-                best = self.values(obs).argmax(-1)
-        else:
+        with self.network.with_noise_of_rows(self.row_noise):
             best = self.values(obs).argmax(-1)
         return torch.where(noise[..., 0] < self.epsilon, anywhere, best), None
+
+    @torch.no_grad()
+    def take_noise(self, normals: Tensor) -> None:
+        """Have `act` explore each of its rows by noise made from `normals` [rows, num_noise],
+        standard normal numbers, until the next.
+        """
+        self.row_noise.copy_(shaped(normals))
 
     def greedy(self, obs: Tensor) -> Tensor:
         with self.network.without_noise():

@@ -16,7 +16,7 @@ from .encoder import Encoder
 from .heads import Head, PlainHead
 from .mlp import ACTIVATIONS, init_default, init_orthogonal, make_mlp
 from .network import Network
-from .noisy import NoisyLinear, shaped
+from .noisy import NoisyLinear
 from .precision import in_precision
 
 
@@ -44,12 +44,12 @@ class ActionValues(Network):
         return sum(layer.noise.numel() for layer in self.noisy_layers)
 
     @contextlib.contextmanager
-    def with_noise_of_rows(self, normals: Tensor) -> Iterator[None]:
-        """Every row has noise of its own meanwhile, from standard normal numbers [B, num_noise]."""
+    def with_noise_of_rows(self, noise: Tensor) -> Iterator[None]:
+        """Every row has noise of its own meanwhile: [B, num_noise]."""
         layers = self.noisy_layers
         sizes = [layer.noise.numel() for layer in layers]
-        for layer, part in zip(layers, torch.split(normals, sizes, -1), strict=True):
-            layer.row_noise = shaped(part)
+        for layer, part in zip(layers, torch.split(noise, sizes, -1), strict=True):
+            layer.row_noise = part
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.value_based import into_outputs, of_actions
 from operant.trainer.config.files import make_config
 from operant.trainer.making import processor_experiment
+from operant.trainer.networks.noisy import shaped
 from operant.trainer.run.threads import Threads
 
 SECTION = {"warmup_env_steps": 64, "batch_size": 32, "gamma": 0.9}
@@ -72,7 +73,7 @@ def test_noise_is_another_in_every_row_and_update_and_none_when_greedy(make):
     obs = torch.ones(5, 4)
     with torch.no_grad():
         noise = torch.randn(5, network.num_noise, generator=torch.Generator().manual_seed(1))
-        with network.with_noise_of_rows(noise):
+        with network.with_noise_of_rows(shaped(noise)):
             values = network.values(obs)
         assert len(values.unique(dim=0)) == 5
         noisy, greedy = network.values(obs), experiment.policy.greedy(obs)

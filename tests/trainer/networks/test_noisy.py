@@ -8,7 +8,6 @@ import torch
 from operant.trainer.config import PolicyConfig
 from operant.trainer.envs import load_spec
 from operant.trainer.networks.heads import CategoricalHead, QuantileHead
-from operant.trainer.networks.noise import normal_from
 from operant.trainer.networks.noisy import NoisyLinear, shaped
 from operant.trainer.networks.q_network import QPolicy
 from operant.trainer.networks.value_network import make_value_network
@@ -73,7 +72,7 @@ def test_every_head_can_be_noisy_and_dueling(head, dueling):
     network = make_value_network(
         4, 3, CONFIG, seed=1, head=HEADS[head](), dueling=dueling, noisy_std=0.5
     )
-    policy = QPolicy(load_spec("cart_pole"), lambda *_: network, False)
+    policy = QPolicy(load_spec("cart_pole"), lambda *_: network, False, num_rows=200)
     policy.num_actions = 3
     policy.epsilon.zero_()
     obs = torch.randn(200, 4, generator=seeded(2))
@@ -87,10 +86,11 @@ def test_every_head_can_be_noisy_and_dueling(head, dueling):
     assert not torch.equal(first, second)
     assert not torch.equal(first, without)
     assert torch.equal(policy.greedy(obs), greedy)  # evaluation has no noise
-    noise = policy.noise((200,), seeded(5))
-    actions, _ = policy.act(obs, noise)
+    normals = torch.randn(200, network.num_noise, generator=seeded(5))
+    policy.take_noise(normals)
+    actions, _ = policy.act(obs, policy.noise((200,), seeded(6)))
     for row in range(3):  # each acts by a noise of its own
-        network.take_noise(normal_from(noise[row, 2:]))
+        network.take_noise(normals[row])
         assert int(actions[row]) == int(policy.values(obs[row : row + 1]).argmax())
     assert torch.equal(policy.greedy(obs), greedy)
     outputs, tape = network.taped(obs)
