@@ -51,9 +51,9 @@ class ValueBased(OffPolicy):
         self.loss_scale = make_loss_scale(config.policy.precision, device)
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
-        num_noise = self.policy.network.num_noise
-        if not num_noise:
+        if not self.policy.is_noisy:
             return {}
+        num_noise = self.policy.network.num_noise
         return {
             "noise": ("normal", (2, num_noise)),
             "exploration": ("normal", (self.config.num_rows, num_noise)),
@@ -68,9 +68,12 @@ class ValueBased(OffPolicy):
         """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
 
     def explore(self, progress_fraction: Any) -> None:
-        """By noise that is kept for all of the collection where layers are noisy."""
+        """Where layers are noisy every row has a draw of its own, kept for all of the collection:
+        noise drawn anew in every step goes nowhere, and one draw for all rows tries one thing at a
+        time. An episode that begins within the collection keeps its row's.
+        """
         super().explore(progress_fraction)
-        if "exploration" in self.draws:
+        if self.policy.is_noisy:
             self.policy.take_noise(self.draws["exploration"].next())
 
     @torch.no_grad()
@@ -107,7 +110,7 @@ class ValueBased(OffPolicy):
 
     def resample_noise(self) -> None:
         """Draw the noise of both networks' layers anew, where they have any."""
-        if "noise" in self.draws:
+        if self.policy.is_noisy:
             ours, theirs = self.draws["noise"].next()
             self.network.take_noise(ours)
             self.target.take_noise(theirs)

@@ -31,7 +31,7 @@ class QPolicy(Memoryless, nn.Module):
         num_rows: int = 0,
     ) -> None:
         """`make_network` takes the number of observations and of actions; its products are of
-        `precision`. Raises TypeError unless
+        `precision`. Where its layers are noisy, `act` has `num_rows` rows. Raises TypeError unless
         actions are discrete.
         """
         super().__init__()
@@ -44,7 +44,8 @@ class QPolicy(Memoryless, nn.Module):
         self.flat_parameters = self.network.flat_parameters
         self.epsilon: Tensor
         self.register_buffer("epsilon", torch.ones(()))
-        self.row_noise: Tensor
+        self.is_noisy = self.network.num_noise > 0
+        self.row_noise: Tensor  # drawn before every collection, so that no checkpoint needs it
         noise = torch.zeros(num_rows, self.network.num_noise)
         self.register_buffer("row_noise", noise, persistent=False)
 
@@ -71,7 +72,10 @@ class QPolicy(Memoryless, nn.Module):
         Where layers are noisy, every row has the noise that `take_noise` left.
         """
         anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
-        with self.network.with_noise_of_rows(self.row_noise):
+        if self.is_noisy:
+            with self.network.with_noise_of_rows(self.row_noise):
+                best = self.values(obs).argmax(-1)
+        else:
             best = self.values(obs).argmax(-1)
         return torch.where(noise[..., 0] < self.epsilon, anywhere, best), None
 

@@ -10,7 +10,6 @@ from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.value_based import into_outputs, of_actions
 from operant.trainer.config.files import make_config
 from operant.trainer.making import processor_experiment
-from operant.trainer.networks.noisy import shaped
 from operant.trainer.run.threads import Threads
 
 SECTION = {"warmup_env_steps": 64, "batch_size": 32, "gamma": 0.9}
@@ -66,16 +65,32 @@ def test_atoms_must_be_in_order():
         make_config({"algorithm": "c51", "c51": {"lowest": 3, "highest": 2}})
 
 
-def test_noise_is_another_in_every_row_and_update_and_none_when_greedy(make):
+def test_every_environment_explores_by_noise_of_its_own_kept_for_a_collection(make):
+    policy = (experiment := make("rainbow")).policy
+    seen = []  # of each collection: the noise in each of its steps
+
+    def remembering(obs, noise, act=policy.act):
+        seen[-1].append(policy.row_noise.clone())
+        return act(obs, noise)
+
+    policy.act = remembering
+    for _ in range(3):
+        seen.append([])
+        iterate(experiment, 1)
+    for steps in seen:
+        assert len(steps) == experiment.config.rollout_steps
+        assert all(torch.equal(step, steps[0]) for step in steps)
+        assert len(steps[0].unique(dim=0)) == experiment.config.num_envs
+    assert not torch.equal(seen[0][0], seen[1][0])
+    assert not torch.equal(seen[1][0], seen[2][0])
+
+
+def test_noise_is_another_with_every_update_and_none_when_greedy(make):
     experiment = make("rainbow")
     iterate(experiment, 3)
     network, algorithm = experiment.policy.network, experiment.algorithm
     obs = torch.ones(5, 4)
     with torch.no_grad():
-        noise = torch.randn(5, network.num_noise, generator=torch.Generator().manual_seed(1))
-        with network.with_noise_of_rows(shaped(noise)):
-            values = network.values(obs)
-        assert len(values.unique(dim=0)) == 5
         noisy, greedy = network.values(obs), experiment.policy.greedy(obs)
         torch.testing.assert_close(noisy, noisy[:1].expand_as(noisy))
         algorithm.resample_noise()
