@@ -39,12 +39,14 @@ class OneWorld:
 
     _compiled: ClassVar[dict[World, Any]] = {}
 
-    def __init__(self, world: World, seed: int = 1, number: int = 0) -> None:
+    def __init__(
+        self, world: World, seed: int = 1, number: int = 0, obs_size: int = OBS_SIZE
+    ) -> None:
         self.world = world
         first = world.first_rows
         rows, dtype = world.robots, world.precision
         self.state = np.zeros((first["state_size"], 1), dtype)
-        self.reward, self.obs = np.zeros(rows, dtype), np.zeros((rows, OBS_SIZE), dtype)
+        self.reward, self.obs = np.zeros(rows, dtype), np.zeros((rows, obs_size), dtype)
         self.terminated, self.valid = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
         self.random = (np.int64(number), np.int64(0), np.uint64(seed), np.uint64(0))
         if world not in self._compiled:

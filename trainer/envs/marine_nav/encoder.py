@@ -7,9 +7,11 @@ from torch import Tensor, nn
 
 from ...networks.mlp import init_default
 from .constants import SEEN_OBJECTS
+from .kinematic import FIRST_SEEN_ROBOT, OBS_SIZE, OWN_SIZE
 from .layout import MASK, OBJECT_SIZE, SELF_SIZE
 
 SELF_FEATURES, OBJECT_FEATURES = 56, 40
+PART_FEATURES = (32, 120, 160)  # of a kinematic vessel: of itself, of obstacles, of others
 
 
 class ObjectEncoder(nn.Module):
@@ -33,3 +35,25 @@ class ObjectEncoder(nn.Module):
         seen = self.object(objects.unflatten(-1, (SEEN_OBJECTS, OBJECT_SIZE))).relu()
         masked = (seen * mask.unsqueeze(-1)).flatten(-2)
         return torch.cat([self.itself(itself).relu(), masked], -1)
+
+
+class KinematicEncoder(nn.Module):
+    """Observations [B, 39] of a kinematic vessel to 312 features: 32 of itself, 120 of the
+    obstacles and 160 of the other vessels that it sees, by a layer each.
+
+    Source: Lin et al. 2024, arXiv:2402.11799.
+    """
+
+    num_features = sum(PART_FEATURES)
+    sizes = (OWN_SIZE, FIRST_SEEN_ROBOT - OWN_SIZE, OBS_SIZE - FIRST_SEEN_ROBOT)
+
+    def __init__(self, seed: int) -> None:
+        """Weights are drawn from `seed` alone."""
+        super().__init__()
+        pairs = zip(self.sizes, PART_FEATURES, strict=True)
+        self.parts = nn.ModuleList(nn.Linear(*pair) for pair in pairs)
+        init_default(self, torch.Generator().manual_seed(seed))
+
+    def forward(self, obs: Tensor) -> Tensor:
+        pairs = zip(self.parts, obs.split(self.sizes, -1), strict=True)
+        return torch.cat([layer(part).relu() for layer, part in pairs], -1)

@@ -52,23 +52,29 @@ def begin(state, env, random, feels_current):
     """All robots at rest in the water; unless it `feels_current`, their first observation has them
     at rest over ground, as the authors' simulator has where it generates the scenario.
     """
-    state[DECISION, env] = ZERO
+    forget_episode(state, env)
     for robot in range(num_robots):
         row = robot_row(robot)
-        exists = real(robot) < state[NUM_ROBOTS, env]
         for field in (WATER_VX, WATER_VY, YAW_RATE, SEEN_YAW_RATE, LEFT_N, RIGHT_N):
             state[row + field, env] = ZERO
-        for field in (HAS_COLLIDED, HAS_ARRIVED, EVASION_RAD, ENERGY, NUM_SEEN):
-            state[row + field, env] = ZERO
-        state[row + GROUND_VX, env], state[row + GROUND_VY, env] = ZERO, ZERO
-        state[row + IS_ACTIVE, env] = ONE if exists else ZERO
-        state[row + IS_AWARE, env] = state[row + IS_ACTIVE, env]
-        if exists and feels_current:
+        if state[row + IS_ACTIVE, env] > ZERO and feels_current:
             vx, vy = current_at(state, env, state[row + X, env], state[row + Y, env])
             state[row + GROUND_VX, env], state[row + GROUND_VY, env] = vx, vy
     for robot in range(num_robots):
         if state[robot_row(robot) + IS_ACTIVE, env] > ZERO:
             perceive(state, env, robot, random)
+
+
+def forget_episode(state, env):
+    """Nobody has done anything yet, and all robots that there are take part."""
+    state[DECISION, env] = ZERO
+    for robot in range(num_robots):
+        row = robot_row(robot)
+        for field in (GROUND_VX, GROUND_VY, HAS_COLLIDED, HAS_ARRIVED, EVASION_RAD, ENERGY):
+            state[row + field, env] = ZERO
+        state[row + NUM_SEEN, env] = ZERO
+        state[row + IS_ACTIVE, env] = ONE if real(robot) < state[NUM_ROBOTS, env] else ZERO
+        state[row + IS_AWARE, env] = state[row + IS_ACTIVE, env]
 
 
 def step(state, env, random, actions, reward, terminated, valid):

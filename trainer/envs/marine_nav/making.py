@@ -18,7 +18,6 @@ from .layout import (
     MISSING_ROBOTS,
     MISSING_VORTICES,
     NUM_STAGES,
-    OBS_SIZE,
     SHORT_EPISODES,
     STAGE_SIZE,
 )
@@ -27,7 +26,7 @@ from .world import World, functions_of
 
 if TYPE_CHECKING:
     from ...evaluation import Evaluation
-    from .encoder import ObjectEncoder
+    from .encoder import KinematicEncoder, ObjectEncoder
     from .scenario import Scenario
 
 
@@ -47,7 +46,7 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
     return MarineNavSpec(
         name=world.name,
         state_size=world.first_rows["state_size"],
-        obs_size=OBS_SIZE,
+        obs_size=world.obs_size,
         actions=world.action_spec,
         # The authors' simulator counts from 0, ends the task there, and does both itself.
         max_episode_steps=MAX_DECISIONS + section.compatibility,
@@ -56,7 +55,7 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
         observe=functions.observe,
         num_agents=world.robots,
         prepare=stage_writer(section, world),
-        make_encoder=make_encoder,
+        make_encoder=partial(make_encoder, world),
         evaluate=evaluate,
         scenarios=partial(scenarios, world),
         notice=shortage,
@@ -64,11 +63,11 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
     )
 
 
-def make_encoder(seed: int) -> ObjectEncoder:
+def make_encoder(world: World, seed: int) -> ObjectEncoder | KinematicEncoder:
     """`EnvSpec.make_encoder`."""
-    from .encoder import ObjectEncoder  # torch takes a second to import
+    from .encoder import KinematicEncoder, ObjectEncoder  # torch takes a second to import
 
-    return ObjectEncoder(seed)
+    return KinematicEncoder(seed) if world.vessels == "kinematic" else ObjectEncoder(seed)
 
 
 def evaluate(*arguments: Any, **options: Any) -> Evaluation:
@@ -96,6 +95,7 @@ def world_of(section: MarineNavConfig) -> World:
         noise="drawn" if section.noise else "none",
         scaled_obs=section.scaled_obs,
         compatibility=section.compatibility,
+        vessels=section.vessels,
     )
 
 

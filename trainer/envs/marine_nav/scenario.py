@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ....shared.errors import ConfigError
 from ...compiling import compiled
 from ..vector import VectorEnv
+from .kinematic import SPEED
 from .layout import (
     GOAL_X,
     GOAL_Y,
@@ -33,7 +34,8 @@ Array = NDArray[Any]
 
 class Scenario(NamedTuple):
     """R robots' starts and goals [R, 2] in m and headings [R] in radians; obstacles [O, 3]: x, y,
-    radius in m; vortices [V, 4]: x, y in m, 1 if clockwise, circulation in m2/s.
+    radius in m; vortices [V, 4]: x, y in m, 1 if clockwise, circulation in m2/s. Kinematic vessels
+    have speeds [R] in m/s, 0 where there are none.
     """
 
     starts: Array
@@ -41,6 +43,7 @@ class Scenario(NamedTuple):
     headings: Array
     obstacles: Array
     vortices: Array
+    speeds: Array | None = None
 
 
 def take_scenario(state: Array, env: int, world: World) -> Scenario:
@@ -102,6 +105,8 @@ def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> No
     state[robot_rows + GOAL_X, env] = scenario.goals[:, 0]
     state[robot_rows + GOAL_Y, env] = scenario.goals[:, 1]
     state[robot_rows + HEADING, env] = scenario.headings
+    if world.vessels == "kinematic":
+        state[robot_rows + SPEED, env] = 0.0 if scenario.speeds is None else scenario.speeds
     for thing, size, name in (
         (scenario.obstacles, OBSTACLE_SIZE, "first_obstacle"),
         (scenario.vortices, VORTEX_SIZE, "first_vortex"),

@@ -32,7 +32,7 @@ def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
 
 def scenarios_text(scenarios: Sequence[Scenario]) -> str:
     """What a file of scenarios has in it."""
-    lists = [{key: x.tolist() for key, x in s._asdict().items()} for s in scenarios]
+    lists = [{key: getattr(s, key).tolist() for key in WIDTHS} for s in scenarios]
     return json.dumps({"world": WORLD, "scenarios": lists})
 
 

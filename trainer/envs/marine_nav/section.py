@@ -62,12 +62,20 @@ class MarineNavConfig(EnvSection):
         (), max_length=MOST_STAGES - 1,
         description="easier scenarios before: until_env_steps, and those four keys, of each stage",
     )  # fmt: skip
-    actions: Literal["continuous", "discrete"] = Field(
-        "continuous", description="two changes of thrust, -1 to 1, or one of 25 pairs of them"
+    vessels: Literal["thrusters", "kinematic"] = Field(
+        "thrusters",
+        description="what moves: hulls pushed by thrusters, or points with a speed and a heading",
     )
-    noise: bool = Field(True, description="whether robots see others with errors")
+    actions: Literal["continuous", "discrete"] = Field(
+        "continuous",
+        description="of thrusters: two changes of thrust, -1 to 1, or one of 25 pairs of them; "
+        "kinematic vessels have nine",
+    )
+    noise: bool = Field(
+        True, description="whether robots see others with errors; kinematic ones have none"
+    )
     scaled_obs: bool = Field(
-        False, description="observations in units of 20 m, 3 m/s and 1000 N, not of SI"
+        False, description="observations in units of ranges and speeds, not of SI"
     )
     compatibility: bool = Field(
         False, description="the authors' simulator with its oddities; see docs/marine-nav.md"
@@ -82,8 +90,9 @@ class MarineNavConfig(EnvSection):
             raise ValueError(refusal)
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
-        """What is wrong with the stages, or does not go with them."""
-        if config.normalization.obs and config.algorithm_section.tables:
+        """What is wrong with the stages, or does not go with the rest of the run."""
+        has_mask = self.vessels == "thrusters"
+        if has_mask and config.normalization.obs and config.algorithm_section.tables:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
                 f"{config.algorithm}; use marine_nav.scaled_obs"

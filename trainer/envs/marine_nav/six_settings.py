@@ -29,8 +29,10 @@ DIGITS = 4  # after the point, of metres and radians
 
 
 def six_settings(world: World) -> list[Scenario]:
-    """Those that a world has room for; none where it has vortices, which these have not."""
-    if world.vortices:
+    """Those that a world has room for; none where it has vortices, which these have not, or other
+    vessels than they were made for.
+    """
+    if world.vortices or world.vessels != "thrusters":
         return []
     return [
         scenario for scenario in all_scenarios()
@@ -63,4 +65,5 @@ def generated(num_robots: int, num_obstacles: int, min_goal_distance_m: float) -
 
 
 def rounded(scenario: Scenario) -> Scenario:
-    return Scenario(*(part.astype(np.float64).round(DIGITS) for part in scenario))
+    parts = (part for part in scenario if part is not None)
+    return Scenario(*(part.astype(np.float64).round(DIGITS) for part in parts))

@@ -12,7 +12,7 @@ from ...compiling import compiled
 from ...templates import rebound
 from .. import trigonometry
 from ..spec import Box, Discrete
-from . import constants, environment, noise, observing, vessel
+from . import constants, environment, kinematic, noise, observing, vessel
 from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
@@ -24,6 +24,8 @@ from .layout import (
     VORTEX_SIZE,
     WORLD_SIZE,
 )
+
+Vessels = Literal["thrusters", "kinematic"]
 
 NUM_DISCRETE = 25
 UNLIMITED_M = 1e6
@@ -40,13 +42,15 @@ class World(NamedTuple):
     scaled_obs: bool = False
     compatibility: bool = False
     precision: Literal["float32", "float64"] = "float32"
+    vessels: Vessels = "thrusters"
 
     @property
     def name(self) -> str:
         """Tells it from all others."""
         sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
         switches = ["scaled"] * self.scaled_obs + ["compatible"] * self.compatibility
-        return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision, *switches])
+        kinds = [self.vessels, self.actions, self.noise, self.precision]
+        return "_".join(["marine_nav", sizes, *kinds, *switches])
 
     @property
     def real(self) -> Any:
@@ -71,7 +75,13 @@ class World(NamedTuple):
         }
 
     @property
+    def obs_size(self) -> int:
+        return OBS_SIZE if self.vessels == "thrusters" else kinematic.OBS_SIZE
+
+    @property
     def action_spec(self) -> Box | Discrete:
+        if self.vessels == "kinematic":
+            return Discrete(kinematic.NUM_ACTIONS)
         return (
             Discrete(NUM_DISCRETE) if self.actions == "discrete" else Box((-1.0,) * 2, (1.0,) * 2)
         )
@@ -86,21 +96,34 @@ class Functions(NamedTuple):
     observe: Callable[..., Any]
 
 
+TEMPLATES: dict[Vessels, tuple[Callable[..., Any], ...]] = {
+    "thrusters": (environment.reset, environment.start, environment.step, observing.observe),
+    "kinematic": (kinematic.reset, kinematic.start, environment.step, kinematic.observe),
+}
+# What kinematic vessels have in the place of what the templates would call.
+KINEMATIC: dict[str, Any] = {
+    "apply_thrust": kinematic.choose,
+    "drive": kinematic.drive,
+    "perceive": kinematic.perceive,
+    "obey_the_rules": kinematic.obey_no_rules,
+}
+
+
 @cache
 def functions_of(world: World) -> Functions:
     """The scalar functions of a kind of world; those that they call are compiled."""
     made: dict[Any, Any] = {}
-    templates = (environment.reset, environment.start, environment.step, observing.observe)
+    templates = TEMPLATES[world.vessels]
     bound = bindings_of(world)
     return Functions(*(rebound(template, compiled, bound, made) for template in templates))
 
 
 def bindings_of(world: World) -> dict[str, Any]:
     """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
-    real = world.real
-    numbers = {
-        name: real(value) for name, value in vars(constants).items() if isinstance(value, float)
-    }
+    real, is_kinematic = world.real, world.vessels == "kinematic"
+    values = {**vars(constants), **(vars(kinematic) if is_kinematic else {})}
+    values |= kinematic.NUMBERS if is_kinematic else {}
+    numbers = {name: real(value) for name, value in values.items() if isinstance(value, float)}
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}
     steers = {
@@ -109,6 +132,7 @@ def bindings_of(world: World) -> dict[str, Any]:
     }
     return {
         **numbers,
+        **(KINEMATIC if is_kinematic else {}),
         **world.first_rows,
         "real": real,
         "num_robots": world.robots,
@@ -116,7 +140,7 @@ def bindings_of(world: World) -> dict[str, Any]:
         "num_vortices": world.vortices,
         "is_compatible": world.compatibility,
         "max_noise_m": real(UNLIMITED_M if world.noise == "injected" else NOISE_REACH_M),
-        "obs_scale": obs_scale(world.scaled_obs).astype(real),
+        "obs_scale": obs_scale(world).astype(real),
         "perception_noise": sees[world.noise],
         "thrust_rates": steers[world.actions],
         "sine_and_cosine": trigonometry.precise_sine_and_cosine
@@ -125,10 +149,15 @@ def bindings_of(world: World) -> dict[str, Any]:
     }
 
 
-def obs_scale(is_scaled: bool) -> np.ndarray:
+def obs_scale(world: World) -> np.ndarray:
     """What each number of an observation is multiplied by: most are then within about 1."""
-    if not is_scaled:
-        return np.ones(OBS_SIZE)
+    if not world.scaled_obs:
+        return np.ones(world.obs_size)
+    if world.vessels == "kinematic":
+        metre, metre_per_s = 1 / kinematic.NUMBERS["RANGE_M"], 1 / kinematic.MAX_SPEED_M_PER_S
+        obstacles = [metre, metre, 1.0] * kinematic.NUM_SEEN_OBSTACLES
+        robot = [metre, metre, metre_per_s, metre_per_s]
+        return np.array(robot + obstacles + robot * kinematic.NUM_SEEN_ROBOTS)
     metre, metre_per_s, newton = 1 / RANGE_M, 1 / 3.0, 1 / constants.MAX_THRUST_N
     itself = [metre, metre, metre_per_s, metre_per_s, 1.0, newton, newton]
     thing = [metre, metre, metre_per_s, metre_per_s, 1.0]
