@@ -9,7 +9,8 @@ import torch
 
 from ..algorithms import algorithm_class
 from ..config import TrainConfig
-from ..envs import load_spec
+from ..envs import env_spec_of
+from ..envs.spec import EnvSpec
 from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import Parts
 from ..making import make_policy, part_seed
@@ -23,7 +24,8 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
     """Any algorithm, with the environments of operant's own."""
     # Products of matrices are added up in the same order every time only with this.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    spec = load_spec(config.env)
+    spec = env_spec_of(config)
+    assert isinstance(spec, EnvSpec)  # as `making` has it: Gymnasium's live on the processor
     policy: Any = make_policy(config)
     policy.to_device(device)
     algorithm = algorithm_class(config.algorithm)(

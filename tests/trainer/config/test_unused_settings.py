@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
        for key, value in {
            "num_robots": 3, "num_obstacles": 1, "num_vortices": 1, "min_goal_distance_m": 9,
            "curriculum": [], "actions": "discrete", "noise": "false", "scaled_obs": "true",
-           "compatibility": "true",
+           "compatibility": "true", "vessels": "kinematic", "substeps": 5, "boundary": "true",
        }.items()},
     "gymnasium.vectorization": (
         CART_POLE, ("gymnasium.vectorization=async",), "is for env = gymnasium:ID alone",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...templates import declared, unbound
 
 real = unbound("float32 or float64")
+has_boundary: bool = unbound("whether leaving the map ends a vessel's task")
 num_robots: int = unbound("robots that there is room for")
 num_obstacles: int = unbound("obstacles that there is room for")
 num_vortices: int = unbound("vortices that there is room for")

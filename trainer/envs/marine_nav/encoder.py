@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
+from ...networks.encoder import Encoder
 from ...networks.mlp import init_default
+from . import kinematic, sonar
 from .constants import SEEN_OBJECTS
-from .kinematic import FIRST_SEEN_ROBOT, OBS_SIZE, OWN_SIZE
 from .layout import MASK, OBJECT_SIZE, SELF_SIZE
 
 SELF_FEATURES, OBJECT_FEATURES = 56, 40
-PART_FEATURES = (32, 120, 160)  # of a kinematic vessel: of itself, of obstacles, of others
 
 
 class ObjectEncoder(nn.Module):
@@ -37,23 +39,36 @@ class ObjectEncoder(nn.Module):
         return torch.cat([self.itself(itself).relu(), masked], -1)
 
 
-class KinematicEncoder(nn.Module):
-    """Observations [B, 39] of a kinematic vessel to 312 features: 32 of itself, 120 of the
-    obstacles and 160 of the other vessels that it sees, by a layer each.
+class PartsEncoder(nn.Module):
+    """Observations [B, D] to features of each part of them, by a layer each.
 
-    Source: Lin et al. 2024, arXiv:2402.11799.
+    Sources: Lin et al. 2024, arXiv:2402.11799, of kinematic vessels; Lin et al. 2023,
+    arXiv:2307.16240, of one with a sonar, whose layers have no activation.
     """
 
-    num_features = sum(PART_FEATURES)
-    sizes = (OWN_SIZE, FIRST_SEEN_ROBOT - OWN_SIZE, OBS_SIZE - FIRST_SEEN_ROBOT)
-
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, sizes: Sequence[int], num_features: Sequence[int], seed: int, is_linear: bool = False
+    ) -> None:
         """Weights are drawn from `seed` alone."""
         super().__init__()
-        pairs = zip(self.sizes, PART_FEATURES, strict=True)
+        self.sizes, self.num_features = tuple(sizes), sum(num_features)
+        pairs = zip(sizes, num_features, strict=True)
         self.parts = nn.ModuleList(nn.Linear(*pair) for pair in pairs)
+        self.activation = nn.Identity() if is_linear else nn.ReLU()
         init_default(self, torch.Generator().manual_seed(seed))
 
     def forward(self, obs: Tensor) -> Tensor:
         pairs = zip(self.parts, obs.split(self.sizes, -1), strict=True)
-        return torch.cat([layer(part).relu() for layer, part in pairs], -1)
+        return torch.cat([self.activation(layer(part)) for layer, part in pairs], -1)
+
+
+def encoder_for(vessels: str, seed: int) -> Encoder:
+    """The authors' encoder for what vessels of a kind observe."""
+    if vessels == "kinematic":
+        obstacles = kinematic.FIRST_SEEN_ROBOT - kinematic.OWN_SIZE
+        others = kinematic.OBS_SIZE - kinematic.FIRST_SEEN_ROBOT
+        return PartsEncoder((kinematic.OWN_SIZE, obstacles, others), (32, 120, 160), seed)
+    if vessels == "sonar":
+        beams = 2 * sonar.NUM_BEAMS
+        return PartsEncoder((2, 2, beams), (16, 16, 176), seed, is_linear=True)
+    return ObjectEncoder(seed)

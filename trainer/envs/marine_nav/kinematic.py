@@ -100,8 +100,12 @@ def through_the_water(state, env, row):
 
 
 def choose(state, env, robot, actions):
+    """Take a robot's action."""
+    apply(state, env, robot_row(robot), actions[env * num_robots + robot])
+
+
+def apply(state, env, row, action):
     """One of nine: a third for the acceleration, and one for the turn; each down, none or up."""
-    row, action = robot_row(robot), int(actions[env * num_robots + robot])
     thrust, turn = real(action // 3 - 1), real(action % 3 - 1)
     state[row + ACCELERATION, env] = thrust * MAX_ACCELERATION_M_PER_S2
     state[row + TURN_RATE, env] = turn * MAX_TURN_RATE_RAD_PER_S
@@ -135,9 +139,7 @@ def drive(state, env, robot):
 def perceive(state, env, robot, random):
     """Tell whether a robot has arrived, or touches an obstacle or a robot that is left."""
     row = robot_row(robot)
-    state[row + GOAL_DISTANCE, env] = gap(state, env, row, row + GOAL_X, row + GOAL_Y)
-    if state[row + GOAL_DISTANCE, env] <= GOAL_RADIUS_M:
-        state[row + HAS_ARRIVED, env] = ONE
+    tell_arrival(state, env, row)
     for obstacle in range(num_obstacles):
         if real(obstacle) < state[NUM_OBSTACLES, env]:
             other = obstacle_row(obstacle)
@@ -149,6 +151,12 @@ def perceive(state, env, robot, random):
         is_there = second != robot and state[other + IS_ACTIVE, env] > ZERO
         if is_there and gap(state, env, row, other + X, other + Y) <= reach:
             state[row + HAS_COLLIDED, env] = ONE
+
+
+def tell_arrival(state, env, row):
+    state[row + GOAL_DISTANCE, env] = gap(state, env, row, row + GOAL_X, row + GOAL_Y)
+    if state[row + GOAL_DISTANCE, env] <= GOAL_RADIUS_M:
+        state[row + HAS_ARRIVED, env] = ONE
 
 
 def offset(state, env, row, x_row, y_row):

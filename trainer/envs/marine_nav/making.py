@@ -26,7 +26,7 @@ from .world import World, functions_of
 
 if TYPE_CHECKING:
     from ...evaluation import Evaluation
-    from .encoder import KinematicEncoder, ObjectEncoder
+    from ...networks.encoder import Encoder
     from .scenario import Scenario
 
 
@@ -56,18 +56,19 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
         num_agents=world.robots,
         prepare=stage_writer(section, world),
         make_encoder=partial(make_encoder, world),
-        evaluate=evaluate,
-        scenarios=partial(scenarios, world),
+        # Of several robots; one alone is evaluated as other environments are.
+        evaluate=None if world.vessels == "sonar" else evaluate,
+        scenarios=None if world.vessels == "sonar" else partial(scenarios, world),
         notice=shortage,
         world=world,
     )
 
 
-def make_encoder(world: World, seed: int) -> ObjectEncoder | KinematicEncoder:
+def make_encoder(world: World, seed: int) -> Encoder:
     """`EnvSpec.make_encoder`."""
-    from .encoder import KinematicEncoder, ObjectEncoder  # torch takes a second to import
+    from .encoder import encoder_for  # torch takes a second to import
 
-    return KinematicEncoder(seed) if world.vessels == "kinematic" else ObjectEncoder(seed)
+    return encoder_for(world.vessels, seed)
 
 
 def evaluate(*arguments: Any, **options: Any) -> Evaluation:
@@ -96,6 +97,8 @@ def world_of(section: MarineNavConfig) -> World:
         scaled_obs=section.scaled_obs,
         compatibility=section.compatibility,
         vessels=section.vessels,
+        substeps=section.substeps,
+        boundary=section.boundary,
     )
 
 

@@ -105,7 +105,7 @@ def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> No
     state[robot_rows + GOAL_X, env] = scenario.goals[:, 0]
     state[robot_rows + GOAL_Y, env] = scenario.goals[:, 1]
     state[robot_rows + HEADING, env] = scenario.headings
-    if world.vessels == "kinematic":
+    if world.vessels != "thrusters":
         state[robot_rows + SPEED, env] = 0.0 if scenario.speeds is None else scenario.speeds
     for thing, size, name in (
         (scenario.obstacles, OBSTACLE_SIZE, "first_obstacle"),

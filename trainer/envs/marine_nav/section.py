@@ -47,8 +47,9 @@ class MarineNavConfig(EnvSection):
     )  # fmt: skip
 
     num_robots: int = Field(
-        5, ge=2, le=MOST_ROBOTS, description=f"agents of each environment; 2 to {MOST_ROBOTS}"
-    )
+        5, ge=1, le=MOST_ROBOTS,
+        description=f"agents of each environment; 2 to {MOST_ROBOTS}, and with a sonar 1",
+    )  # fmt: skip
     num_obstacles: int = Field(
         4, ge=0, le=MOST_OBSTACLES, description=f"that do not move; 0 to {MOST_OBSTACLES}"
     )
@@ -62,21 +63,24 @@ class MarineNavConfig(EnvSection):
         (), max_length=MOST_STAGES - 1,
         description="easier scenarios before: until_env_steps, and those four keys, of each stage",
     )  # fmt: skip
-    vessels: Literal["thrusters", "kinematic"] = Field(
+    vessels: Literal["thrusters", "kinematic", "sonar"] = Field(
         "thrusters",
-        description="what moves: hulls pushed by thrusters, or points with a speed and a heading",
+        description="what moves: hulls pushed by thrusters, points with a speed and a heading, or "
+        "one such point that sees by a sonar",
     )
     actions: Literal["continuous", "discrete"] = Field(
         "continuous",
         description="of thrusters: two changes of thrust, -1 to 1, or one of 25 pairs of them; "
-        "kinematic vessels have nine",
+        "others have nine",
     )
-    noise: bool = Field(
-        True, description="whether robots see others with errors; kinematic ones have none"
-    )
+    noise: bool = Field(True, description="whether robots with thrusters see others with errors")
     scaled_obs: bool = Field(
         False, description="observations in units of ranges and speeds, not of SI"
     )
+    substeps: int = Field(
+        10, ge=1, le=100, description="of a decision, with a sonar; 0.1 s each; 1 to 100"
+    )
+    boundary: bool = Field(False, description="with a sonar: leaving the map ends the task")
     compatibility: bool = Field(
         False, description="the authors' simulator with its oddities; see docs/marine-nav.md"
     )
@@ -91,6 +95,17 @@ class MarineNavConfig(EnvSection):
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
         """What is wrong with the stages, or does not go with the rest of the run."""
+        is_alone, has_sonar = self.num_robots == 1, self.vessels == "sonar"
+        if has_sonar and not is_alone:
+            yield f"marine_nav.num_robots = {self.num_robots}: one with a sonar is alone; use 1"
+        if is_alone and not has_sonar:
+            yield "marine_nav.num_robots = 1: a vessel alone has a sonar; use 2 and more"
+        for key, default in {"substeps": 10, "boundary": False}.items():
+            if not has_sonar and getattr(self, key) != default:
+                yield (
+                    f"marine_nav.{key} = {getattr(self, key)}: that is for a vessel with a sonar, "
+                    f"and marine_nav.vessels = {self.vessels}"
+                )
         has_mask = self.vessels == "thrusters"
         if has_mask and config.normalization.obs and config.algorithm_section.tables:
             yield (

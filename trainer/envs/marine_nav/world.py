@@ -12,7 +12,7 @@ from ...compiling import compiled
 from ...templates import rebound
 from .. import trigonometry
 from ..spec import Box, Discrete
-from . import constants, environment, kinematic, noise, observing, vessel
+from . import constants, environment, kinematic, noise, observing, sonar, vessel
 from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
@@ -25,7 +25,7 @@ from .layout import (
     WORLD_SIZE,
 )
 
-Vessels = Literal["thrusters", "kinematic"]
+Vessels = Literal["thrusters", "kinematic", "sonar"]
 
 NUM_DISCRETE = 25
 UNLIMITED_M = 1e6
@@ -43,6 +43,8 @@ class World(NamedTuple):
     compatibility: bool = False
     precision: Literal["float32", "float64"] = "float32"
     vessels: Vessels = "thrusters"
+    substeps: int = 10
+    boundary: bool = False
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class World(NamedTuple):
         sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
         switches = ["scaled"] * self.scaled_obs + ["compatible"] * self.compatibility
         kinds = [self.vessels, self.actions, self.noise, self.precision]
+        switches += ["bounded"] * self.boundary + [str(self.substeps)] * (self.substeps != 10)
         return "_".join(["marine_nav", sizes, *kinds, *switches])
 
     @property
@@ -76,11 +79,12 @@ class World(NamedTuple):
 
     @property
     def obs_size(self) -> int:
-        return OBS_SIZE if self.vessels == "thrusters" else kinematic.OBS_SIZE
+        sizes = {"kinematic": kinematic.OBS_SIZE, "sonar": sonar.OBS_SIZE}
+        return sizes.get(self.vessels, OBS_SIZE)
 
     @property
     def action_spec(self) -> Box | Discrete:
-        if self.vessels == "kinematic":
+        if self.vessels != "thrusters":
             return Discrete(kinematic.NUM_ACTIONS)
         return (
             Discrete(NUM_DISCRETE) if self.actions == "discrete" else Box((-1.0,) * 2, (1.0,) * 2)
@@ -99,13 +103,23 @@ class Functions(NamedTuple):
 TEMPLATES: dict[Vessels, tuple[Callable[..., Any], ...]] = {
     "thrusters": (environment.reset, environment.start, environment.step, observing.observe),
     "kinematic": (kinematic.reset, kinematic.start, environment.step, kinematic.observe),
+    "sonar": (kinematic.reset, kinematic.start, sonar.step, sonar.observe),
 }
-# What kinematic vessels have in the place of what the templates would call.
-KINEMATIC: dict[str, Any] = {
-    "apply_thrust": kinematic.choose,
-    "drive": kinematic.drive,
-    "perceive": kinematic.perceive,
-    "obey_the_rules": kinematic.obey_no_rules,
+# What others have in the place of what the templates would call, and of the thrusters' numbers.
+PARTS: dict[Vessels, dict[str, Any]] = {
+    "thrusters": {},
+    "kinematic": {
+        "apply_thrust": kinematic.choose,
+        "drive": kinematic.drive,
+        "perceive": kinematic.perceive,
+        "obey_the_rules": kinematic.obey_no_rules,
+    },
+    "sonar": {"perceive": sonar.perceive},
+}
+NUMBERS: dict[Vessels, tuple[dict[str, Any], ...]] = {
+    "thrusters": (vars(constants),),
+    "kinematic": (vars(constants), vars(kinematic), kinematic.NUMBERS),
+    "sonar": (vars(constants), vars(kinematic), vars(sonar), sonar.NUMBERS),
 }
 
 
@@ -120,10 +134,13 @@ def functions_of(world: World) -> Functions:
 
 def bindings_of(world: World) -> dict[str, Any]:
     """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
-    real, is_kinematic = world.real, world.vessels == "kinematic"
-    values = {**vars(constants), **(vars(kinematic) if is_kinematic else {})}
-    values |= kinematic.NUMBERS if is_kinematic else {}
-    numbers = {name: real(value) for name, value in values.items() if isinstance(value, float)}
+    real = world.real
+    numbers = {
+        name: real(value)
+        for values in NUMBERS[world.vessels]
+        for name, value in values.items()
+        if isinstance(value, float)
+    }
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}
     steers = {
@@ -132,13 +149,15 @@ def bindings_of(world: World) -> dict[str, Any]:
     }
     return {
         **numbers,
-        **(KINEMATIC if is_kinematic else {}),
+        **PARTS[world.vessels],
         **world.first_rows,
         "real": real,
         "num_robots": world.robots,
         "num_obstacles": world.obstacles,
         "num_vortices": world.vortices,
         "is_compatible": world.compatibility,
+        "has_boundary": world.boundary,
+        "NUM_SUBSTEPS": world.substeps,
         "max_noise_m": real(UNLIMITED_M if world.noise == "injected" else NOISE_REACH_M),
         "obs_scale": obs_scale(world).astype(real),
         "perception_noise": sees[world.noise],
@@ -153,6 +172,10 @@ def obs_scale(world: World) -> np.ndarray:
     """What each number of an observation is multiplied by: most are then within about 1."""
     if not world.scaled_obs:
         return np.ones(world.obs_size)
+    if world.vessels == "sonar":
+        metre, metre_per_s = 1 / sonar.NUMBERS["RANGE_M"], 1 / kinematic.MAX_SPEED_M_PER_S
+        beams = [metre, metre] * sonar.NUM_BEAMS
+        return np.array([metre_per_s, metre_per_s, metre, metre, *beams])
     if world.vessels == "kinematic":
         metre, metre_per_s = 1 / kinematic.NUMBERS["RANGE_M"], 1 / kinematic.MAX_SPEED_M_PER_S
         obstacles = [metre, metre, 1.0] * kinematic.NUM_SEEN_OBSTACLES

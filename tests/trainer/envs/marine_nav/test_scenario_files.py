@@ -39,9 +39,10 @@ def test_what_is_written_is_read_again(tmp_path):
     busy = Scenario(**{key: np.array(value) for key, value in GOOD.items()})
     write_scenarios(tmp_path / "seas.json", [calm, busy])
     for expected, found in zip([calm, busy], read_scenarios(tmp_path / "seas.json"), strict=True):
-        for one, other in zip(expected, found, strict=True):
+        for one, other in zip(expected[:-1], found[:-1], strict=True):
             assert one.shape == other.shape
             assert (one == other).all()
+        assert found.speeds is None
 
 
 @pytest.mark.parametrize(

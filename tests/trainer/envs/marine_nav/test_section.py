@@ -37,7 +37,10 @@ def test_a_curriculum_is_kept_in_what_a_run_saves():
             "marine_nav.num_robots = 17: input should be less than or equal",
         ),
         ("marine_nav.num_robot=1", "unknown key 'marine_nav.num_robot'; did you mean"),
-        ("marine_nav.num_robots=1", "greater than or equal to 2"),
+        (
+            "marine_nav.num_robots=1",
+            "marine_nav.num_robots = 1: a vessel alone has a sonar; use 2 and more",
+        ),
         ("marine_nav.min_goal_distance_m=55.5", "less than or equal to 55"),
         ("marine_nav.actions=both", "should be 'continuous' or 'discrete'"),
         ("device=cuda", "device = cuda: marine_nav has 2 agents an environment"),
