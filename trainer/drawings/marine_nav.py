@@ -20,7 +20,7 @@ from ...shared.scene import (
     text,
     turned,
 )
-from ..envs.marine_nav.constants import CORE_RADIUS_M, MAP_M, RANGE_M
+from ..envs.marine_nav.constants import CORE_RADIUS_M, HULL_RADIUS_M
 from ..envs.marine_nav.layout import (
     GOAL_X,
     GOAL_Y,
@@ -37,8 +37,10 @@ from ..envs.marine_nav.layout import (
     X,
     Y,
 )
+from ..envs.marine_nav.world import numbers_of
 
-HULL = ((-2.5, -1.25), (1.0, -1.25), (2.5, 0.0), (1.0, 1.25), (-2.5, 1.25))  # 5 m x 2.5 m
+# 5 m x 2.5 m, and as much smaller as other vessels collide nearer.
+HULL = np.array([(-2.5, -1.25), (1.0, -1.25), (2.5, 0.0), (1.0, 1.25), (-2.5, 1.25)])
 HEADING_M = 5.0
 ARROWS_ACROSS = 14
 LONGEST_ARROW_M, FAST_M_PER_S = 3.0, 1.0
@@ -46,24 +48,26 @@ WAKE_PIECE = 10  # decisions: pieces that no longer change cost a file nothing
 
 
 def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
-    state, first = states[-1], spec.world.first_rows
+    state, first, numbers = states[-1], spec.world.first_rows, numbers_of(spec.world)
+    side, size = numbers["MAP_M"], numbers["HULL_RADIUS_M"] / HULL_RADIUS_M
     num_robots = int(state[NUM_ROBOTS])
     robots = blocks(states, first["first_robot"], ROBOT_SIZE, num_robots)  # [T, R, fields]
     obstacles = blocks(state, first["first_obstacle"], OBSTACLE_SIZE, int(state[NUM_OBSTACLES]))
     vortices = blocks(state, first["first_vortex"], VORTEX_SIZE, int(state[NUM_VORTICES]))
-    shapes = [line([(0, 0), (MAP_M, 0), (MAP_M, MAP_M), (0, MAP_M), (0, 0)], "ground")]
+    shapes = [line([(0, 0), (side, 0), (side, side), (0, side), (0, 0)], "ground")]
     if len(vortices):
-        shapes.append(current(vortices))
+        shapes.append(current(vortices, side))
     shapes += [disc(obstacle[:2], obstacle[2], "obstacle") for obstacle in obstacles]
     now = robots[-1]
     if selected < num_robots and now[selected, IS_ACTIVE]:
-        shapes.append(circle(now[selected, [X, Y]], RANGE_M, "range", selected))
+        shapes.append(circle(now[selected, [X, Y]], numbers["RANGE_M"], "range", selected))
     for robot in range(num_robots):
         shapes += wake(robots[:, robot], robot)
     for robot in range(num_robots):
-        shapes += vessel(now[robot], robot)
-    endings = tuple("" if r[IS_ACTIVE] else how_it_ended(r) for r in now)
-    return Scene((-1, -1), (MAP_M + 1, MAP_M + 1), tuple(shapes), endings=endings)
+        shapes += vessel(now[robot], robot, size)
+    is_bounded = spec.world.boundary
+    endings = tuple("" if r[IS_ACTIVE] else how_it_ended(r, side, is_bounded) for r in now)
+    return Scene((-1, -1), (side + 1, side + 1), tuple(shapes), endings=endings)
 
 
 def blocks(states: NDArray[Any], first: int, size: int, count: int) -> NDArray[Any]:
@@ -80,12 +84,14 @@ def wake(robot: NDArray[Any], number: int) -> list[Shape]:
     return [line(way[at : at + WAKE_PIECE + 1], "trail", number) for at in starts]
 
 
-def vessel(robot: NDArray[Any], number: int) -> list[Shape]:
-    """A robot's hull, heading and goal, with its number."""
+def vessel(robot: NDArray[Any], number: int, size: float) -> list[Shape]:
+    """A robot's hull, `size` times as large as that of one with thrusters, its heading and goal,
+    with its number.
+    """
     x, y, goal_x, goal_y = robot[[X, Y, GOAL_X, GOAL_Y]]
     role, goal = ("body", "goal") if robot[IS_ACTIVE] else ("retired", "retired")
-    hull = turned(HULL, robot[HEADING], x, y)
-    bow, ahead = turned([(2.5, 0), (2.5 + HEADING_M, 0)], robot[HEADING], x, y)
+    hull = turned(HULL * size, robot[HEADING], x, y)
+    bow, ahead = turned([(2.5 * size, 0), (2.5 * size + HEADING_M, 0)], robot[HEADING], x, y)
     shapes = [cross(goal_x, goal_y, 1.5, goal, number), area(hull, role, number),
               text(goal_x + 1.5, goal_y + 1.5, str(number + 1), goal, number)]  # fmt: skip
     if role == "body":
@@ -93,15 +99,18 @@ def vessel(robot: NDArray[Any], number: int) -> list[Shape]:
     return [*shapes, text(x + 2, y + 2, str(number + 1), role, number)]
 
 
-def how_it_ended(robot: NDArray[Any]) -> str:
+def how_it_ended(robot: NDArray[Any], side: float, has_boundary: bool) -> str:
     if robot[HAS_COLLIDED]:
         return "collided"
-    return "arrived" if robot[HAS_ARRIVED] else "out of time"
+    if robot[HAS_ARRIVED]:
+        return "arrived"
+    is_outside = min(robot[[X, Y]]) < 0 or max(robot[[X, Y]]) > side
+    return "left the map" if has_boundary and is_outside else "out of time"
 
 
-def current(vortices: NDArray[Any]) -> Shape:
+def current(vortices: NDArray[Any], side: float) -> Shape:
     """Arrows on a grid; those of more than `FAST_M_PER_S` are as long as they get."""
-    ticks = (np.arange(ARROWS_ACROSS) + 0.5) * MAP_M / ARROWS_ACROSS
+    ticks = (np.arange(ARROWS_ACROSS) + 0.5) * side / ARROWS_ACROSS
     places = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2)
     flow = flow_at(vortices, places)
     speed = np.hypot(*flow.T)[:, None]

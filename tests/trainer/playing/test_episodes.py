@@ -103,9 +103,29 @@ def test_episode_k_is_the_one_of_environment_k_of_an_evaluation(preset, untraine
     returns = []
     for number in range(3):
         episodes.begin(episodes.seed, number)
-        returns += played_out(episodes).returns
+        # Evaluations of MarineNav end with the first collision of any robot.
+        while not episodes.step() and "collided" not in episodes.moment(0).endings:
+            pass
+        returns += episodes.moment(0).returns
     # sums of float32 in another order
     np.testing.assert_allclose(returns, evaluation.returns, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ("marine_nav.vessels=kinematic", "marine_nav.num_robots=2"),
+        ("marine_nav.vessels=sonar", "marine_nav.num_robots=1", "marine_nav.boundary=true"),
+    ],
+)
+def test_marine_navs_other_vessels_are_drawn_on_their_map(kind, episodes_of):
+    episodes = episodes_of(*SEA, *kind, "policy.hidden_sizes=[8]")
+    episodes.begin(3, 1)
+    check_scene(episodes.moment(0).view, episodes.num_agents)
+    assert episodes.moment(0).view.high == (51, 51)  # 50 m, and a margin of one
+    last = played_out(episodes)
+    assert set(last.endings) <= {"collided", "arrived", "time limit", "left the map"}
+    assert last.view.shapes
 
 
 def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_of):

@@ -21,6 +21,7 @@ from .layout import (
     GROUND_VY,
     HAS_COLLIDED,
     HEADING,
+    IS_ACTIVE,
     NUM_OBSTACLES,
     OBSTACLE_RADIUS,
     OBSTACLE_X,
@@ -54,10 +55,13 @@ def step(state, env, action):
     drive(state, env, 0)
     distance_before = state[row + GOAL_DISTANCE, env]
     perceive(state, env, 0, 0)
+    reward, is_over = outcome(state, env, 0, distance_before)
     x, y = state[row + X, env], state[row + Y, env]
     if has_boundary and (min(x, y) < ZERO or max(x, y) > MAP_M):
-        return STEP_REWARD + distance_before - state[row + GOAL_DISTANCE, env], True
-    return outcome(state, env, 0, distance_before)
+        reward = STEP_REWARD + distance_before - state[row + GOAL_DISTANCE, env]
+        is_over = True
+    state[row + IS_ACTIVE, env] = ZERO if is_over else ONE
+    return reward, is_over
 
 
 def perceive(state, env, robot, random):

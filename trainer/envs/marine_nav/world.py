@@ -132,15 +132,20 @@ def functions_of(world: World) -> Functions:
     return Functions(*(rebound(template, compiled, bound, made) for template in templates))
 
 
-def bindings_of(world: World) -> dict[str, Any]:
-    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
-    real = world.real
-    numbers = {
-        name: real(value)
+def numbers_of(world: World) -> dict[str, float]:
+    """The constants of a world's kind of vessels, by name."""
+    return {
+        name: value
         for values in NUMBERS[world.vessels]
         for name, value in values.items()
         if isinstance(value, float)
     }
+
+
+def bindings_of(world: World) -> dict[str, Any]:
+    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
+    real = world.real
+    numbers = {name: real(value) for name, value in numbers_of(world).items()}
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}
     steers = {
