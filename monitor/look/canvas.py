@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,20 +95,24 @@ class Canvas:
         self._codes[drawn] = _BRAILLE + bits[drawn]
         self._styles[drawn] = self._style(style)
 
-    def draw_dots(self, columns: Integers, rows: Integers, style: str) -> None:
+    def draw_dots(
+        self, columns: Integers, rows: Integers, styles: Sequence[str], style_of: Integers
+    ) -> None:
         """Single dots at these dot columns and rows from above, [D] each, beside the dots that are
-        there; those outside are left out.
+        there; those outside are left out. `style_of` [D] is the place of each dot's style in
+        `styles`; a cell gets that of its last dot.
         """
         inside = (
             (columns >= 0) & (columns < self.dot_columns) & (rows >= 0) & (rows < self.dot_rows)
         )
-        columns, rows = columns[inside], rows[inside]
+        columns, rows, style_of = columns[inside], rows[inside], style_of[inside]
         cells = rows // DOTS_HIGH * self.columns + columns // DOTS_WIDE
         codes = self._codes.reshape(-1)
         before = codes[cells]
         codes[cells[(before < _BRAILLE) | (before >= _BRAILLE + 256)]] = _BRAILLE
         np.bitwise_or.at(codes, cells, _BIT_OF[rows % DOTS_HIGH, columns % DOTS_WIDE])
-        self._styles.reshape(-1)[cells] = self._style(style)
+        numbers = np.array([self._style(style) for style in styles], np.intp)
+        self._styles.reshape(-1)[cells] = numbers[style_of]
 
     def lines(self) -> list[Line]:
         """The canvas as text, in as few pieces as its styles allow."""

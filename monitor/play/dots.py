@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,29 @@ SPARSE = 3  # of the dots of what is only hinted at, every so many
 
 
 def draw_scene(canvas: Canvas, scene: Scene) -> None:
-    """All shapes of `scene` on `canvas`, the last in front."""
+    """All shapes of `scene` on `canvas`, the last in front; all at once, since each call counts."""
     projection = Projection.of(scene, canvas.dot_columns, canvas.dot_rows)
-    texts = [shape for shape in scene.shapes if shape.kind == "text"]
+    shapes = [shape for shape in scene.shapes if shape.kind != "text"]
+    looks = [look_of(shape) for shape in shapes]
+    paths = [(i, path) for i, shape in enumerate(shapes) for path in paths_of(shape, projection)]
+    if paths:
+        columns, rows, of = lines_dots(paths, canvas.dot_columns, canvas.dot_rows)
+        is_hint = np.array([look.is_hint for look in looks])
+        # Counted from each shape's own first dot: the gaps stay where they are.
+        since_first = np.arange(len(of)) - np.searchsorted(of, of)
+        kept = ~is_hint[of] | (since_first % SPARSE == 0)
+        dots = [(columns[kept], rows[kept], of[kept])]
+        for i, path in paths:
+            if shapes[i].kind in ("area", "disc"):
+                inner = inner_dots(path, canvas.dot_columns, canvas.dot_rows)
+                dots.append((*inner, np.full(len(inner[0]), i)))
+        columns, rows, of = (np.concatenate(parts) for parts in zip(*dots, strict=True))
+        order = np.argsort(of, kind="stable")
+        styles = [look.style for look in looks]
+        canvas.draw_dots(columns[order], rows[order], styles, of[order])
     for shape in scene.shapes:
-        if shape.kind != "text":
-            _draw(canvas, shape, projection)
-    for shape in texts:
-        _write(canvas, shape, projection)
-
-
-def _draw(canvas: Canvas, shape: Shape, projection: Projection) -> None:
-    look, size = look_of(shape), (canvas.dot_columns, canvas.dot_rows)
-    for path in paths_of(shape, projection):
-        columns, rows = line_dots(path, *size)
-        if look.is_hint:
-            columns, rows = columns[::SPARSE], rows[::SPARSE]
-        canvas.draw_dots(columns, rows, look.style)
-        if shape.kind in ("area", "disc"):
-            canvas.draw_dots(*inner_dots(path, *size), look.style)
+        if shape.kind == "text":
+            _write(canvas, shape, projection)
 
 
 def paths_of(shape: Shape, projection: Projection) -> list[Points]:
@@ -57,11 +62,17 @@ def _write(canvas: Canvas, shape: Shape, projection: Projection) -> None:
         canvas.draw_text(column, row, shape.text, look_of(shape).style)
 
 
-def line_dots(path: Points, width: int, height: int) -> tuple[Integers, Integers]:
-    """Columns and rows [D] of the dots along `path` [P, 2], within `width` by `height`: a dot in
-    each column or row that a segment passes, whichever are more. A row of NaN lifts the pen.
+def lines_dots(
+    paths: Sequence[tuple[int, Points]], width: int, height: int
+) -> tuple[Integers, Integers, Integers]:
+    """Columns and rows [D] of the dots along all `paths` [P, 2] within `width` by `height`, and the
+    number that each path came with: a dot in each column or row that a segment passes, whichever
+    are more. A row of NaN lifts the pen.
     """
-    begins, ends = clipped(path[:-1], path[1:], width, height)
+    owners = np.repeat([i for i, _ in paths], [len(path) - 1 for _, path in paths])
+    begins = np.concatenate([path[:-1] for _, path in paths])
+    ends = np.concatenate([path[1:] for _, path in paths])
+    begins, ends, owners = clipped(begins, ends, owners, width, height)
     steps = np.ceil(np.abs(ends - begins).max(1, initial=0)).astype(np.intp)
     counts = steps + 1
     firsts = np.cumsum(counts) - counts
@@ -70,16 +81,18 @@ def line_dots(path: Points, width: int, height: int) -> tuple[Integers, Integers
     dots = np.repeat(begins, counts, 0) + shares[:, None] * np.repeat(ends - begins, counts, 0)
     # What ends in the middle between two dots may be rounded to the one outside.
     columns, rows = np.floor(dots + 0.5).astype(np.intp).T
-    return columns.clip(0, width - 1), rows.clip(0, height - 1)
+    return columns.clip(0, width - 1), rows.clip(0, height - 1), np.repeat(owners, counts)
 
 
-def clipped(begins: Points, ends: Points, width: int, height: int) -> tuple[Points, Points]:
-    """The parts within `width` by `height` of the segments [S, 2] that have one.
+def clipped(
+    begins: Points, ends: Points, owners: Integers, width: int, height: int
+) -> tuple[Points, Points, Integers]:
+    """The parts within `width` by `height` of the segments [S, 2] that have one, and their owners.
 
     Source: Liang and Barsky 1984, doi:10.1145/357332.357333.
     """
-    known = ~np.isnan(begins).any(1) & ~np.isnan(ends).any(1)
-    begins, ends = begins[known], ends[known]
+    known = ~np.isnan(begins + ends).any(1)
+    begins, ends, owners = begins[known], ends[known], owners[known]
     ways = ends - begins
     low, high = np.full(2, -0.5), np.array([width - 0.5, height - 0.5])
     with np.errstate(all="ignore"):
@@ -92,7 +105,7 @@ def clipped(begins: Points, ends: Points, width: int, height: int) -> tuple[Poin
     leave = np.where(still, np.where(within, np.inf, -np.inf), leave).min(1).clip(max=1)
     seen = enter <= leave
     begins, ways, enter, leave = begins[seen], ways[seen], enter[seen], leave[seen]
-    return begins + enter[:, None] * ways, begins + leave[:, None] * ways
+    return begins + enter[:, None] * ways, begins + leave[:, None] * ways, owners[seen]
 
 
 def inner_dots(polygon: Points, width: int, height: int) -> tuple[Integers, Integers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
     vortices = blocks(state, first["first_vortex"], VORTEX_SIZE, int(state[NUM_VORTICES]))
     shapes = [line([(0, 0), (side, 0), (side, side), (0, side), (0, 0)], "ground")]
     if len(vortices):
-        shapes.append(current(vortices, side))
+        shapes.append(current(tuple(map(tuple, vortices.tolist())), side))
     shapes += [disc(obstacle[:2], obstacle[2], "obstacle") for obstacle in obstacles]
     now = robots[-1]
     if selected < num_robots and now[selected, IS_ACTIVE]:
@@ -108,11 +109,12 @@ def how_it_ended(robot: NDArray[Any], side: float, has_boundary: bool) -> str:
     return "left the map" if has_boundary and is_outside else "out of time"
 
 
-def current(vortices: NDArray[Any], side: float) -> Shape:
+@lru_cache(maxsize=1)  # it is the same for a whole episode
+def current(vortices: tuple[tuple[float, ...], ...], side: float) -> Shape:
     """Arrows on a grid; those of more than `FAST_M_PER_S` are as long as they get."""
     ticks = (np.arange(ARROWS_ACROSS) + 0.5) * side / ARROWS_ACROSS
     places = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2)
-    flow = flow_at(vortices, places)
+    flow = flow_at(np.array(vortices), places)
     speed = np.hypot(*flow.T)[:, None]
     vectors = flow / np.maximum(speed, 1e-9) * np.minimum(speed / FAST_M_PER_S, 1) ** 0.5
     return arrows(places - LONGEST_ARROW_M / 2 * vectors, LONGEST_ARROW_M * vectors, "current")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from views import texts
 
 from operant.monitor.look.canvas import Canvas
-from operant.monitor.play.dots import draw_scene, inner_dots, line_dots
+from operant.monitor.play.dots import draw_scene, inner_dots, lines_dots
 from operant.monitor.play.projection import Projection
 from operant.shared.scene import ROLES, Scene, area, circle, disc, line, text
 
@@ -19,7 +19,7 @@ sizes = st.integers(2, 60)
 
 
 def dots_of(path, width, height):
-    columns, rows = line_dots(np.array(path, float), width, height)
+    columns, rows, _ = lines_dots([(0, np.array(path, float))], width, height)
     return set(zip(columns.tolist(), rows.tolist(), strict=True))
 
 
@@ -105,7 +105,8 @@ def test_every_role_is_drawn(role, agent):
 
 def test_dots_of_two_shapes_share_a_cell():
     canvas = Canvas(1, 1)
-    canvas.draw_dots(np.array([0, 0, 9]), np.array([0, 0, 0]), "a")
-    canvas.draw_dots(np.array([1, -1]), np.array([3, 0]), "b")
+    canvas.draw_dots(
+        np.array([0, 9, 1, -1]), np.array([0, 0, 3, 0]), ["a", "b"], np.array([0, 0, 1, 1])
+    )
     # the first and the last dot; those outside are nowhere
     assert canvas.lines() == [[("⢁", "b")]]
