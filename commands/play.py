@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..shared.run_folder import Run
     from ..shared.scene import Episodes
 
+GETTING_READY = "getting ready; what was never played is compiled first ..."
+
 
 @click.command("play")
 @run_argument
@@ -47,8 +49,8 @@ def command(
     """Watch greedy episodes of a run's newest checkpoint in the terminal.
 
     RUN is a run's id or any part of it that no other run has; without one, the latest. Keys: space
-    pauses, + and - change the speed, n and p go to the next and the last episode, s to the next
-    seed, . plays one step, tab looks at the next robot, q leaves.
+    pauses, + and - change the speed, n and p go to the next episode and the one before, s to the
+    next seed, . plays one step, tab looks at the next robot, q leaves.
     """
     theme = known_theme(theme)
     if to:
@@ -63,9 +65,12 @@ def command(
 
     terminal = make_terminal(theme, as_ascii)
     chosen = chosen_run(run, latest)
+    click.echo(GETTING_READY, nl=False, err=True)
     playing = _episodes_of(chosen)
     try:
-        show(Player(playing, chosen.id, seed, speed, fps, episodes), terminal)
+        player = Player(playing, chosen.id, seed, speed, fps, episodes)
+        click.echo(f"\r{' ' * len(GETTING_READY)}\r", nl=False, err=True)
+        show(player, terminal)
     finally:
         playing.close()
 
