@@ -111,8 +111,8 @@ class Terminal:
         self._write(_ENTER)
 
     def _leave(self) -> None:
-        self._write(_LEAVE)
         termios.tcsetattr(self._input, termios.TCSADRAIN, self._settings)
+        self._write(_LEAVE)
 
     def _signals(self) -> dict[signal.Signals, Any]:
         def end(number: int, frame: FrameType | None) -> None:
