@@ -31,6 +31,8 @@ class OffPolicyParts:
             "updates_bfloat16": self.large_batches,
             "rainbow_per_c51": self.rainbow,
             "replay_waits": self.waits,
+            "marine_nav_decisions": self.decisions,
+            "ac_iqn_marine_nav": self.marine_nav,
         }
 
     def draws(self) -> Any:
@@ -61,6 +63,57 @@ class OffPolicyParts:
             "sac.updates_per_env_step=0.125", "sac.batch_size=1024",
         ]  # fmt: skip
         return self._to_the_bar("pendulum_sac", overrides)
+
+    def decisions(self) -> Any:
+        """Decisions of robots a second, of seas that are stepped alone, observations included."""
+        from operant.trainer.cuda.vector import CudaVectorEnv
+        from operant.trainer.envs import load_spec
+
+        num_envs, steps = (3, 2) if self.dry else (65_536, 200)
+        envs = CudaVectorEnv(load_spec("marine_nav"), num_envs, 1, device=self.device)
+        out = envs.empty_transitions()
+        envs.reset(out.obs)
+        actions = torch.rand(envs.num_rows, 2, device=self.device) * 2 - 1
+        envs.step(actions, out)
+        self._wait()
+        start = time.perf_counter()
+        num_decisions = torch.zeros((), dtype=torch.int64, device=self.device)
+        for _ in range(steps):
+            envs.step(actions, out)
+            num_decisions += out.valid.sum()
+        total = int(num_decisions)  # waits
+        return {"decisions_per_s": total / (time.perf_counter() - start), "seas": num_envs}
+
+    def marine_nav(self) -> Any:
+        """AC-IQN on MarineNav: success after so many seconds of training, in all six settings, and
+        env steps and updates a second.
+        """
+        from operant.trainer.config.files import load_config
+
+        overrides = [
+            "num_envs=1024", "rollout_steps=4", "total_env_steps=40000000",
+            "ac_iqn.batch_size=1024", "ac_iqn.updates_per_env_step=0.00390625",
+            "ac_iqn.warmup_env_steps=40000", "replay.capacity=4000000",
+        ]  # fmt: skip
+        if self.dry:
+            overrides += [
+                "num_envs=2", "rollout_steps=4", "total_env_steps=560", "ac_iqn.batch_size=32",
+                "ac_iqn.updates_per_env_step=0.025", "ac_iqn.warmup_env_steps=64",
+                "marine_nav.curriculum=[]", "replay.capacity=1000",
+            ]  # fmt: skip
+        config = load_config("marine_nav_ac_iqn", overrides)
+        experiment = self.gpu.experiment(config)
+        telemetry = self.gpu.telemetry(experiment, None)
+        self.gpu.loop(experiment, telemetry, 3)
+        each = max(1, (config.num_iterations - 3) // 10)
+        seconds, curve = 0.0, []
+        for _ in range(10):
+            seconds += self.gpu.loop(experiment, telemetry, each)
+            evaluation = experiment.evaluate(6 if self.dry else 600)
+            success = {f"{s['robots']}_{s['obstacles']}": s["success"] for s in evaluation.settings}
+            curve.append({"s": seconds, "env_steps": experiment.env_steps, "success": success})
+        num_updates = int(experiment.algorithm.num_updates)
+        return {"curve": curve, "updates_per_s": num_updates / seconds}
 
     def _to_the_bar(self, preset: str, overrides: list[str]) -> dict[str, Any]:
         """Trains `preset` and evaluates it at every tenth; seconds are those of training alone."""

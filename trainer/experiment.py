@@ -15,6 +15,8 @@ from .precompiling import Precompiling
 from .rollout import Rollout
 from .run.stopwatch import Stopwatch
 
+DEAD_ENV_STEPS = "dead env steps"  # among the metrics, until they are where the host is
+
 
 @dataclass
 class Parts:
@@ -100,7 +102,12 @@ class Experiment:
         if self.algorithm.begins and self.num_started == 0:
             with stopwatch.phase("learn"):
                 self.algorithm.begin()
-        return self.executor.iterate(self.collect, self.learn, stopwatch, wait)
+        return map(self._counted, self.executor.iterate(self.collect, self.learn, stopwatch, wait))
+
+    def _counted(self, values: dict[str, float]) -> dict[str, float]:
+        """The metrics of an iteration, its dead env steps taken out of them and counted."""
+        self.dead_env_steps += int(values.pop(DEAD_ENV_STEPS, 0))
+        return values
 
     def take_notices(self) -> list[str]:
         """What people should be told of how the run goes, once each."""
@@ -110,7 +117,7 @@ class Experiment:
 
     def finish(self) -> Iterator[dict[str, float]]:
         """Wait for all that was started; gives the metrics that are still to come."""
-        return self.executor.finish()
+        return map(self._counted, self.executor.finish())
 
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
@@ -124,7 +131,8 @@ class Experiment:
         metrics = dict(self.algorithm.update(rollout, self._progress_fraction))
         metrics |= self.collector.details
         self._num_learned += 1
-        self.dead_env_steps += rollout.rewards.numel() - rollout.num_valid
+        if rollout.valid is not None:
+            metrics[DEAD_ENV_STEPS] = (~rollout.valid).sum()
         count, return_, length = self.collector.take_episode_totals().unbind()
         return metrics | {
             "episode/count": count,

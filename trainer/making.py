@@ -13,12 +13,12 @@ from .collector import Collector, CollectsRollouts
 from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
 from .config import TrainConfig
+from .config.unused_settings import agents_may_be_on_a_gpu
 from .envs import (
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
     env_spec_of,
     make_envs,
-    num_agents_of,
     spec_of,
 )
 from .envs.spec import Spaces
@@ -44,10 +44,9 @@ def make_experiment(config: TrainConfig, compiling: Progress = lambda *_: None) 
     """
     device = chosen_device(config.device)
     # Gymnasium's environments live on the processor, and so does what learns from them; those whose
-    # steps are calls of a model bring the device that the model runs on. Rollouts of several agents
-    # are gathered on the processor.
+    # steps are calls of a model bring the device that the model runs on.
     is_ours = not config.env.startswith(GYMNASIUM_PREFIX) and config.env not in LEARNED_ENV_NAMES
-    if device.type == "cuda" and is_ours and num_agents_of(config) == 1:
+    if device.type == "cuda" and is_ours and agents_may_be_on_a_gpu(config):
         return device_experiment(config, device)
     return processor_experiment(config, Threads(choose_num_threads(config, compiling)))
 

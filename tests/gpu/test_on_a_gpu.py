@@ -144,6 +144,29 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
     assert int(experiments[0].algorithm.num_updates) == 16 * 5
 
 
+def test_replayed_iterations_of_agents_are_those_without_a_graph():
+    config = make_config(
+        {
+            "env": "marine_nav", "algorithm": "ac_iqn", "device": "cuda", "num_envs": 64,
+            "rollout_steps": 4, "total_env_steps": 1280 * 8, "replay": {"capacity": 8192},
+            "marine_nav": {"curriculum": [
+                {"until_env_steps": 3000, "num_robots": 3, "min_goal_distance_m": 30}
+            ]},
+            "ac_iqn": {
+                "warmup_env_steps": 1024, "batch_size": 128, "updates_per_env_step": 0.0125,
+            },
+        }
+    )  # fmt: skip
+    experiments = [device_experiment(config, CUDA, capture) for capture in (True, False)]
+    for experiment in experiments:
+        for _ in range(6):
+            list(experiment.iterate(Stopwatch(), wait=True))
+    replayed, eager = experiments
+    assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
+    assert replayed.env_steps == eager.env_steps < 6 * 1280
+    assert int(replayed.algorithm.num_updates) == int(eager.algorithm.num_updates) > 0
+
+
 def test_the_same_seed_gives_the_same_run(config):
     weights = []
     for _ in range(2):

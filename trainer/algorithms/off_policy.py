@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..config import TrainConfig
 from ..evaluation import FromStart
@@ -53,7 +53,11 @@ class OffPolicy(Algorithm):
         }
         self.num_updates_each: int = self.section.num_updates(config)
         section = self.section
-        self.ratio = ReplayRatio(section.updates_per_env_step, section.updates_at_once)
+        self.ratio = ReplayRatio(
+            section.updates_per_env_step,
+            section.updates_at_once,
+            None if self.is_inline else device,
+        )
         # Numbers where the host runs every update; on the device where graphs do.
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
@@ -106,34 +110,42 @@ class OffPolicy(Algorithm):
 
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         self.replay.write(rollout)
-        # Where agents retire the processor learns, and the host may ask how many are left.
-        num_env_steps = rollout.num_valid if self.is_inline else self._num_rows_each
+        num_env_steps = self._count(rollout)
         self.env_steps += num_env_steps
-        self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
-        if not self.is_inline:
-            num_updates = self.num_updates_each
-        else:
-            num_updates = self.ratio.due(num_env_steps) if self.is_warm else 0
+        if not isinstance(self.policy.normalizer, nn.Identity):
+            self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
+        # Before it is warm nothing is due, and nothing is owed later.
+        num_due = self.ratio.due(num_env_steps * self.is_warm)
         with torch_threads(self._num_threads() if self.uses_threads else 1):
-            metrics = self._learn_all(num_updates, progress_fraction)
+            metrics = self._learn_all(num_due, progress_fraction)
         if self.is_inline:
             self.look()
-        ratio = num_updates / num_env_steps if num_env_steps else 0.0
+        ratio = num_due / num_env_steps if not self.is_inline or num_due else 0.0
         return {
             **metrics, **self.replay.metrics(),
-            "updates/count": self.num_updates + 0, "updates/per_env_step": ratio,
+            "updates/count": self.num_updates + 0,
+            "updates/per_env_step": ratio,
             "updates/skipped": self.finite_updates.num_skipped + 0,
             "exploration/epsilon": self.policy.epsilon,
         }  # fmt: skip
 
-    def _learn_all(self, num_updates: int, progress_fraction: Any) -> Metrics:
-        """So many updates, and the means of what they give."""
-        if not num_updates:
+    def _count(self, rollout: Rollout) -> Any:
+        """Env steps of a rollout: on the host, or on the device where some may be dead."""
+        if rollout.valid is None:
+            return self._num_rows_each
+        num_valid = rollout.valid.sum()
+        return int(num_valid) if self.is_inline else num_valid
+
+    def _learn_all(self, num_due: Any, progress_fraction: Any) -> Metrics:
+        """The updates that are due, and the means of what they give. Captured ones are as many as
+        there can be: those that are not due move nothing.
+        """
+        if self.is_inline and not num_due:
             return {}
-        active = None if self.is_inline else self.is_warm.float()
         rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
         lists: dict[str, list[Tensor]] = {}
-        for number in range(num_updates):
+        for number in range(num_due if self.is_inline else self.num_updates_each):
+            active = None if self.is_inline else (num_due > number).float()
             batch = self.replay.sample(self.batch, beta)
             figures, errors = self.learn(batch, number, rate, active)
             self.replay.update_priorities(batch.index, errors)
@@ -198,7 +210,7 @@ class OffPolicy(Algorithm):
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
-            "env_steps_before": self._env_steps_before, "updates_owed": self.ratio.owed,
+            "env_steps_before": self._env_steps_before, "updates_owed": float(self.ratio.owed),
             "finite_updates": self.finite_updates.state_dict(),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
@@ -208,7 +220,7 @@ class OffPolicy(Algorithm):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
-        self.ratio.owed = state.get("updates_owed", 0.0)
+        self.ratio.load(state.get("updates_owed", 0.0))
         self.finite_updates.load_state_dict(state["finite_updates"])
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])

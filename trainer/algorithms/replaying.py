@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+from torch import Tensor
 
 from ..config import TrainConfig
 from ..networks.actor import Actor
@@ -11,20 +14,33 @@ from ..replay import Priorities, Replay
 
 
 class ReplayRatio:
-    """Updates for so many transitions: whole ones, and what is left is owed."""
+    """Updates for so many transitions: whole ones, and what is left is owed. Of numbers on the
+    host, or of scalar tensors on a device.
+    """
 
-    def __init__(self, updates_per_transition: float, at_once: int = 1) -> None:
+    def __init__(
+        self, updates_per_transition: float, at_once: int = 1, device: torch.device | None = None
+    ) -> None:
         """They come in multiples of `at_once`."""
         self._ratio, self._at_once = updates_per_transition, at_once
-        self.owed = 0.0
+        self.owed: Any = 0.0
+        if device is not None:
+            self.owed = torch.zeros((), dtype=torch.float64, device=device)
 
-    def due(self, num_transitions: int) -> int:
+    def due(self, num_transitions: Any) -> Any:
         """Updates that these transitions and what was owed are worth."""
         self.owed += self._ratio * num_transitions
         # What is short of a whole number by rounding is one.
-        num_updates = int(self.owed / self._at_once + 1e-6) * self._at_once
+        num_updates = (self.owed / self._at_once + 1e-6) // 1 * self._at_once
         self.owed -= num_updates
-        return num_updates
+        return num_updates if isinstance(num_updates, Tensor) else int(num_updates)
+
+    def load(self, owed: float) -> None:
+        """Go on with what was owed."""
+        if isinstance(self.owed, Tensor):
+            self.owed.fill_(owed)
+        else:
+            self.owed = owed
 
 
 def make_replay(

@@ -27,7 +27,7 @@ from .tables import (
     PolicyConfig,
     RecorderConfig,
 )
-from .unused_settings import refusals
+from .unused_settings import agents_may_be_on_a_gpu, refusals
 
 if TYPE_CHECKING:
     from ..envs.spec import ActionSpec
@@ -123,11 +123,6 @@ class TrainConfig(Section):
     def _some_are_on_the_processor(self) -> Self:
         if self.env.startswith(GYMNASIUM_PREFIX) and self.device == "cuda":
             raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
-        if self.device == "cuda" and num_agents_of(self) > 1:
-            raise ValueError(
-                f"device = cuda: {self.env} has {num_agents_of(self)} agents an environment, and "
-                "rollouts of several are gathered on the processor; use cpu"
-            )
         return self
 
 
@@ -139,6 +134,16 @@ class CheckedConfig(TrainConfig):
         is_foreign = self.env.startswith(GYMNASIUM_PREFIX)
         if is_foreign or len(self.algorithm_section.action_kinds) < len(KINDS):
             self._check_that_algorithm_can_act(spec_of(self).actions)
+        return self
+
+    @model_validator(mode="after")
+    def _agents_are_where_they_can_be(self) -> Self:
+        if self.device == "cuda" and not agents_may_be_on_a_gpu(self):
+            raise ValueError(
+                f"device = cuda: {self.env} has {num_agents_of(self)} agents an environment, and "
+                "only what learns from replay, with normalization.obs = false, has those on a GPU; "
+                "use cpu"
+            )
         return self
 
     @model_validator(mode="after")

@@ -22,6 +22,14 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"
 
 
+def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:
+    """Whether all rows of rollouts can be there: where agents retire, their number is not known to
+    the host, which what learns from replay, and normalises no observations, need not ask for.
+    """
+    learns_from_replay = "replay" in config.algorithm_section.tables
+    return num_agents_of(config) == 1 or (learns_from_replay and not config.normalization.obs)
+
+
 def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
     if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX):
         yield f"rollout = fused: {config.env} takes its steps one by one; use steps"

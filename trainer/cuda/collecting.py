@@ -38,10 +38,11 @@ class CudaCollector:
 
     def __init__(self, envs: CudaVectorEnv, policy: Policy, steps: int) -> None:
         self.envs, self._policy = envs, policy
+        has_agents = envs.spec.num_agents > 1  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
-            envs.spec.obs_size, steps, envs.num_envs, policy,
-            num_final_obs=most_truncated, device=envs.device,
+            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
+            num_final_obs=None if has_agents else most_truncated, device=envs.device,
         )  # fmt: skip
         # Of each environment: episodes of this rollout that a time limit cut short.
         self._num_truncated = torch.zeros(envs.num_envs, dtype=torch.int32, device=envs.device)
@@ -49,7 +50,7 @@ class CudaCollector:
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
         self._final_obs = torch.zeros_like(self.rollout.obs[0])
         self._valid = torch.ones_like(self.rollout.terminated[0])
-        self._noise = policy.noise((envs.num_envs,), torch.Generator(envs.device)).contiguous()
+        self._noise = policy.noise((envs.num_rows,), torch.Generator(envs.device)).contiguous()
         self._step_and_keep = make_step_and_keep(envs.spec)
         envs.reset(self.rollout.obs[-1])
 
@@ -115,6 +116,25 @@ class CudaCollector:
 
     def close(self) -> None:
         pass
+
+
+class AgentsCollector(CudaCollector):
+    """Gathers rollouts of environments with several agents, each a row of its own."""
+
+    def _step(self, t: int) -> None:
+        envs, rollout, policy = self.envs, self.rollout, self._policy
+        NOISE.launch(
+            envs.num_rows, self._noise.view(envs.num_rows, -1), self._steps_before, t, envs.source
+        )
+        rollout.remember(t, *policy.act(rollout.obs[t], self._noise))
+        assert rollout.valid is not None
+        out: tuple[Any, ...] = (
+            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            rollout.final_obs[t], rollout.valid[t],
+        )  # fmt: skip
+        envs.step(policy.env_actions(rollout.actions[t]).contiguous(), Transitions(*out))
+        if policy.has_memory:
+            policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
 
 class ActorCollector(CudaCollector):

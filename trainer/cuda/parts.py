@@ -15,7 +15,7 @@ from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import Parts
 from ..making import make_policy, part_seed
 from ..networks.actor_critic import ActorCritic
-from .collecting import ActorCollector, CudaCollector
+from .collecting import ActorCollector, AgentsCollector, CudaCollector
 from .fused import FusedCollector
 from .vector import CudaVectorEnv
 
@@ -41,6 +41,8 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
         return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
 
     collects: type[CudaCollector] = CudaCollector
-    if isinstance(policy, ActorCritic):
+    if spec.num_agents > 1:
+        collects = AgentsCollector
+    elif isinstance(policy, ActorCritic):
         collects = FusedCollector if config.rollout == "fused" else ActorCollector
     return Parts(algorithm, collects(envs, policy, config.rollout_steps), play)

@@ -32,7 +32,7 @@ def test_every_part_is_measured_and_none_fails(answer):
         "equality", "raw_few_envs", "raw_many_envs", "rollout", "train_1_epoch", "train_4_epochs",
         "synchronisation", "same_seed", "out_of_memory", "tinyphysics",
         "replay_draws", "dqn_cart_pole", "sac_pendulum", "updates_captured", "updates_bfloat16",
-        "rainbow_per_c51", "replay_waits",
+        "rainbow_per_c51", "replay_waits", "marine_nav_decisions", "ac_iqn_marine_nav",
     ]  # fmt: skip
     assert {name for name, part in answer["parts"].items() if "error" in part} == set()
 
@@ -48,6 +48,8 @@ def test_each_part_has_its_figures(answer):
             assert results[name][kind]["mean_return"] > 0
     for name in ("dqn_cart_pole", "sac_pendulum"):
         assert len(results[name]["curve"]) == 10
+    assert results["marine_nav_decisions"]["decisions_per_s"] > 0
+    assert len(results["ac_iqn_marine_nav"]["curve"]) == 10
     assert all(speed > 0 for speed in results["updates_captured"].values())
     assert results["rainbow_per_c51"]["times"] > 0
     assert results["updates_bfloat16"]["share"] > 0
