@@ -51,6 +51,8 @@ def command(run: str, episodes: int | None, scenario_file: Path | None, as_json:
     )  # fmt: skip
     if evaluation.num_cut_off:
         click.echo(cut_off_message(evaluation, limit), err=True)
+    if scenarios and wanted > len(scenarios):
+        warn(f"there are {len(scenarios)} scenarios: as many episodes were played, not {wanted}")
     figures = figures_of(evaluation)
     if as_json:
         print_json({"run": chosen.id, **figures})
@@ -80,4 +82,7 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
 
 def in_words(setting: Mapping[str, float | None]) -> str:
     """The figures of one kind of episode."""
-    return "  ".join(f"{name} {value:.4g}" for name, value in setting.items() if value is not None)
+    told = {name: value for name, value in setting.items() if value is not None}
+    return "  ".join(
+        f"{name} {value:{'.0f' if value >= 1000 else '.4g'}}" for name, value in told.items()
+    )

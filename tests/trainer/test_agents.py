@@ -21,7 +21,7 @@ COMPILED, TORCH, PQN = ("ppo", "float32"), ("ppo", "bfloat16"), ("pqn", "float32
 @pytest.fixture
 def walkers(monkeypatch):
     """Whatever environment a configuration names has two agents."""
-    for module in (train_config, unused_settings, making):
+    for module in (train_config, unused_settings):
         monkeypatch.setattr(module, "num_agents_of", lambda _: WALK.num_agents)
     for module in (train_config, making):
         monkeypatch.setattr(module, "spec_of", lambda _: WALK)

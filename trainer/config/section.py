@@ -51,8 +51,10 @@ class AlgorithmSection(Section):
 class EnvSection(Section):
     """What the environments of one kind can be told; the model lies with them."""
 
-    # What runs with them publish besides.
-    metrics: ClassVar[tuple[Metric, ...]] = ()
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What runs with them publish besides."""
+        return ()
 
     @property
     def num_agents(self) -> int:

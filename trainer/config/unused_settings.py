@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of
+from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of
 
 if TYPE_CHECKING:
     from .train_config import TrainConfig
@@ -31,9 +31,11 @@ def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:
 
 
 def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
-    if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX):
+    is_alone = num_agents_of(config) == 1
+    has_world = config.env in CONFIGURED_ENV_NAMES and is_alone  # that all its episodes read
+    if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX) or has_world:
         yield f"rollout = fused: {config.env} takes its steps one by one; use steps"
-    if num_agents_of(config) > 1:
+    if not is_alone:
         yield f"rollout = fused: {config.env} has several agents an environment; use steps"
     if config.device == "cpu":
         yield "rollout = fused is for a GPU, and device = cpu; use steps"

@@ -56,8 +56,9 @@ class CudaVectorEnv:
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
         first_fields = np.ascontiguousarray(empty_fields(spec, num_envs, stream))
+        self._first_fields = self._copy(first_fields)
         self.state = EnvState(
-            fields=self._copy(first_fields),
+            fields=self._first_fields.clone(),
             elapsed=self._zeros(torch.int32, num_envs),
             episode=self._zeros(torch.int64, num_envs),
             episode_return=self._zeros(torch.float64, self.num_rows),
@@ -86,6 +87,8 @@ class CudaVectorEnv:
     def reset(self, obs: Tensor) -> None:
         """Begin the first episode everywhere; writes `obs` [R, D]."""
         self.state.episode[:] = 0
+        fields: Any = self.state.fields
+        fields.copy_(self._first_fields)
         self._kernels.reset.launch(self.num_envs, self.state, self.source, obs)
 
     def step(self, actions: Tensor, out: Transitions) -> None:

@@ -43,7 +43,9 @@ def copy_actions(source, target):
 
 
 def make_step_range(spec: EnvSpec) -> Callable[..., None]:
-    """`step_range(start, stop, state, totals, source, actions, out)` for one environment."""
+    """`step_range(start, stop, state, totals, source, actions, out)` for one environment, whose
+    resets read nothing of the state.
+    """
     inlined = njit(**OPTIONS, inline="always")
     bindings: dict[str, Any] = {
         "env_reset": inlined(spec.reset),

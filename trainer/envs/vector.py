@@ -187,10 +187,13 @@ class Loops(NamedTuple):
 
 @cache
 def compile_loops(spec: EnvSpec) -> Loops:
-    """The loops around one environment's functions: tile by tile where it has one agent."""
+    """The loops around one environment's functions: tile by tile where it has one agent, and no
+    episode finds anything in its state that was there before.
+    """
     begin = specialised(begin_episode, spec.name, **compiled_functions(spec))
-    steps = make_step_range(spec) if spec.num_agents == 1 else one_by_one(spec)
-    block = BLOCK if spec.num_agents == 1 else WORLD_BLOCK
+    has_tiles = spec.num_agents == 1 and spec.prepare is None
+    steps = make_step_range(spec) if has_tiles else one_by_one(spec)
+    block = BLOCK if has_tiles else WORLD_BLOCK
     return Loops(
         begin=begin,
         reset=specialised(reset_all, spec.name, begin_episode=begin),

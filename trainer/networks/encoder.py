@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+import numpy as np
 from torch import Tensor, nn
 
 from ..envs.spec import Spaces
@@ -21,7 +22,12 @@ class Encoder(Protocol):
 
 
 def encoder_of(spec: Spaces, seed: int) -> Encoder | None:
-    """An encoder of its own with weights drawn from `seed`, where the environment brings one."""
+    """An encoder of its own, where the environment brings one. Its weights are of `seed`, and no
+    repetition of those of layers with that seed.
+    """
     make = getattr(spec, "make_encoder", None)
-    encoder: Encoder | None = make(seed) if make else None
+    if make is None:
+        return None
+    (own_seed,) = np.random.SeedSequence((seed, 1)).generate_state(1)
+    encoder: Encoder = make(int(own_seed))
     return encoder

@@ -32,6 +32,8 @@ from .layout import (
 )
 from .making import MarineNavSpec
 from .scenario import Array, Scenario, load_scenario
+from .section import EFFORT
+from .section import ENERGY as SPENT
 
 MOST_ROWS = 4096  # that the policy is asked of at once
 
@@ -58,7 +60,9 @@ def evaluate(
     rows = [NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES]
     settings = [Setting(*counts) for counts in envs.state.fields[rows].T.astype(int).tolist()]
     outcome = play(policy, envs, obs, max_episode_steps, progress, gamma)
-    return told(outcome, settings)
+    has_thrusters = spec.world.vessels == "thrusters"
+    energy = (SPENT if has_thrusters else EFFORT).name.removeprefix("evaluation/")
+    return told(outcome, settings, energy)
 
 
 def in_turn(scenarios: Sequence[Scenario]) -> list[Scenario]:

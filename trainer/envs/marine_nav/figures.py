@@ -10,6 +10,7 @@ import numpy as np
 from ...evaluation import Evaluation, FromStart
 from .constants import DECISION_S
 from .scenario import Array
+from .section import SUCCESSES
 
 GAMMA = 0.99  # of the authors' returns
 
@@ -39,32 +40,33 @@ class Outcome(NamedTuple):
     from_start: FromStart
 
 
-def told(outcome: Outcome, settings: Sequence[Setting]) -> Evaluation:
-    """Metrics over all episodes, and over those of each setting."""
+def told(outcome: Outcome, settings: Sequence[Setting], energy: str) -> Evaluation:
+    """Metrics over all episodes, and over those of each setting; `energy` is the name of that."""
     every = np.ones(len(settings), np.bool_)
     by_setting = []
     for setting in dict.fromkeys(settings):
         chosen = np.array([other == setting for other in settings])
         figures = {
-            name: None if np.isnan(x) else x for name, x in figures_of(outcome, chosen).items()
+            name: None if np.isnan(x) else x
+            for name, x in figures_of(outcome, chosen, energy).items()
         }
         by_setting.append({**setting._asdict(), "episodes": int(chosen.sum()), **figures})
-    details = {f"evaluation/{name}": x for name, x in figures_of(outcome, every).items()}
+    details = {f"evaluation/{name}": x for name, x in figures_of(outcome, every, energy).items()}
     for each in by_setting:
-        if each["vortices"] == 0:
-            name = f"evaluation/success_{each['robots']}_{each['obstacles']}"
+        name = f"evaluation/success_{each['robots']}_{each['obstacles']}"
+        if not each["vortices"] and name in {metric.name for metric in SUCCESSES}:
             details[name] = each["success"]
     return Evaluation(
         returns=outcome.returns[outcome.took_part],
         lengths=outcome.decisions[outcome.took_part],
         details={name: x for name, x in details.items() if not np.isnan(x)},
-        num_cut_off=int((outcome.took_part & outcome.cut_off[:, None]).sum()),
+        num_cut_off=int(outcome.cut_off.sum()),
         from_start=outcome.from_start,
         settings=tuple(by_setting),
     )
 
 
-def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
+def figures_of(outcome: Outcome, chosen: Array, energy: str) -> dict[str, float]:
     """The authors' figures of the episodes `chosen` [E]; time and energy are NaN without success.
 
     They call it success when all robots have arrived, also one that collided as it did; the strict
@@ -74,10 +76,10 @@ def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
 
     def means(of_robots: Array) -> Array:
         """Over the robots of each episode."""
-        mean: Array = np.where(part, of_robots[chosen], 0).sum(1) / part.sum(1)
+        mean: Array = np.where(part, of_robots[chosen], 0).sum(1) / np.maximum(part.sum(1), 1)
         return mean
 
-    success = (outcome.arrived[chosen] | ~part).all(1)
+    success = (outcome.arrived[chosen] | ~part).all(1) & part.any(1)
     strict = success & ~outcome.collided[chosen].any(1)
 
     def over_successes(means: Array) -> float:
@@ -88,5 +90,5 @@ def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
         "strict_success": float(strict.mean()),
         "discounted_return": float(means(outcome.discounted).mean()),
         "time_s": over_successes(means(outcome.decisions) * DECISION_S),
-        "energy_n_s": over_successes(means(outcome.energy)),
+        energy: over_successes(means(outcome.energy)),
     }

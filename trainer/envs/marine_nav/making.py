@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....shared.errors import ConfigError
 from ..spec import Array, EnvSpec
 from ..streams import EVALUATION
 from .constants import MAX_CLOCK, MAX_DECISIONS
@@ -83,6 +84,8 @@ def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
     from .scenario_files import read_scenarios
     from .six_settings import six_settings
 
+    if path is not None and world.vessels != "thrusters":
+        raise ConfigError(f"--scenarios {path}: those of files are for vessels with thrusters")
     return six_settings(world) if path is None else read_scenarios(path)
 
 

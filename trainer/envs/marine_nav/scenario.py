@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ...compiling import compiled
+from ...compiling import compiled, specialised
+from ..bindings import env_reset, observe
 from ..vector import VectorEnv
 from .kinematic import SPEED
 from .layout import (
@@ -77,16 +78,24 @@ def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> 
     envs.state.episode_return[env * spec.num_agents : (env + 1) * spec.num_agents] = 0.0
     source = envs.source
     number, episode = source.first_env + env, envs.state.episode[env]
-    start, observe = begins_episodes(spec.world)
-    start(envs.state.fields, env, (number, episode, source.seed, source.stream))
-    observe(envs.state.fields, env, obs)
+    begin = beginning(spec.world)
+    begin(envs.state.fields, env, (number, episode, source.seed, source.stream), obs)
 
 
 @cache
-def begins_episodes(world: World) -> tuple[Callable[..., None], Callable[..., None]]:
-    """What begins an episode with the scenario in the state, and what observes it."""
+def beginning(world: World) -> Callable[..., None]:
+    """The compiled beginning of an episode with the scenario in the state."""
     functions = functions_of(world)
-    return compiled(functions.start), compiled(functions.observe)
+    return specialised(
+        begin_with, world.name, env_reset=compiled(functions.start),
+        observe=compiled(functions.observe),
+    )  # fmt: skip
+
+
+def begin_with(fields: Any, env: Any, random: Any, obs: Any) -> None:
+    """Begin an episode with what is in column `env` already; writes its rows of `obs`."""
+    env_reset(fields, env, random)
+    observe(fields, env, obs)
 
 
 def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> None:

@@ -22,6 +22,7 @@ from .constants import HULL_RADIUS_M
 from .scenario import Array, Scenario
 
 WORLD = "marine_nav"
+LARGEST = 1e6  # of any number: what float32 holds to a decimetre
 WIDTHS = {"starts": 2, "goals": 2, "headings": 0, "obstacles": 3, "vortices": 4}
 
 
@@ -86,9 +87,9 @@ def rows_of(value: Any, key: str, width: int, where: str) -> Array:
         rows = rows.reshape(shape)
     except (TypeError, ValueError):
         good, rows = False, np.zeros(0)
-    if not good or not np.isfinite(rows).all():
+    if not good or not (np.abs(rows) <= LARGEST).all():
         what = f"rows of {width} numbers" if width else "numbers"
-        raise ConfigError(f"{where}: {key} are to be {what}")
+        raise ConfigError(f"{where}: {key} are to be {what}, none beyond {LARGEST:g}")
     return rows
 
 

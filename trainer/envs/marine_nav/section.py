@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,28 @@ if TYPE_CHECKING:
     from ...config import TrainConfig
 
 MOST_ROBOTS, MOST_OBSTACLES, MOST_VORTICES = 16, 32, 16
-LONGEST_M = 55.0  # between a start and a goal; with 60 a third of all seas would have no robot
+# Between a start and a goal. With 60 m a third of all seas would have no robot, and with 50 m one
+# of a hundred on the smaller map of other vessels than those with thrusters.
+LONGEST_M, LONGEST_ON_50_M = 55.0, 45.0
+
+EVALUATION_METRICS = (
+    Metric("evaluation/success", better="up", description="episodes in which all arrived"),
+    Metric("evaluation/strict_success", level=1, better="up",
+           description="and none collided as it did"),
+    Metric("evaluation/discounted_return", "reward", level=1, better="up",
+           description="mean over robots, until the first collision of any"),
+    Metric("evaluation/time_s", "s", "timer", level=1, description="of successful episodes"),
+)  # fmt: skip
+ENERGY = Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes")
+EFFORT = Metric("evaluation/effort", level=1,
+                description="of successful episodes; 0 to 2 a decision")  # fmt: skip
+# Robots and obstacles of the authors' six settings.
+SIX_SETTINGS = ((3, 0), (4, 0), (5, 0), (5, 2), (5, 3), (5, 4))
+SUCCESSES = tuple(
+    Metric(f"evaluation/success_{robots}_{obstacles}", level=1, better="up",
+           description=f"of {robots} robots among {obstacles} obstacles")
+    for robots, obstacles in SIX_SETTINGS
+)  # fmt: skip
 
 
 class Stage(Section):
@@ -32,19 +53,6 @@ class Stage(Section):
 
 class MarineNavConfig(EnvSection):
     """Vessels that share a sea."""
-
-    metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("evaluation/success", better="up", description="episodes in which all arrived"),
-        Metric("evaluation/strict_success", level=1, better="up",
-               description="and none collided as it did"),
-        Metric("evaluation/discounted_return", "reward", level=1, better="up",
-               description="mean over robots, until the first collision of any"),
-        Metric("evaluation/time_s", "s", "timer", level=1, description="of successful episodes"),
-        Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes"),
-        *(Metric(f"evaluation/success_{robots}_{obstacles}", level=1, better="up",
-                 description=f"of {robots} robots among {obstacles} obstacles")
-          for robots, obstacles in ((3, 0), (4, 0), (5, 0), (5, 2), (5, 3), (5, 4))),
-    )  # fmt: skip
 
     num_robots: int = Field(
         5, ge=1, le=MOST_ROBOTS,
@@ -89,6 +97,13 @@ class MarineNavConfig(EnvSection):
     def num_agents(self) -> int:
         return self.num_robots
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        if self.vessels == "sonar":
+            return ()
+        spent = ENERGY if self.vessels == "thrusters" else EFFORT
+        return (*EVALUATION_METRICS, spent, *(SUCCESSES if self.vessels == "thrusters" else ()))
+
     def check(self, config: TrainConfig) -> None:
         for refusal in self._refusals(config):
             raise ValueError(refusal)
@@ -100,12 +115,24 @@ class MarineNavConfig(EnvSection):
             yield f"marine_nav.num_robots = {self.num_robots}: one with a sonar is alone; use 1"
         if is_alone and not has_sonar:
             yield "marine_nav.num_robots = 1: a vessel alone has a sonar; use 2 and more"
-        for key, default in {"substeps": 10, "boundary": False}.items():
-            if not has_sonar and getattr(self, key) != default:
+        has_thrusters = self.vessels == "thrusters"
+        for key, default, is_theirs, whose in (
+            ("substeps", 10, has_sonar, "a vessel with a sonar"),
+            ("boundary", False, has_sonar, "a vessel with a sonar"),
+            ("actions", "continuous", has_thrusters, "thrusters"),
+            ("noise", True, has_thrusters, "thrusters"),
+        ):
+            if not is_theirs and getattr(self, key) != default:
                 yield (
-                    f"marine_nav.{key} = {getattr(self, key)}: that is for a vessel with a sonar, "
-                    f"and marine_nav.vessels = {self.vessels}"
+                    f"marine_nav.{key} = {getattr(self, key)}: that is for {whose}, and "
+                    f"marine_nav.vessels = {self.vessels}"
                 )
+        distances = [self.min_goal_distance_m, *(s.min_goal_distance_m for s in self.curriculum)]
+        if not has_thrusters and max(distances) > LONGEST_ON_50_M:
+            yield (
+                f"marine_nav.min_goal_distance_m = {max(distances):g}: at most "
+                f"{LONGEST_ON_50_M:g} on the map of marine_nav.vessels = {self.vessels}"
+            )
         has_mask = self.vessels == "thrusters"
         if has_mask and config.normalization.obs and config.algorithm_section.tables:
             yield (

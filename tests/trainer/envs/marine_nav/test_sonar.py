@@ -13,9 +13,21 @@ from operant.shared.errors import ConfigError
 from operant.trainer.compiling import compiled
 from operant.trainer.config.files import make_config
 from operant.trainer.envs.marine_nav.kinematic import SPEED
-from operant.trainer.envs.marine_nav.layout import GROUND_VX, GROUND_VY, HEADING, X, Y
+from operant.trainer.envs.marine_nav.layout import (
+    GROUND_VX,
+    GROUND_VY,
+    HEADING,
+    NUM_OBSTACLES,
+    NUM_ROBOTS,
+    NUM_VORTICES,
+    X,
+    Y,
+)
+from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
+from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
 from operant.trainer.envs.marine_nav.world import World, functions_of
+from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.making import processor_experiment
 from operant.trainer.run.threads import Threads
 
@@ -137,6 +149,34 @@ def test_leaving_the_map_ends_the_task_where_it_has_a_boundary():
         rewards, ends = zip(*(vessel.step(full_ahead) for _ in range(2)), strict=True)
         assert ends == (expected, expected)
         assert min(rewards) > -3  # and nothing besides the way
+
+
+def test_every_episode_is_a_scenario_of_the_world_and_its_curriculum():
+    section = MarineNavConfig(
+        vessels="sonar", num_robots=1, num_obstacles=3, num_vortices=2, min_goal_distance_m=30,
+        curriculum=(
+            Stage(until_env_steps=20, num_robots=1, num_obstacles=1, min_goal_distance_m=25),
+        ),
+    )  # fmt: skip
+    spec = make_spec(section)
+    envs = VectorEnv(spec, 5, seed=1)
+    out = Transitions.empty(spec.obs_size, 5)
+    envs.reset(out.obs)
+    goals = [np.hypot(*out.obs[:, 2:4].T)]
+    actions = np.full(5, 4)
+    counts = []
+    for _ in range(8):
+        counts.append(envs.state.fields[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES]].T.tolist())
+        envs.state.elapsed[:] = 999  # each decision is the last of its episode
+        envs.step(actions, out)
+        goals.append(np.hypot(*out.obs[:, 2:4].T))
+    # Five seas, five env steps a decision: four decisions, then the world.
+    assert counts == [[[1, 1, 0]] * 5] * 4 + [[[1, 3, 2]] * 5] * 4
+    assert np.min(goals) >= 25
+    assert np.min(goals[5:]) >= 30
+    assert len(np.unique(goals)) == 45  # nine episodes of five seas, none twice
+    assert envs.take_episode_totals()[0] == 8 * 5
+    assert not envs.take_notices()
 
 
 VALUES = {
