@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 GETTING_READY = "getting ready; what was never played is compiled first ..."
 
 
+FILMED_STEPS = 1000
+
+
 @click.command("play")
 @run_argument
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the episodes; the run's own.")
@@ -30,8 +33,8 @@ GETTING_READY = "getting ready; what was never played is compiled first ..."
               help="Frames a second, at most.")  # fmt: skip
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
               help="Write one episode as FILE.svg, .gif or .mp4 instead.")  # fmt: skip
-@click.option("--steps", default=1000, show_default=True, type=click.IntRange(1, 100_000),
-              help="With --to: env steps at most.")  # fmt: skip
+@click.option("--steps", type=click.IntRange(1, 100_000),
+              help=f"With --to: env steps at most, by default {FILMED_STEPS}.")  # fmt: skip
 @click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 def command(
@@ -42,7 +45,7 @@ def command(
     speed: float,
     fps: float,
     to: Path | None,
-    steps: int,
+    steps: int | None,
     theme: str | None,
     as_ascii: bool,
 ) -> None:
@@ -55,9 +58,11 @@ def command(
     theme = known_theme(theme)
     if to:
         if episodes or as_ascii:
-            raise UsageError("--to writes one episode in colours: --episodes and --ascii are none")
-        _write(chosen_run(run, latest), to, seed, speed, fps, steps, theme)
+            raise UsageError("--episodes and --ascii are for the terminal, not for --to")
+        _write(chosen_run(run, latest), to, seed, speed, fps, steps or FILMED_STEPS, theme)
         return
+    if steps:
+        raise UsageError(f"--steps {steps} is for --to FILE")
     if not has_terminal():
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player

@@ -55,11 +55,12 @@ def write_episode(
     says; returns how many frames there are. Raises UsageError.
     """
     write = writer_for(path)
-    episodes.begin(episodes.seed if seed is None else seed, 0)
     seed = episodes.seed if seed is None else seed
+    episodes.begin(seed, 0)
     moments = list(moments_of(episodes, speed / fps, most_steps))
     captions = [caption(moment, episodes.env, seed) for moment in moments]
-    film = Film(moments, captions, fps, size_of(moments[0]), colors_of(theme))
+    rate = min(fps, speed)  # a frame shows one step at least
+    film = Film(moments, captions, rate, size_of(moments[0]), colors_of(theme))
     building = path.with_name(f".{path.name}.building{path.suffix}")
     try:
         write(building, film)

@@ -36,9 +36,10 @@ class Player:
             return False
         if self._is_over:
             self._hold_s -= 1 / self.fps
-            if self._hold_s <= 0:
+            is_past = self._hold_s <= 0
+            if is_past:
                 self._next()
-            return self._hold_s <= 0
+            return is_past
         self._due += self.speed / self.fps
         steps = int(self._due)
         self._due -= steps

@@ -72,6 +72,7 @@ def test_what_cannot_be_played_is_one_line(tmp_path):
     assert ".svg, .gif or .mp4" in error_line("play", run.id, "--to", "a.png")
     assert "--theme blue" in error_line("play", run.id, "--theme", "blue")
     assert "--episodes" in error_line("play", run.id, "--to", "a.svg", "--episodes", "2")
+    assert "--steps 5 is for --to" in error_line("play", run.id, "--steps", "5")
     fresh, lock = create_run("fresh", {}, rank=0)
     RunSession(fresh, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     file = str(tmp_path / "a.svg")

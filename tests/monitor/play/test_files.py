@@ -53,6 +53,14 @@ def test_an_svg_moves_what_moves_and_writes_the_rest_once(tmp_path):
     assert captions[-1] == "line, seed 7: step 5, return 5.0, time limit"
 
 
+def test_a_film_is_as_slow_as_it_is_asked_to_be(tmp_path):
+    # two env steps a second, ten frames at most: a step every half second
+    write(tmp_path / "a.gif", speed=2.0)
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.n_frames == 6
+        assert gif.info["duration"] == 500
+
+
 def test_an_svg_of_frames_has_a_picture_for_each_that_differs(tmp_path):
     write(tmp_path / "a.svg", Pictures(3))
     images = ElementTree.parse(tmp_path / "a.svg").getroot().findall(f"{SVG}g/{SVG}image")

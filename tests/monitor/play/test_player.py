@@ -29,7 +29,7 @@ def test_the_end_of_an_episode_stays_and_then_the_next_begins():
     player, episodes = after(5 + hold - 1, length=5)
     assert episodes.begun == [(7, 0)]
     assert episodes.elapsed == 5
-    player.frame()
+    assert player.frame()  # there is something new to draw
     assert episodes.begun == [(7, 0), (7, 1)]
     assert episodes.elapsed == 0
 
