@@ -50,10 +50,10 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    monkeypatch.setattr(cuda_parts, "load_spec", lambda _: spec)
     for module in (train_config, making):
         monkeypatch.setattr(module, "spec_of", lambda _: spec)
-    monkeypatch.setattr(making, "env_spec_of", lambda _: spec)
+    for module in (making, cuda_parts):
+        monkeypatch.setattr(module, "env_spec_of", lambda _: spec)
     return f"policy.distribution={name}"
 
 
