@@ -17,13 +17,19 @@ LOWEST, HIGHEST = 240, 640
 MARGIN, HEAD = 8, 26
 
 
+class Shot(NamedTuple):
+    """A moment, and what stands above it."""
+
+    view: Scene | Frame
+    caption: str
+
+
 class Film(NamedTuple):
-    """Moments of one episode, `fps` of them a second, and what stands above each; all have the same
-    kind of view. `size` is that of what is to be seen, in pixels.
+    """Moments of one episode as they come, `fps` of them a second, all with the same kind of view.
+    `size` is that of what is to be seen, in pixels.
     """
 
-    moments: list[Moment]
-    captions: list[str]
+    shots: Iterator[Shot]
     fps: float
     size: tuple[int, int]
     colors: dict[str, str]  # of styles, #rrggbb
@@ -57,10 +63,16 @@ def write_episode(
     write = writer_for(path)
     seed = episodes.seed if seed is None else seed
     episodes.begin(seed, 0)
-    moments = list(moments_of(episodes, speed / fps, most_steps))
-    captions = [caption(moment, episodes.env, seed) for moment in moments]
+    num_written = 0
+
+    def shots() -> Iterator[Shot]:
+        nonlocal num_written
+        for moment in moments_of(episodes, speed / fps, most_steps):
+            yield Shot(moment.view, caption(moment, episodes.env, seed))
+            num_written += 1
+
     rate = min(fps, speed)  # a frame shows one step at least
-    film = Film(moments, captions, rate, size_of(moments[0]), colors_of(theme))
+    film = Film(shots(), rate, size_of(episodes.moment(0)), colors_of(theme))
     building = path.with_name(f".{path.name}.building{path.suffix}")
     try:
         write(building, film)
@@ -70,7 +82,7 @@ def write_episode(
     finally:
         if os.path.lexists(building):
             building.unlink()
-    return len(moments)
+    return num_written
 
 
 def writer_for(path: Path) -> Write:

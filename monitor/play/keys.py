@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .player import Player
 
-QUIT = ("q", "Q", "\x03")
+QUIT = ("q", "Q", "\x03")  # the last is Ctrl-C, which a raw terminal gives as a key
 _ACTIONS: dict[str, Callable[[Player], None]] = {
     " ": Player.pause,
     "+": lambda player: player.change_speed(2),

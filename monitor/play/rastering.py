@@ -51,11 +51,22 @@ def import_pillow() -> Any:
 
 def write_gif(path: Path, film: Film) -> None:
     """Raises OSError."""
-    first, *others = pictures(film)
-    # GIF counts in hundredths of a second.
-    frame_ms = max(20, round(100 / film.fps) * 10)
-    durations = [frame_ms] * len(others) + [END_MS]
-    first.save(path, "GIF", save_all=True, append_images=others, duration=durations, loop=0)
+    timed = _timed(pictures(film), film.fps)
+    next(timed).save(path, "GIF", save_all=True, append_images=timed, loop=0)
+
+
+def _timed(drawn: Iterator[Any], fps: float) -> Iterator[Any]:
+    """Pictures with how long each stays, as Pillow reads it. GIF counts in hundredths of a second:
+    what one frame loses by that, a later one gains.
+    """
+    before, begun = next(drawn), 0
+    for number, picture in enumerate(drawn, 1):
+        ends = round(100 * number / fps)
+        before.info["duration"] = max(20, (ends - begun) * 10)  # less is more in most browsers
+        yield before
+        before, begun = picture, ends
+    before.info["duration"] = END_MS
+    yield before
 
 
 def write_mp4(path: Path, film: Film) -> None:
@@ -85,13 +96,10 @@ def write_mp4(path: Path, film: Film) -> None:
 
 
 def pictures(film: Film) -> Iterator[Any]:
-    """Every moment with its caption as a picture of Pillow's, of 256 colours chosen once."""
+    """Every moment with its caption as a picture of Pillow's."""
     image, _, _ = import_pillow()
-    for moment, caption in zip(film.moments, film.captions, strict=True):
-        if isinstance(moment.view, Frame):
-            body = image.fromarray(moment.view.pixels)
-        else:
-            body = _drawn(moment.view, film)
+    for view, caption in film.shots:
+        body = image.fromarray(view.pixels) if isinstance(view, Frame) else _drawn(view, film)
         width, height = film.size
         whole = image.new("RGB", (width, height + HEAD), film.background)
         whole.paste(body, (0, HEAD))

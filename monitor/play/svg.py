@@ -33,33 +33,37 @@ Key = tuple[str, str, str, int]  # kind, role and agent of a shape, and how many
 def write_svg(path: Path, film: Film) -> None:
     """Raises OSError."""
     width, height = film.size
-    duration_s = len(film.moments) / film.fps + END_S
+    # A frame is kept as it will be written: a film of them is large.
+    shots = [(png(view.pixels) if isinstance(view, Frame) else view, words)
+             for view, words in film.shots]  # fmt: skip
+    views, captions = [view for view, _ in shots], [words for _, words in shots]
+    duration_s = len(views) / film.fps + END_S
+    pictures = [view for view in views if isinstance(view, bytes)]
+    scenes = [view for view in views if isinstance(view, Scene)]
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + HEAD}" '
         f'width="{width}" height="{height + HEAD}" font-family="monospace" font-size="14">',
         f'<rect width="100%" height="100%" fill="{film.background}"/>',
-        *_captions(film, duration_s),
+        *_captions(captions, film.colors["text"], duration_s),
         f'<g transform="translate(0 {HEAD})">',
-        *(_frames(film, duration_s) if isinstance(film.moments[0].view, Frame)
-          else _scenes(film, duration_s)),
+        *(_frames(pictures, film.size, duration_s) if pictures
+          else _scenes(scenes, film, duration_s)),
         "</g></svg>\n",
     ]  # fmt: skip
     path.write_text("\n".join(pieces), "utf-8")
 
 
-def _captions(film: Film, duration_s: float) -> Iterable[str]:
-    every = -(-len(film.captions) // CAPTIONS_A_FILM)
-    shown = [film.captions[i // every * every] for i in range(len(film.captions) - 1)]
-    shown.append(film.captions[-1])
+def _captions(captions: Sequence[str], color: str, duration_s: float) -> Iterable[str]:
+    every = -(-len(captions) // CAPTIONS_A_FILM)
+    shown = [captions[i // every * every] for i in range(len(captions) - 1)]
+    shown.append(captions[-1])
     for words, visible in _changes(shown):
-        color = film.colors["text"]
         yield (f'<text x="10" y="18" fill="{color}"{_hidden(visible)}>{escape(harmless(words))}'
                f"{_animated('visibility', visible, duration_s)}</text>")  # fmt: skip
 
 
-def _frames(film: Film, duration_s: float) -> Iterable[str]:
-    width, height = film.size
-    pictures = [png(m.view.pixels) for m in film.moments if isinstance(m.view, Frame)]
+def _frames(pictures: Sequence[bytes], size: tuple[int, int], duration_s: float) -> Iterable[str]:
+    width, height = size
     for picture, visible in _changes(pictures):
         data = base64.b64encode(picture).decode()
         yield (f'<image width="{width}" height="{height}"{_hidden(visible)} '
@@ -67,9 +71,8 @@ def _frames(film: Film, duration_s: float) -> Iterable[str]:
                f"{_animated('visibility', visible, duration_s)}</image>")  # fmt: skip
 
 
-def _scenes(film: Film, duration_s: float) -> Iterable[str]:
+def _scenes(scenes: Sequence[Scene], film: Film, duration_s: float) -> Iterable[str]:
     """An element for each shape that has the same part in all frames, texts in front."""
-    scenes = [moment.view for moment in film.moments if isinstance(moment.view, Scene)]
     projection = film.projection(scenes[0])
     named = [dict(_named(scene)) for scene in scenes]
     keys = list(dict.fromkeys(key for shapes in named for key in shapes))

@@ -85,6 +85,18 @@ class TrainConfig(Section):
         return self.num_envs * num_agents_of(self)
 
     @property
+    def rows_in_words(self) -> str:
+        """`64 environments`, with agents `64 environments x 6 agents`."""
+        num_agents = num_agents_of(self)
+        agents = f" x {num_agents} agents" if num_agents > 1 else ""
+        return f"{self.num_envs} environments{agents}"
+
+    @property
+    def rollout_in_words(self) -> str:
+        """What `rollout_size` is made of."""
+        return f"{self.rows_in_words} x {self.rollout_steps} steps"
+
+    @property
     def num_iterations(self) -> int:
         return -(-self.total_env_steps // self.rollout_size)
 

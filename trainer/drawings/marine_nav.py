@@ -38,6 +38,7 @@ from ..envs.marine_nav.layout import (
     X,
     Y,
 )
+from ..envs.marine_nav.sonar import BETWEEN_BEAMS_RAD, FIRST_BEAM_RAD, NUM_BEAMS
 from ..envs.marine_nav.world import numbers_of
 
 # 5 m x 2.5 m, and as much smaller as other vessels collide nearer.
@@ -61,7 +62,8 @@ def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
     shapes += [disc(obstacle[:2], obstacle[2], "obstacle") for obstacle in obstacles]
     now = robots[-1]
     if selected < num_robots and now[selected, IS_ACTIVE]:
-        shapes.append(circle(now[selected, [X, Y]], numbers["RANGE_M"], "range", selected))
+        has_sonar = spec.world.vessels == "sonar"
+        shapes.append(in_range(now[selected], selected, numbers["RANGE_M"], has_sonar))
     for robot in range(num_robots):
         shapes += wake(robots[:, robot], robot)
     for robot in range(num_robots):
@@ -98,6 +100,16 @@ def vessel(robot: NDArray[Any], number: int, size: float) -> list[Shape]:
     if role == "body":
         shapes.append(arrows([bow], [ahead - bow], "part", number))
     return [*shapes, text(x + 2, y + 2, str(number + 1), role, number)]
+
+
+def in_range(robot: NDArray[Any], number: int, range_m: float, has_sonar: bool) -> Shape:
+    """How far a robot sees: all around, or as far as its beams reach."""
+    place = robot[[X, Y]]
+    if not has_sonar:
+        return circle(place, range_m, "range", number)
+    angles = robot[HEADING] + FIRST_BEAM_RAD + BETWEEN_BEAMS_RAD * np.arange(NUM_BEAMS)
+    ends = place + range_m * np.stack([np.cos(angles), np.sin(angles)], 1)
+    return line([place, *ends, place], "range", number)
 
 
 def how_it_ended(robot: NDArray[Any], side: float, has_boundary: bool) -> str:

@@ -9,7 +9,7 @@ from ..trained_policy import TrainedPolicy
 
 
 def make_episodes(trained: TrainedPolicy) -> Episodes:
-    """Those of the environment that a policy was trained on. Raises UsageError where that cannot
+    """Those of the environment that a policy was trained on. Raises ConfigError where that cannot
     be shown.
     """
     env = trained.config.env

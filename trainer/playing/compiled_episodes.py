@@ -53,7 +53,7 @@ class CompiledEpisodes:
     def __init__(self, trained: TrainedPolicy) -> None:
         spec = env_spec_of(trained.config)
         assert isinstance(spec, EnvSpec)
-        self.env, self.seed, self.num_agents = trained.config.env, trained.config.seed, 0
+        self.env, self.seed = trained.config.env, trained.config.seed
         self._trained, self._spec = trained, spec
         self._draw = load_drawing(self.env)
         self.num_agents = agents = spec.num_agents

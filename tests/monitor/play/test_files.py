@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import weakref
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -51,6 +52,34 @@ def test_an_svg_moves_what_moves_and_writes_the_rest_once(tmp_path):
     captions = [text.text for text in root.findall(f"{SVG}text")]
     assert captions[0] == "line, seed 7: step 0, return 0.0"
     assert captions[-1] == "line, seed 7: step 5, return 5.0, time limit"
+
+
+def test_what_a_frame_of_a_gif_loses_by_rounding_the_next_gains(tmp_path):
+    # thirty frames a second: 3.33 hundredths each
+    write(tmp_path / "a.gif", CountedEpisodes(6), speed=30.0, fps=30.0)
+    with Image.open(tmp_path / "a.gif") as gif:
+        durations = []
+        for number in range(6):
+            gif.seek(number)
+            durations.append(gif.info["duration"])
+    assert durations == [30, 40, 30, 30, 40, 30]
+
+
+def test_a_film_is_written_as_it_is_played(tmp_path, monkeypatch):
+    """Frames of an hour need not all be in memory."""
+    made_so_far, most = [], 0
+
+    class Watched(Pictures):
+        def moment(self, selected):
+            nonlocal most
+            made = super().moment(selected)
+            made_so_far.append(weakref.ref(made.view.pixels))
+            most = max(most, sum(pixels() is not None for pixels in made_so_far))
+            return made
+
+    for name in ("a.svg", "a.gif"):
+        assert write(tmp_path / name, Watched(12)) == 13
+    assert most <= 4
 
 
 def test_a_film_is_as_slow_as_it_is_asked_to_be(tmp_path):

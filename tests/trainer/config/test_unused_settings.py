@@ -10,6 +10,7 @@ from operant.trainer.config.train_config import algorithm_sections
 
 TINYPHYSICS = "tinyphysics_ppo"
 CART_POLE = "cart_pole_ppo"
+MARINE_NAV_PPO = "marine_nav_ppo"
 CART_POLE_PQN = "cart_pole_pqn"
 CART_POLE_DQN = "cart_pole_dqn"
 PENDULUM_SAC = "pendulum_sac"
@@ -131,6 +132,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE_PQN, ("rollout=fused",), "rollout = fused: pqn has no use for it"),
         (CART_POLE_PQN, ("pqn.num_minibatches=3",),
          "pqn.num_minibatches = 3 does not divide the rollout of 32 environments x 64 steps"),
+        (MARINE_NAV_PPO, ("ppo.num_minibatches=7",), "256 environments x 5 agents x 64 steps = 8"),
     ],
 )  # fmt: skip
 def test_other_combinations_that_cannot_be_are_refused_as_well(preset, overrides, words):

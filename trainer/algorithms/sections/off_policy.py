@@ -122,8 +122,8 @@ class OffPolicyConfig(EpsilonGreedyConfig):
         if abs(wanted - round(wanted)) > 1e-6 * wanted or wanted < 0.5:
             raise ValueError(
                 f"{name}.updates_per_env_step = {self.updates_per_env_step:g} x {size} env steps "
-                f"an iteration ({config.num_envs} environments x {config.rollout_steps} steps) = "
-                f"{wanted:g} updates, which is no whole number; change rollout_steps"
+                f"an iteration ({config.rollout_in_words}) = {wanted:g} updates, which is no "
+                "whole number; change rollout_steps"
             )
         replay = config.table("replay")
         unused = replay.importance_exponent != ReplayConfig().importance_exponent
@@ -149,5 +149,5 @@ class OffPolicyConfig(EpsilonGreedyConfig):
                 where = f"{name}.{key}" if key == "n_step" else key
                 raise ValueError(
                     f"{where} = {needed}: replay.capacity = {replay.capacity} holds {rows} steps "
-                    f"of each of {config.num_envs} environments"
+                    f"of each of {config.rows_in_words}"
                 )

@@ -13,6 +13,5 @@ def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
     if config.rollout_size % num_minibatches:
         raise ValueError(
             f"{config.algorithm}.num_minibatches = {num_minibatches} does not divide the rollout "
-            f"of {config.num_envs} environments x {config.rollout_steps} steps = "
-            f"{config.rollout_size}"
+            f"of {config.rollout_in_words} = {config.rollout_size}"
         )
