@@ -14,8 +14,8 @@ from .shared.errors import OperantError
 from .shared.harmless import one_line
 
 COMMANDS = (
-    "train", "monitor", "snapshot", "runs", "status", "stop", "eval", "play", "export", "record",
-    "bench", "tinyphysics", "stream",
+    "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
+    "record", "bench", "tinyphysics", "stream",
 )  # fmt: skip
 
 

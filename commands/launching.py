@@ -118,7 +118,7 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
                 prepared.config,
                 received,
                 resume_publish=prepared.resume_publish,
-                wants_checkpoint=received.take_checkpoint_request,
+                take_request=received.take,
                 report=report,
                 report_phase=report.phase,
             )

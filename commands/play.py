@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from ..shared.run_folder import EPISODE_ENDING
 from .choosing_a_run import chosen_run, run_argument
 from .monitor import known_theme
 from .terminal import has_terminal
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from ..shared.scene import Episodes
 
 GETTING_READY = "getting ready; what was never played is compiled first ..."
-
-
 FILMED_STEPS = 1000
 
 
@@ -51,7 +50,8 @@ def command(
 ) -> None:
     """Watch greedy episodes of a run's newest checkpoint in the terminal.
 
-    RUN is a run's id or any part of it that no other run has; without one, the latest. Keys: space
+    RUN is a run's id or any part of it that no other run has; without one, the latest. It may also
+    be a file of an episode, as runs with `episodes.every_*` leave them in episodes/. Keys: space
     pauses, + and - change the speed, n and p go to the next episode and the one before, s to the
     next seed, . plays one step, tab looks at the next robot, q leaves.
     """
@@ -59,7 +59,7 @@ def command(
     if to:
         if episodes or as_ascii:
             raise UsageError("--episodes and --ascii are for the terminal, not for --to")
-        _write(chosen_run(run, latest), to, seed, speed, fps, steps or FILMED_STEPS, theme)
+        _write(_what(run, latest), to, seed, speed, fps, steps or FILMED_STEPS, theme)
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
@@ -69,19 +69,35 @@ def command(
     from ..monitor.play.showing import make_terminal, show
 
     terminal = make_terminal(theme, as_ascii)
-    chosen = chosen_run(run, latest)
+    chosen = _what(run, latest)
     click.echo(GETTING_READY, nl=False, err=True)
     playing = _episodes_of(chosen)
     try:
-        player = Player(playing, chosen.id, seed, speed, fps, episodes)
+        title = chosen.name if isinstance(chosen, Path) else chosen.id
+        player = Player(playing, title, seed, speed, fps, episodes)
         click.echo(f"\r{' ' * len(GETTING_READY)}\r", nl=False, err=True)
         show(player, terminal)
     finally:
         playing.close()
 
 
+def _what(run: str | None, latest: bool) -> Run | Path:
+    """A run, or the file of an episode."""
+    if run and run.endswith(EPISODE_ENDING):
+        if latest:
+            raise UsageError(f"give either '{run}' or --latest")
+        return Path(run)
+    return chosen_run(run, latest)
+
+
 def _write(
-    run: Run, path: Path, seed: int | None, speed: float, fps: float, steps: int, theme: str | None
+    run: Run | Path,
+    path: Path,
+    seed: int | None,
+    speed: float,
+    fps: float,
+    steps: int,
+    theme: str | None,
 ) -> None:
     from ..monitor.play.filming import write_episode, writer_for
     from .output import print_line
@@ -95,8 +111,12 @@ def _write(
     print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
-def _episodes_of(run: Run) -> Episodes:
-    """Played by the policy of a run's newest checkpoint, here and with one thread."""
+def _episodes_of(run: Run | Path) -> Episodes:
+    """Played by the policy of a run's newest checkpoint, here and with one thread; or recorded."""
+    if isinstance(run, Path):
+        from ..shared.episode_file import read_episode
+
+        return read_episode(run)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
     from ..trainer.playing import make_episodes
     from ..trainer.trained_policy import load_trained

@@ -30,7 +30,7 @@ def main(folder: str, resume_publish: str | None = None) -> int:
             config,
             received,
             resume_publish=None if resume_publish is None else int(resume_publish),
-            wants_checkpoint=received.take_checkpoint_request,
+            take_request=received.take,
             report=progress,
             report_phase=progress.phase,
         )

@@ -39,6 +39,7 @@ _QUESTIONS = {
     "stop": "Stop {run}? It finishes its iteration and saves a checkpoint, from which --resume "
     "goes on.",
     "checkpoint": "Have {run} save a checkpoint after this iteration?",
+    "trace": "Have {run} trace an iteration, into its folder traces/?",
 }
 
 

@@ -1,11 +1,12 @@
-"""What anyone may ask of a trainer: to stop in good order, or to save a checkpoint. Nothing else
-ever reaches it.
+"""What anyone may ask of a trainer: to stop in good order, to save a checkpoint, or to trace an
+iteration. Nothing else ever reaches it.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -13,11 +14,13 @@ from .errors import OperantError
 from .lock import lock_holder
 from .run_folder import Run
 
-Request = Literal["stop", "checkpoint"]
+Request = Literal["stop", "checkpoint", "trace"]
+TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
 
 SIGNALS: dict[Request, signal.Signals] = {
     "stop": signal.SIGTERM,
     "checkpoint": signal.SIGUSR1,
+    "trace": signal.SIGUSR2,
 }
 
 
@@ -34,8 +37,8 @@ def send_request(run: Run, request: Request) -> list[int]:
         raise OperantError(f"{run.id} runs where it cannot be signalled, as in a container")
     for pid in pids:
         # What nobody waits for would end the process.
-        if request == "checkpoint" and not _catches(pid, SIGNALS[request]):
-            raise OperantError(f"{run.id} (process {pid}) takes no requests for checkpoints")
+        if request != "stop" and not _catches(pid, SIGNALS[request]):
+            raise OperantError(f"{run.id} (process {pid}) takes no requests for {request}s")
         try:
             os.kill(pid, SIGNALS[request])
         except OSError as error:

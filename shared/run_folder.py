@@ -30,6 +30,7 @@ MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
 MAX_RANK_FILES = 1 << 13
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
+TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 
 def home_folder() -> Path:
@@ -79,6 +80,21 @@ class Run:
     @property
     def checkpoint_folder(self) -> Path:
         return self.folder / "checkpoints"
+
+    @property
+    def trace_folder(self) -> Path:
+        """Traces of single iterations, `*TRACE_ENDING`."""
+        return self.folder / "traces"
+
+    @property
+    def episode_folder(self) -> Path:
+        """Episodes that were played on the way, `*EPISODE_ENDING`."""
+        return self.folder / "episodes"
+
+    @property
+    def weights_path(self) -> Path:
+        """A line of JSON for every analysis of the weights."""
+        return self.folder / "weights.jsonl"
 
     def metrics_path(self, rank: int = 0) -> Path:
         """The rows that the recorder keeps of a rank."""

@@ -83,12 +83,13 @@ class Episodes(Protocol):
     """Episodes of one environment, one after the other, each played by a policy.
 
     `env` is the environment's name, `seed` the one to begin with. Episode `number`, from 0, of a
-    seed is always the same.
+    seed is always the same. Where there are `num_episodes`, they are of that seed alone.
     """
 
     env: str
     seed: int
     num_agents: int
+    num_episodes: int | None
 
     def begin(self, seed: int, number: int) -> None:
         """Leave whatever was played; begin an episode."""

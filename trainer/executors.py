@@ -23,8 +23,14 @@ from .run.threads import Threads
 Collect = Callable[[], Any]
 Learn = Callable[[], Metrics]
 Values = Iterator[dict[str, float]]  # of finished iterations, by metric
+Span = Callable[[str], contextlib.AbstractContextManager[Any]]
 
 POLL_INTERVAL_S = 0.0002
+
+
+def no_span(name: str) -> contextlib.AbstractContextManager[Any]:
+    """What is around a phase while nobody looks."""
+    return contextlib.nullcontext()
 
 
 class Executor(Protocol):
@@ -32,6 +38,7 @@ class Executor(Protocol):
 
     device: torch.device
     tick: Callable[[], None]  # for while there is nothing to do but wait
+    span: Span  # around each phase, by name
 
     @property
     def iteration(self) -> int:
@@ -77,6 +84,7 @@ class Inline:
         self.threads, self.device = threads, torch.device("cpu")
         self.iteration = 0
         self.thread_choice: ThreadChoice | None = None
+        self.span: Span = no_span
         self._notices: list[str] = []
 
     @property
@@ -106,9 +114,9 @@ class Inline:
 
     def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
         start_s = time.perf_counter()
-        with stopwatch.phase("collect"):
+        with stopwatch.phase("collect"), self.span("collect"):
             collect()
-        with stopwatch.phase("learn"):
+        with stopwatch.phase("learn"), self.span("learn"):
             values = as_numbers(learn())
         self.iteration += 1
         if self.thread_choice and "optimizer/learning_rate" in values:  # it has learned something
@@ -138,6 +146,7 @@ class Graphs:
         self.device = device
         self.capture = device.type == "cuda" if capture is None else capture
         self.tick: Callable[[], None] = lambda: None
+        self.span: Span = no_span
         self.iteration = self.num_started = 0
         make_stream: Any = torch.cuda.Stream
         self._stream = make_stream(device) if device.type == "cuda" else None
@@ -171,9 +180,9 @@ class Graphs:
         stopwatch.said("learning")  # and collecting: the device does both faster than one can see
         arrived = self._arrived_until_there_is_room()
         with self.prepared():
-            with self._spans.phase("collect"):
+            with self._spans.phase("collect"), self.span("collect"):
                 self.run("collect", collect)
-            with self._spans.phase("learn"):
+            with self._spans.phase("learn"), self.span("learn"):
                 self.run("learn", lambda: self._measure(learn()))
             self.num_started += 1
             assert self._staged  # the first iteration made it

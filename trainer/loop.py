@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from ..shared import MetricsWriter
+from ..shared.requests import TakeRequest
 from ..shared.status import AVERAGE_ENV_STEPS_PER_S
 from .config import TrainConfig
 from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
+from .inspection.inspection import Inspection
 from .making import make_experiment
 from .run.agenda import Agenda
 from .run.checkpoints import Checkpoint, save_checkpoint
@@ -26,11 +28,11 @@ def train(
     *,
     resume_from: Checkpoint | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    wants_checkpoint: Callable[[], bool] = lambda: False,
+    take_request: TakeRequest = lambda _: False,
     report: Report = lambda *_: None,
 ) -> bool:
     """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
-    is `wants_checkpoint`, which is done with once it has said so.
+    is `take_request`. The run's folder is the one that `checkpoint_folder` is in.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete.
@@ -41,7 +43,7 @@ def train(
             metrics.phase("restoring")
             with restoring(resume_from.state, experiment.state_dict):
                 experiment.load_state_dict(resume_from.state, resume_from.iteration)
-        agenda = Agenda(config, experiment, wants_checkpoint)
+        agenda = Agenda(config, experiment, take_request)
         telemetry = Telemetry(
             metrics, config.num_iterations * config.rollout_size, experiment, report=report,
             num_pauses=agenda.num_pauses_left(),
@@ -50,15 +52,22 @@ def train(
         experiment.on_tick(telemetry.tick)
         telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
         tell_notices(experiment, telemetry)
+        inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
         saved_at = experiment.iteration if resume_from else None
 
         while not experiment.is_complete and not should_stop():
             due = agenda.of_next_iteration()
-            for values in experiment.iterate(telemetry.stopwatch, wait=due.anything):
-                if due.evaluation and experiment.is_idle:
-                    values |= evaluation_values(evaluated(experiment, telemetry))
+            wait = due.anything or inspection.wants_next
+            with inspection.tracing(due.trace):
+                finished = experiment.iterate(telemetry.stopwatch, wait)
+            for values in finished:
+                if due.anything and experiment.is_idle:
+                    values |= inspection.values(due)
+                    if due.evaluation:
+                        values |= evaluation_values(evaluated(experiment, telemetry))
                 telemetry.iteration(values)
             tell_notices(experiment, telemetry)
+            inspection.after(due)
             if due.checkpoint:
                 with telemetry.errors_as_events(OSError):
                     save(experiment, metrics, checkpoint_folder, telemetry)

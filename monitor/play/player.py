@@ -64,8 +64,10 @@ class Player:
         self.speed = min(max(self.speed * factor, SLOWEST), FASTEST)
 
     def go_to(self, number: int, seed: int | None = None) -> None:
-        """Begin another episode, of the same seed unless one is given."""
+        """Begin another episode, of the same seed unless one is given; as far as there are such."""
         self.number = max(0, number)
+        if most := self.episodes.num_episodes:
+            self.number, seed = min(self.number, most - 1), None
         self.seed = self.seed if seed is None else seed
         self._begin()
 

@@ -67,6 +67,7 @@ class RunScreen(MonitorScreen):
         Binding("r", "replay", "replay: the run as it was"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
+        Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
     ]  # fmt: skip
     AUTO_FOCUS = "#charts"
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (56, "-wide")]  # noqa: RUF012

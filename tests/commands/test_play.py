@@ -13,9 +13,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from command_line import error_line, operant
+from playing import CountedEpisodes
 from terminal import operant_in_a_terminal, read_until
 from trained_runs import trained_run
 
+from operant.shared.episode_file import write_moments
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
@@ -63,6 +65,25 @@ def test_an_episode_is_written_to_a_file_without_a_terminal(tmp_path):
     assert done.stdout.startswith(f"{path}: ")
     words = [text.text for text in ElementTree.parse(path).getroot().iter() if text.text]
     assert any("cart_pole, seed 3: step 0" in word for word in words)
+
+
+def test_an_episode_that_was_kept_is_played_without_its_run(tmp_path):
+    episodes = CountedEpisodes(3)
+    episodes.begin(7, 0)
+    moments = [episodes.moment(0)]
+    while not episodes.step():
+        moments.append(episodes.moment(0))
+    kept, path = tmp_path / "kept.episode.gz", tmp_path / "episode.svg"
+    with kept.open("wb") as file:
+        write_moments(file, "line", 7, moments)
+    done = operant("play", str(kept), "--to", str(path))
+    assert done.returncode == 0, done.stderr
+    words = [text.text for text in ElementTree.parse(path).getroot().iter() if text.text]
+    assert "line, seed 7: step 0, return 0.0" in words
+    kept.write_bytes(kept.read_bytes()[:50])
+    assert "damaged" in error_line("play", str(kept), "--to", str(path))
+    with operant_in_a_terminal("play", str(tmp_path / "none.episode.gz")) as (_, terminal):
+        read_until(terminal, b"cannot be read: No such file")
 
 
 def test_what_cannot_be_played_is_one_line(tmp_path):

@@ -8,6 +8,8 @@ from operant.shared.scene import Moment, Scene, disc, line
 class CountedEpisodes:
     """Episodes of `length` steps; a dot moves to the right by a unit in each."""
 
+    num_episodes: int | None = None
+
     env, seed = "line", 7
 
     def __init__(self, length: int = 5, num_agents: int = 1) -> None:

@@ -98,7 +98,12 @@ def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_confi
     writer, _ = page
     requests = [False, True, False, False, False, False]
     config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
-    train(config, writer, tmp_path, wants_checkpoint=lambda: requests.pop(0))
+    train(
+        config,
+        writer,
+        tmp_path,
+        take_request=lambda request: request == "checkpoint" and requests.pop(0),
+    )
     assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]
 
 

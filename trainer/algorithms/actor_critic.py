@@ -62,6 +62,10 @@ class ActorCritic(OffPolicy):
         self.critic_scale = make_loss_scale(precision, device)
         self.actor_scale = make_loss_scale(precision, device)
 
+    @property
+    def optimizers(self) -> tuple[FlatAdam, ...]:
+        return (self.optimizer, self.critic_optimizer)
+
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         shape = (self.section.batch_size, self.policy.action_size)
         drawn: dict[str, tuple[Kind, tuple[int, ...]]] = {"normals": ("normal", shape)}

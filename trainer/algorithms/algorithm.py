@@ -14,6 +14,7 @@ from ..envs.spec import Spaces
 from ..evaluation import FromStart
 from ..networks.policy import Policy
 from ..rollout import Rollout
+from .flat_adam import FlatAdam
 from .schedules import scheduled
 
 Metrics = Mapping[str, Any]  # numbers, or scalar tensors on the device
@@ -91,6 +92,11 @@ class Algorithm(ABC):
     def compare(self, from_start: FromStart) -> dict[str, float]:
         """Metrics of what was predicted of greedy episodes, beside how they went."""
         return {}
+
+    @property
+    def optimizers(self) -> tuple[FlatAdam, ...]:
+        """Those that move networks."""
+        return ()
 
     def take_notices(self) -> list[str]:
         """What people should be told of how learning goes, once each."""

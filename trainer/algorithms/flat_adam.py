@@ -29,6 +29,7 @@ class FlatAdam:
         self.mean, self.square = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.age = torch.zeros((), device=parameters.device)
         self._rate = torch.zeros((), device=parameters.device)
+        self.gradient: Tensor | None = None  # [P], of the newest step, for those who look at it
 
     @property
     def num_steps(self) -> int:
@@ -38,6 +39,7 @@ class FlatAdam:
     @torch.no_grad()
     def step(self, gradients: Tensor, learning_rate: Any, active: Tensor | None = None) -> None:
         """Move the parameters against `gradients` [P]; nothing happens where `active` [] is 0."""
+        self.gradient = gradients
         if isinstance(learning_rate, Tensor):
             self._rate.copy_(learning_rate)
         else:

@@ -36,6 +36,10 @@ class OnPolicy(Algorithm):
             else None
         )
 
+    @property
+    def optimizers(self) -> tuple[FlatAdam, ...]:
+        return (self.optimizer,)
+
     @abstractmethod
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         """One update, with `rewards` [T, N] as they are to be learned from."""

@@ -50,6 +50,10 @@ class ValueBased(OffPolicy):
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
         self.loss_scale = make_loss_scale(config.policy.precision, device)
 
+    @property
+    def optimizers(self) -> tuple[FlatAdam, ...]:
+        return (self.optimizer,)
+
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         if not self.policy.is_noisy:
             return {}

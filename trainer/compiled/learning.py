@@ -50,13 +50,14 @@ WORTH_SHARING = 2**17  # additions: fewer are made before other threads have beg
 
 
 class Results(NamedTuple):
-    """What an update fills in: loss sums [steps, 5], gradient norms [steps, 2], and how many
-    optimizer steps there were [1].
+    """What an update fills in: loss sums [steps, 5], gradient norms [steps, 2], how many optimizer
+    steps there were [1], and the last one's gradient [P].
     """
 
     sums: Array
     norms: Array
     num_steps: Array
+    gradient: Array
 
 
 class CompiledPPO(PPO):
@@ -71,9 +72,12 @@ class CompiledPPO(PPO):
         self._threads = threads
         self._learn_compiled = compile_learn(head_of(policy.distribution))
         most_steps = self.section.num_epochs * self.section.num_minibatches
+        gradient = torch.zeros_like(policy.flat_parameters)
         self._results = Results(
-            np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64)
-        )
+            np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64),
+            gradient.numpy(),
+        )  # fmt: skip
+        self.optimizer.gradient = gradient
 
     @property
     def work_done(self) -> int:
@@ -156,10 +160,9 @@ def learn_template(
 ):  # fmt: skip
     """Make an optimizer step for every minibatch of `orders` [epochs, minibatches, size]."""
     num_epochs, num_minibatches, size = orders.shape
-    num_parameters = len(policy.parameters)
     num_gradients = policy.num_gradients + policy.num_log_stds
     gradients = np.empty((len(shards), num_gradients), np.float32)
-    total = np.empty(num_parameters, np.float32)
+    total = results.gradient
     shard_sums = np.empty((len(shards), NUM_SUMS))
     for epoch in range(num_epochs):
         epoch_kl = 0.0

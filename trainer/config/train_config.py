@@ -19,6 +19,7 @@ from ..envs import (
     num_agents_of,
     spec_of,
 )
+from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .section import AlgorithmSection, EnvSection, Section
 from .tables import (
     CheckpointConfig,
@@ -73,6 +74,10 @@ class TrainConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     recorder: RecorderConfig = RecorderConfig()
+    gradients: GradientsConfig = GradientsConfig()
+    weights: WeightsConfig = WeightsConfig()
+    trace: TraceConfig = TraceConfig()
+    episodes: EpisodesConfig = EpisodesConfig()
 
     @property
     def rollout_size(self) -> int:

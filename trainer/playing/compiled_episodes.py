@@ -50,6 +50,8 @@ def step_agents_alone(fields, random, actions, reward, terminated, valid, obs): 
 class CompiledEpisodes:
     """Episodes of an environment that is compiled scalar functions."""
 
+    num_episodes: int | None = None
+
     def __init__(self, trained: TrainedPolicy) -> None:
         spec = env_spec_of(trained.config)
         assert isinstance(spec, EnvSpec)

@@ -24,6 +24,8 @@ MODE = "rgb_array"
 class GymnasiumEpisodes:
     """Episodes of the environment with that id, made anew with `render_mode="rgb_array"`."""
 
+    num_episodes: int | None = None
+
     num_agents = 1
 
     def __init__(self, trained: TrainedPolicy) -> None:

@@ -27,6 +27,8 @@ from ..trained_policy import TrainedPolicy
 class RouteEpisodes:
     """Episodes from the first step that counts to the last."""
 
+    num_episodes: int | None = None
+
     num_agents = 1
 
     def __init__(self, trained: TrainedPolicy) -> None:

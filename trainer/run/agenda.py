@@ -1,4 +1,4 @@
-"""What is due besides learning: evaluations and checkpoints."""
+"""What is due besides learning: evaluations, checkpoints, and what is to be looked at."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...shared.requests import TakeRequest
 from ..config import TrainConfig
 from ..config.interval import Clock, Interval
 from ..experiment import Experiment
@@ -16,10 +17,14 @@ class Due(NamedTuple):
 
     evaluation: bool
     checkpoint: bool
+    gradients: bool = False
+    weights: bool = False
+    trace: bool = False
+    episodes: bool = False
 
     @property
     def anything(self) -> bool:
-        return self.evaluation or self.checkpoint
+        return any(self)
 
 
 class Agenda:
@@ -33,12 +38,12 @@ class Agenda:
         self,
         config: TrainConfig,
         experiment: Experiment,
-        wants_checkpoint: Callable[[], bool] = lambda: False,
+        take_request: TakeRequest = lambda _: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Seconds count from here on."""
         self._config, self._experiment = config, experiment
-        self._wants_checkpoint, self._now = wants_checkpoint, now
+        self._take_request, self._now = take_request, now
         self._start = now()
         self._before = Clock(experiment.num_started, experiment.env_steps, 0.0)
 
@@ -47,11 +52,14 @@ class Agenda:
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
         is_last = after.iteration >= config.num_iterations
-        asked = self._wants_checkpoint()
         evaluates = is_last or config.evaluation.is_due(before, after)
         return Due(
             evaluation=evaluates and config.evaluation.num_episodes > 0,
-            checkpoint=asked or config.checkpoint.is_due(before, after),
+            checkpoint=self._take_request("checkpoint") or config.checkpoint.is_due(before, after),
+            gradients=config.gradients.is_due(before, after),
+            weights=config.weights.is_due(before, after),
+            trace=self._take_request("trace") or config.trace.is_due(before, after),
+            episodes=config.episodes.is_due(before, after),
         )
 
     def _after_next_iteration(self) -> Clock:

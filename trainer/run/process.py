@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ...shared.errors import CheckpointError, ConfigError
@@ -14,6 +14,7 @@ from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
 from ...shared.recorder_process import RecorderSettings
+from ...shared.requests import TakeRequest
 from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
@@ -30,15 +31,16 @@ def run_training(
     stop_signals: Sequence[int] = (),
     *,
     resume_publish: int | None = None,
-    wants_checkpoint: Callable[[], bool] = lambda: False,
+    take_request: TakeRequest = lambda _: False,
     report: Report = lambda *_: None,
     report_phase: OnPhase | None = None,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
-    checkpoint, to go on from it. `report` and `report_phase` are told what the page is. Returns the
-    exit code: 0, 1 when training failed, 2 when what was asked for cannot be, 128 + signal.
+    checkpoint, to go on from it. `take_request` is asked what others want of the run. `report` and
+    `report_phase` are told what the page is. Returns the exit code: 0, 1 when training failed, 2
+    when what was asked for cannot be, 128 + signal.
     """
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
@@ -68,7 +70,7 @@ def run_training(
             run.checkpoint_folder,
             resume_from=checkpoint,
             should_stop=lambda: bool(stop_signals),
-            wants_checkpoint=wants_checkpoint,
+            take_request=take_request,
             report=report,
         )
     except Exception as error:

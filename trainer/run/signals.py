@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as requests to stop in good order, SIGUSR1 as one for a checkpoint."""
+"""Ctrl-C and SIGTERM as requests to stop in good order; other signals as other requests."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from ...shared.requests import SIGNALS
+from ...shared.requests import SIGNALS, Request
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Received(list[int]):
-    """The stop signals that arrived, and whether a checkpoint was asked for since the last."""
+    """The stop signals that arrived, and what else was asked for since it was last taken."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._wants_checkpoint = False
+        self._asked: set[int] = set()
 
-    def ask_for_checkpoint(self, number: int, frame: FrameType | None) -> None:
-        self._wants_checkpoint = True
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        self._asked.add(number)
 
-    def take_checkpoint_request(self) -> bool:
-        """Whether there was one; it is then done with."""
-        wanted, self._wants_checkpoint = self._wants_checkpoint, False
-        return wanted
+    def take(self, request: Request) -> bool:
+        """Whether there was such a request; it is then done with."""
+        was_asked = SIGNALS[request] in self._asked
+        self._asked.discard(SIGNALS[request])
+        return was_asked
 
 
 @contextmanager
@@ -41,8 +42,8 @@ def stop_requests() -> Iterator[Received]:
             print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
 
     former = {number: signal.signal(number, request_stop) for number in STOP_SIGNALS}
-    checkpoint = SIGNALS["checkpoint"]
-    former[checkpoint] = signal.signal(checkpoint, received.ask_for_checkpoint)
+    for number in set(SIGNALS.values()) - set(STOP_SIGNALS):
+        former[number] = signal.signal(number, received.ask)
     try:
         yield received
     finally:

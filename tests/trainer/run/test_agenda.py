@@ -61,7 +61,7 @@ def test_dead_env_steps_make_nothing_due_twice(small_config):
 def test_a_request_comes_first(small_config):
     config = small_config("checkpoint.every_iterations=0")
     work = SimpleNamespace(iteration=0, num_started=0, env_steps=0)
-    assert Agenda(config, work, wants_checkpoint=lambda: True).of_next_iteration().checkpoint
+    assert Agenda(config, work, take_request=lambda _: True).of_next_iteration().checkpoint
 
 
 @pytest.mark.parametrize("every", [1, 2, 4, 100, 0])

@@ -1,0 +1,45 @@
+"""`operant trace`: where the time of an iteration goes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+
+import click
+
+from ..shared.errors import OperantError
+from .choosing_a_run import chosen_run, run_argument
+
+LOOK_AGAIN_S = 0.05
+
+
+@click.command("trace")
+@run_argument
+def command(run: str | None, latest: bool) -> None:
+    """Have a run, the latest by default, trace an iteration; prints the files' names.
+
+    They are for https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are traced:
+    one as it runs anyway, and one in which the host waits after each phase. The run goes on.
+    """
+    from ..shared.requests import send_request
+    from ..shared.status import holder_of, open_page
+    from ..shared.tracing import read_notice
+    from .output import print_line
+
+    chosen = chosen_run(run, latest)
+    page = open_page(chosen)
+    with ExitStack() as stack:
+        stack.callback(page.detach)
+        newest = max((event.number for event in page.events()), default=0)
+        send_request(chosen, "trace")
+        while True:
+            is_over = holder_of(chosen) is None  # asked first: what it said last is then there
+            names = [name for event in page.events(newest) for name in read_notice(event.text)]
+            for name in names:
+                path = chosen.trace_folder / name
+                print_line(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+            if names:
+                return
+            if is_over:
+                raise OperantError(f"{chosen.id} ended before it had traced an iteration")
+            time.sleep(LOOK_AGAIN_S)
