@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from ...shared.run_folder import Run
 from ...shared.small_file import open_to_append
@@ -61,8 +62,9 @@ class Inspection:
                 self._telemetry.event("info", f"episode: {path.name}")
 
     def _weights(self) -> dict[str, float]:
-        metrics, layers = analysed(dict(self._experiment.policy.named_parameters()))
         experiment = self._experiment
+        policy: Any = experiment.policy
+        metrics, layers = analysed(dict(policy.named_parameters()))
         line = {"iteration": experiment.iteration, "env_steps": experiment.env_steps, **metrics}
         with (
             self._telemetry.errors_as_events(OSError),

@@ -115,4 +115,5 @@ def delete_old(folder: Path, pattern: str, keep: int) -> None:
 
 def has_gpu() -> bool:
     """Whether one is in use."""
-    return torch.cuda.is_available() and torch.cuda.is_initialized()
+    cuda: Any = torch.cuda
+    return bool(cuda.is_available() and cuda.is_initialized())
