@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..config import TrainConfig
-from ..networks.normalizers import RewardNormalizer
+from ..networks.normalizers import RewardCentring, RewardNormalizer
 from ..networks.policy import Policy
 from ..rollout import Rollout
 from .algorithm import Algorithm, Metrics, flat_gradient
@@ -30,9 +30,15 @@ class OnPolicy(Algorithm):
         self.optimizer = FlatAdam(policy.flat_parameters)
         self.parameters = policy.parameters_to_learn()
         self.orders = make_orders(config.rollout_size, self.seed, device, self.is_inline)
+        wanted = config.normalization
         self.reward_normalizer = (
             RewardNormalizer(config.num_rows, self.section.gamma).to(device)
-            if config.normalization.reward
+            if wanted.reward
+            else None
+        )
+        self.reward_centring = (
+            RewardCentring(config.num_rows, wanted.reward_centring).to(device)
+            if wanted.reward_centring
             else None
         )
 
@@ -52,10 +58,25 @@ class OnPolicy(Algorithm):
         return metrics
 
     def rewards_of(self, rollout: Rollout) -> Tensor:
-        """Rewards [T, N], scaled where the run wants that, and then taken into the statistics."""
-        if not self.reward_normalizer:
-            return rollout.rewards
-        return self.reward_normalizer.normalized(rollout.rewards, rollout.dones, rollout.valid)
+        """Rewards [T, N] as the run wants them: cut, then centred, then scaled, and so taken into
+        the statistics of each.
+        """
+        rewards, limit = rollout.rewards, self.config.normalization.reward_limit
+        if limit:
+            rewards = rewards.clamp(-limit, limit)
+        if self.reward_centring:
+            rewards = self.reward_centring.centred(rewards, rollout.valid)
+        if self.reward_normalizer:
+            rewards = self.reward_normalizer.normalized(rewards, rollout.dones, rollout.valid)
+        return rewards
+
+    @property
+    def _reward_statistics(self) -> dict[str, nn.Module]:
+        """Those that there are, as checkpoints call them."""
+        every = {
+            "reward_normalizer": self.reward_normalizer, "reward_centring": self.reward_centring,
+        }  # fmt: skip
+        return {name: module for name, module in every.items() if module}
 
     def flat_gradient(self, loss: Tensor) -> Tensor:
         """The loss's derivative by all parameters [P], in their order."""
@@ -73,15 +94,15 @@ class OnPolicy(Algorithm):
         """What a checkpoint has under names of their own: statistics of rewards, where there are
         any; in main memory.
         """
-        if not self.reward_normalizer:
-            return {}
-        state = self.reward_normalizer.state_dict()
-        return {"reward_normalizer": {name: x.cpu() for name, x in state.items()}}
+        return {
+            name: {key: x.cpu() for key, x in module.state_dict().items()}
+            for name, module in self._reward_statistics.items()
+        }
 
     def load_state_besides(self, state: Mapping[str, Any]) -> None:
         """`state` is the whole checkpoint's."""
-        if self.reward_normalizer:
-            self.reward_normalizer.load_state_dict(state["reward_normalizer"])
+        for name, module in self._reward_statistics.items():
+            module.load_state_dict(state[name])
 
     def forget_episodes(self) -> None:
         """The episodes under way are no more."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from .interval import Interval
-from .section import Section
+from .section import Fraction, Section
 
 Sink = Literal["tensorboard", "prometheus", "wandb"]
 
@@ -44,6 +44,14 @@ class NormalizationConfig(Section):
     reward: bool = Field(
         False,
         description="rewards divided by the deviation of the discounted return, clipped at 10",
+    )
+    reward_limit: float = Field(
+        0.0, ge=0, le=1e9, description="rewards are cut to this and its negative first; 0: never"
+    )
+    reward_centring: Fraction = Field(
+        0.0,
+        description="rewards less their average in each row, which follows them at this rate, as "
+        "1e-3; 0: never",
     )
 
 

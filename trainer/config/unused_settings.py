@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of
+from .inspection import EpisodesConfig
 
 if TYPE_CHECKING:
     from .train_config import TrainConfig
@@ -17,6 +18,10 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         yield from _of_fused_rollouts(config)
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
+    for key in ("keep", "max_steps"):
+        value, default = (getattr(one, key) for one in (config.episodes, EpisodesConfig()))
+        if value != default and not config.episodes.is_on:
+            yield f"episodes.{key} = {value}: no interval of episodes is set"
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)
         yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"

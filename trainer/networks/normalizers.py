@@ -98,3 +98,28 @@ class RewardNormalizer(nn.Module):
             returns[t] = self.returns
             self.returns.masked_fill_(done, 0.0)
         return returns
+
+
+class RewardCentring(nn.Module):
+    """Rewards less their slow average in each row: what is learned is how much better than usual.
+
+        centred_t = r_t - mean_t        mean_t+1 = mean_t + rate * (r_t - mean_t)
+
+    Source: Naik et al. 2024, "Reward centering", arXiv:2405.09999, eq. 4.
+    """
+
+    def __init__(self, num_rows: int, rate: float) -> None:
+        super().__init__()
+        self._rate = rate
+        self.mean: Tensor
+        self.register_buffer("mean", torch.zeros(num_rows, dtype=torch.float64))
+
+    @torch.no_grad()
+    def centred(self, rewards: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`rewards` [T, N] less the averages before them; only `valid` ones change these."""
+        centred = torch.empty_like(rewards)
+        for t, reward in enumerate(rewards):
+            torch.sub(reward, self.mean.to(reward.dtype), out=centred[t])
+            step = (reward - self.mean) * self._rate
+            self.mean += step if valid is None else step.masked_fill(~valid[t], 0.0)
+        return centred

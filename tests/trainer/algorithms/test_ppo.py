@@ -212,3 +212,12 @@ def test_the_numbers_do_not_depend_on_the_number_of_threads(any_distribution, ma
     assert (weights[0] == weights[1]).all()
     assert (weights[0] == weights[2]).all()
     assert weights[0].isfinite().all()
+
+
+def test_rewards_are_cut_then_centred_then_scaled(make_experiment):
+    experiment = make_experiment(
+        "normalization.reward_limit=0.5", "normalization.reward_centring=0.5"
+    )
+    rewards = experiment.algorithm.rewards_of(experiment.collect())
+    # every reward is 1 and cut to 0.5; averages before each step are 0, 0.25, 0.375
+    assert rewards[:3, 0].tolist() == [0.5, 0.25, 0.125]

@@ -48,6 +48,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         CART_POLE_DQN, ("replay.importance_exponent=0.5",), "are no priorities",
     ),
     "normalization.obs": (TINYPHYSICS, ("normalization.obs=true",), "come in fixed units"),
+    "normalization.reward_limit": (
+        CART_POLE_DQN, ("normalization.reward_limit=1",), "dqn has no use",
+    ),
+    "normalization.reward_centring": (
+        CART_POLE_DQN, ("normalization.reward_centring=0.1",), "dqn has no use",
+    ),
     "normalization.reward": (CART_POLE_DQN, ("normalization.reward=true",), "dqn has no use"),
     **{f"tinyphysics.{key}": (CART_POLE, (f"tinyphysics.{key}={value}",), "env = tinyphysics alone")
        for key, value in {
@@ -88,6 +94,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "recorder.wait_s": None,
     "recorder.prometheus_port": None,
     "recorder.prometheus_address": None,
+    **{f"{table}.{key}": None
+       for table in ("gradients", "weights", "trace", "episodes")
+       for key in ("every_iterations", "every_env_steps", "every_s")},
+    "trace.keep": None,
+    "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
+    "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from operant.trainer.networks.normalizers import (
     CLIP,
     ObsNormalizer,
+    RewardCentring,
     RewardNormalizer,
     RunningMoments,
 )
@@ -74,3 +75,14 @@ def test_no_samples_change_nothing():
     moments.update(torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
     moments.update(torch.zeros(0, 2))
     assert (moments.mean.tolist(), moments.variance.tolist()) == ([2.0, 2.0], [1.0, 0.0])
+
+
+def test_rewards_are_centred_by_the_average_before_them_in_their_row():
+    centring = RewardCentring(2, rate=0.5)
+    valid = torch.tensor([[True, True], [True, False], [True, True]])
+    rewards = torch.tensor([[2.0, 4.0], [2.0, 99.0], [2.0, 4.0]])
+    found = centring.centred(rewards, valid)
+    # averages before each: 0, 1, 1.5; and 0, 2, 2, as what is not valid does not count
+    assert found[:, 0].tolist() == [2.0, 1.0, 0.5]
+    assert found[[0, 2], 1].tolist() == [4.0, 2.0]
+    assert centring.mean.tolist() == [1.75, 3.0]

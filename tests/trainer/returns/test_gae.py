@@ -7,8 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torchrl.objectives.value.functional import (
+    generalized_advantage_estimate,
+    vtrace_advantage_estimate,
+)
 
-from operant.trainer.returns.gae import gae
+from operant.trainer.returns.gae import Corrections, gae
 
 
 def column(*values: float) -> torch.Tensor:
@@ -113,3 +117,62 @@ def test_it_is_the_sum_that_the_paper_defines(seed, steps, num_envs, gamma, gae_
 def test_shapes_that_differ_are_refused():
     with pytest.raises(ValueError, match="shapes differ"):
         gae(column(1.0), column(1.0, 2.0), column(1.0), flags(False), flags(False), 0.9, 0.9)
+
+
+def random_rollout(seed, steps, rows):
+    generator = torch.Generator().manual_seed(seed)
+    rewards, values, next_values = torch.randn(3, steps, rows, generator=generator)
+    terminated, truncated = torch.rand(2, steps, rows, generator=generator) < 0.15
+    return rewards, values, next_values, terminated, truncated & ~terminated
+
+
+def torchrl_layout(x):
+    """[T, N] as [N, T, 1]."""
+    return x.T.unsqueeze(-1)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 4),
+       st.sampled_from([0.0, 0.5, 0.95, 1.0]))  # fmt: skip
+def test_advantages_are_torchrls(seed, steps, rows, gae_lambda):
+    rewards, values, next_values, terminated, truncated = random_rollout(seed, steps, rows)
+    advantages, returns = gae(rewards, values, next_values, terminated, truncated, 0.97, gae_lambda)
+    theirs, their_returns = generalized_advantage_estimate(
+        0.97, gae_lambda, *map(torchrl_layout, (values, next_values, rewards)),
+        torchrl_layout(terminated | truncated), torchrl_layout(terminated),
+    )  # fmt: skip
+    torch.testing.assert_close(torchrl_layout(advantages), theirs, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(torchrl_layout(returns), their_returns, atol=1e-5, rtol=1e-5)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 4),
+       st.sampled_from([0.5, 1.0, 1.5]), st.sampled_from([0.5, 1.0]))  # fmt: skip
+def test_with_lambda_one_the_returns_are_torchrls_v_trace(seed, steps, rows, rho_clip, c_clip):
+    rewards, values, next_values, terminated, truncated = random_rollout(seed, steps, rows)
+    log_pi, log_mu = torch.randn(2, steps, rows, generator=torch.Generator().manual_seed(seed + 1))
+    corrections = Corrections((log_pi - log_mu).exp(), rho_clip, c_clip)
+    advantages, returns = gae(
+        rewards, values, next_values, terminated, truncated, 0.97, 1.0, corrections
+    )
+    _, targets = vtrace_advantage_estimate(
+        0.97, *map(torchrl_layout, (log_pi, log_mu, values, next_values, rewards)),
+        torchrl_layout(terminated | truncated), torchrl_layout(terminated),
+        rho_thresh=rho_clip, c_thresh=c_clip,
+    )  # fmt: skip
+    torch.testing.assert_close(torchrl_layout(returns), targets, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(advantages, returns - values)
+
+
+def test_ratios_of_one_change_nothing():
+    rollout = random_rollout(3, 7, 2)
+    plain, _ = gae(*rollout, 0.9, 0.8)
+    corrected, _ = gae(*rollout, 0.9, 0.8, Corrections(torch.ones(7, 2)))
+    assert (plain == corrected).all()
+
+
+def test_a_correction_counts_in_the_step_and_in_what_flows_through_it():
+    # gamma = lambda = 1: t=1: rho 0.5: 0.5 * 4 = 2; t=0: rho 2, c cut to 1: 2 * 1 + 1 * 2 = 4
+    advantages, _ = gae(
+        column(1.0, 4.0), column(0.0, 0.0), column(0.0, 0.0), flags(False, False),
+        flags(False, False), 1.0, 1.0, Corrections(column(2.0, 0.5), rho_clip=2.0, c_clip=1.0),
+    )  # fmt: skip
+    assert advantages.squeeze(1).tolist() == [4.0, 2.0]

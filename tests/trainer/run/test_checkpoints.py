@@ -53,6 +53,13 @@ def test_three_iterations_and_three_more_are_six_bit_for_bit(
     )
 
 
+def test_that_holds_with_rewards_cut_and_centred(make_experiment, tmp_path):
+    assert_goes_on_exactly(
+        make_experiment, tmp_path, "normalization.reward_centring=0.01",
+        "normalization.reward_limit=0.5",
+    )  # fmt: skip
+
+
 def test_that_holds_in_pytorch_as_well(make_experiment, tmp_path):
     assert_goes_on_exactly(make_experiment, tmp_path, "policy.precision=bfloat16")
 
