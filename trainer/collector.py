@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 
 from .algorithms.algorithm import Metrics
-from .envs.from_gymnasium import GymnasiumEnvs
-from .envs.vector import VectorEnv
 from .generators import set_generator
 from .networks.policy import Policy
 from .rollout import Rollout
 from .run.threads import one_torch_thread
+
+if TYPE_CHECKING:
+    from .envs import AnyEnvs
 
 
 class CollectsRollouts(Protocol):
@@ -66,7 +67,7 @@ class Collector:
 
     def __init__(
         self,
-        envs: VectorEnv | GymnasiumEnvs,
+        envs: AnyEnvs,
         policy: Policy,
         steps: int,
         seed: int,

@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from ..shared.errors import ConfigError
 from .envs import make_envs
-from .envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
-from .envs.vector import Transitions, VectorEnv
+from .envs.vector import Transitions
 from .networks.policy import Policy
 from .run.threads import one_torch_thread
+
+if TYPE_CHECKING:
+    from .envs import AnyEnvs, AnySpec
 
 MAX_EPISODE_STEPS = 27_000  # half an hour at 15 actions a second, as Atari's episodes are limited
 
@@ -64,7 +66,7 @@ class Evaluation:
 @torch.inference_mode()
 def evaluate(
     policy: Policy,
-    spec: EnvSpec | GymnasiumSpec,
+    spec: AnySpec,
     num_episodes: int,
     seed: int,
     max_episode_steps: int = MAX_EPISODE_STEPS,
@@ -90,7 +92,7 @@ def evaluate(
         return _play(policy, envs, gamma, max_episode_steps, progress)
 
 
-def scenarios_of(spec: EnvSpec | GymnasiumSpec, path: Path | None = None) -> Sequence[Any]:
+def scenarios_of(spec: AnySpec, path: Path | None = None) -> Sequence[Any]:
     """What evaluations of an environment begin with: those of a file, or its own; empty where they
     begin with a reset. Raises ConfigError where a file is for no such environment, or bad.
     """
@@ -104,7 +106,7 @@ def scenarios_of(spec: EnvSpec | GymnasiumSpec, path: Path | None = None) -> Seq
 
 def _play(
     policy: Policy,
-    envs: VectorEnv | GymnasiumEnvs,
+    envs: AnyEnvs,
     gamma: float,
     most_steps: int,
     progress: Progress,

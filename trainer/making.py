@@ -15,24 +15,27 @@ from .compiled.learning import CompiledPPO
 from .config import TrainConfig
 from .config.unused_settings import agents_may_be_on_a_gpu
 from .envs import (
-    GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
     env_spec_of,
+    is_hosted,
     make_envs,
     spec_of,
 )
 from .envs.spec import Spaces
 from .envs.streams import TRAINING
 from .envs.vector import VectorEnv
+from .envs.workers.hosted import HostedEnvs, HostedSpec
 from .evaluation import Evaluation, Progress, evaluate
 from .executors import Graphs, Inline
 from .experiment import Experiment, Parts
+from .grouped_collector import GroupedCollector
 from .networks.policy import Policy
 from .precompiling import Precompiling
 from .run.device import chosen_device
 from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
 from .run.threads import Threads, available_cores, fastest_num_threads, numbers_to_try
+from .workers_choice import with_workers
 
 SEEDED_PARTS = ("policy", "learner", "collector")
 
@@ -43,9 +46,9 @@ def make_experiment(config: TrainConfig, compiling: Progress = lambda *_: None) 
     `compiling` is told how many of its loops are ready.
     """
     device = chosen_device(config.device)
-    # Gymnasium's environments live on the processor, and so does what learns from them; those whose
-    # steps are calls of a model bring the device that the model runs on.
-    is_ours = not config.env.startswith(GYMNASIUM_PREFIX) and config.env not in LEARNED_ENV_NAMES
+    # Other libraries' environments live on the processor, and so does what learns from them; those
+    # whose steps are calls of a model bring the device that the model runs on.
+    is_ours = not is_hosted(config.env) and config.env not in LEARNED_ENV_NAMES
     if device.type == "cuda" and is_ours and agents_may_be_on_a_gpu(config):
         return device_experiment(config, device)
     return processor_experiment(config, Threads(choose_num_threads(config, compiling)))
@@ -78,7 +81,11 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
     """Any algorithm and environment, compiled as far as there are loops for it."""
     spec, steps = env_spec_of(config), config.rollout_steps
     algorithm = make_algorithm(config, spec, threads)
-    policy, envs = algorithm.policy, make_envs(spec, config.num_envs, config.seed, TRAINING)
+    policy, notices = algorithm.policy, notices_on(config)
+    if isinstance(spec, HostedSpec):
+        spec, notice = with_workers(config, spec, policy)
+        notices += (notice,) if notice else ()
+    envs = make_envs(spec, config.num_envs, config.seed, TRAINING)
     compiled = spec if is_compiled(config) else None
     precompiling = Precompiling.of(config, compiled, policy)
     collector: CollectsRollouts
@@ -86,7 +93,13 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         collector = CompiledCollector(envs, algorithm.policy, steps, threads)
     else:
         seed = part_seed(config, "collector")
-        collector = Collector(envs, policy, steps, seed, tick=lambda: threads.tick())
+        is_grouped = isinstance(envs, HostedEnvs) and len(envs.groups) > 1
+        kind: Any = GroupedCollector if is_grouped else Collector
+        try:
+            collector = kind(envs, policy, steps, seed, tick=lambda: threads.tick())
+        except BaseException:  # it may have begun no episode
+            envs.close()
+            raise
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
@@ -94,7 +107,7 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         evaluation: Evaluation = threads.run(evaluate, *arguments)
         return evaluation
 
-    return Parts(algorithm, collector, play, notices_on(config), precompiling)
+    return Parts(algorithm, collector, play, notices, precompiling)
 
 
 def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algorithm:

@@ -39,7 +39,12 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     values = read_toml(_config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
-    return make_config(values, overrides)
+    config = make_config(values, overrides)
+    workers = getattr(config, "workers", None)
+    is_told = any(parse_override(each)[0] == "workers.num_workers" for each in overrides)
+    if workers and (is_told or source not in preset_names()):
+        workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
+    return config
 
 
 def _as_asked(preset: str, values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from ..envs import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
     GYMNASIUM_PREFIX,
+    HOSTED_PREFIXES,
     LEARNED_ENV_NAMES,
+    is_hosted,
     num_agents_of,
     spec_of,
 )
@@ -42,7 +44,9 @@ class TrainConfig(Section):
     """One experiment. `config_model` adds the tables of its algorithm and its environment."""
 
     env: str = Field(
-        DEFAULT_ENV, description="the environment, or gymnasium: and an id of Gymnasium's"
+        DEFAULT_ENV,
+        description="the environment; gymnasium: and an id of Gymnasium's, or module:function; "
+        "pettingzoo: and a module with a parallel_env; native: and module:function",
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
@@ -118,10 +122,10 @@ class TrainConfig(Section):
     @classmethod
     def _env_exists(cls, env: str) -> str:
         names = (*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES)
-        if env not in names and not env.startswith(GYMNASIUM_PREFIX):
+        if env not in names and not is_hosted(env):
             raise ValueError(
                 f"env = '{env}' is no environment{nearest(env, names)}; "
-                f"there are {', '.join(names)}, and gymnasium:ID"
+                f"there are {', '.join(names)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
             )
         return env
 
@@ -138,7 +142,7 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _some_are_on_the_processor(self) -> Self:
-        if self.env.startswith(GYMNASIUM_PREFIX) and self.device == "cuda":
+        if is_hosted(self.env) and self.device == "cuda":
             raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
         return self
 
@@ -148,7 +152,7 @@ class CheckedConfig(TrainConfig):
 
     @model_validator(mode="after")
     def _actions_suit(self) -> Self:
-        is_foreign = self.env.startswith(GYMNASIUM_PREFIX)
+        is_foreign = is_hosted(self.env)
         if is_foreign or len(self.algorithm_section.action_kinds) < len(KINDS):
             self._check_that_algorithm_can_act(spec_of(self).actions)
         return self
@@ -246,10 +250,12 @@ def shared_tables() -> dict[str, type[Section]]:
 
 def env_sections(env: str) -> dict[str, type[Section]]:
     """The tables of an environment, by name."""
-    if env.startswith(GYMNASIUM_PREFIX):
+    if is_hosted(env):
         from ..envs.gymnasium_section import GymnasiumConfig
+        from ..envs.workers.section import WorkersConfig
 
-        return {"gymnasium": GymnasiumConfig}
+        workers: dict[str, type[Section]] = {"workers": WorkersConfig}
+        return {"gymnasium": GymnasiumConfig, **workers} if _is_gymnasium(env) else workers
     if env in LEARNED_ENV_NAMES:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
@@ -269,8 +275,15 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
         owners[name] = ("algorithm", ", ".join(users))
     for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES):
         owners |= dict.fromkeys(env_sections(env), ("env", env))
-    owners |= dict.fromkeys(env_sections(GYMNASIUM_PREFIX), ("env", f"{GYMNASIUM_PREFIX}ID"))
+    for prefix in HOSTED_PREFIXES[::-1]:
+        names = ", ".join(f"{other}..." for other in HOSTED_PREFIXES)
+        owners |= dict.fromkeys(env_sections(prefix), ("env", names))
+    owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
     return owners
+
+
+def _is_gymnasium(env: str) -> bool:
+    return env.startswith(GYMNASIUM_PREFIX)
 
 
 def in_words(*kinds: str) -> str:

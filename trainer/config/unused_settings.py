@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES, num_agents_of
+from ..envs import CONFIGURED_ENV_NAMES, LEARNED_ENV_NAMES, is_hosted, num_agents_of
 from .inspection import EpisodesConfig
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:
 def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
     is_alone = num_agents_of(config) == 1
     has_world = config.env in CONFIGURED_ENV_NAMES and is_alone  # that all its episodes read
-    if config.env in LEARNED_ENV_NAMES or config.env.startswith(GYMNASIUM_PREFIX) or has_world:
+    if config.env in LEARNED_ENV_NAMES or is_hosted(config.env) or has_world:
         yield f"rollout = fused: {config.env} takes its steps one by one; use steps"
     if not is_alone:
         yield f"rollout = fused: {config.env} has several agents an environment; use steps"

@@ -6,29 +6,44 @@ A new environment is a file here that ends in its `SPEC`, and its name below.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, cast
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
-    from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec, Vectorization
+    from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
     from .spec import EnvSpec, Spaces
     from .vector import VectorEnv
+    from .workers.hosted import HostedEnvs, HostedSpec
+    from .workers.plan import Plan
+
+    AnySpec: TypeAlias = EnvSpec | GymnasiumSpec | HostedSpec
+    AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
 
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
+PETTINGZOO_PREFIX = "pettingzoo:"
+NATIVE_PREFIX = "native:"
+HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX)  # of other libraries
 CONFIGURED_ENV_NAMES = ("marine_nav",)  # which are made as a table of the configuration says
 
 
-def load_any_spec(name: str, vectorization: Vectorization = "sync") -> EnvSpec | GymnasiumSpec:
-    """The spec of one of `ENV_NAMES`, or of "gymnasium:" and the id of an environment of
-    Gymnasium's, which may be vectorised in different ways. Raises ConfigError.
-    """
-    if not name.startswith(GYMNASIUM_PREFIX):
-        return load_spec(name)
-    from .from_gymnasium import load_gymnasium_spec
+def is_hosted(env: str) -> bool:
+    """Whether an environment comes from another library, and so lives on the processor."""
+    return env.startswith(HOSTED_PREFIXES)
 
-    return load_gymnasium_spec(name.removeprefix(GYMNASIUM_PREFIX), vectorization)
+
+def load_any_spec(name: str, plan: Plan | None = None) -> AnySpec:
+    """The spec of one of `ENV_NAMES`, or of an environment of another library, which is stepped as
+    `plan` says: "gymnasium:" and an id. Raises ConfigError.
+    """
+    if not is_hosted(name):
+        return load_spec(name)
+    from .workers.hosted import load_hosted_spec
+    from .workers.plan import SERIAL
+
+    return load_hosted_spec(name, plan or SERIAL)
 
 
 def spec_of(config: TrainConfig) -> Spaces:
@@ -38,29 +53,49 @@ def spec_of(config: TrainConfig) -> Spaces:
     return env_spec_of(config)
 
 
-def env_spec_of(config: TrainConfig) -> EnvSpec | GymnasiumSpec:
+def env_spec_of(config: TrainConfig) -> AnySpec:
     """What steps the environments of a configuration. Raises ConfigError."""
     if config.env in CONFIGURED_ENV_NAMES:
         making = importlib.import_module(f".{config.env}.making", __name__)
         return cast("EnvSpec", making.make_spec(config.table(config.env)))
-    if not config.env.startswith(GYMNASIUM_PREFIX):
+    if not is_hosted(config.env):
         return load_spec(config.env)
-    return load_any_spec(config.env, config.table("gymnasium").vectorization)
+    is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
+    if is_gymnasium and config.table("gymnasium").vectorization == "own":
+        from .from_gymnasium import load_gymnasium_spec
+
+        return load_gymnasium_spec(config.env.removeprefix(GYMNASIUM_PREFIX))
+    return load_any_spec(config.env, config.table("workers").plan(config.num_envs))
 
 
 def num_agents_of(config: TrainConfig) -> int:
-    """Agents of each environment of a configuration; known without the environment's file."""
+    """Agents of each environment of a configuration. Where that is one of operant's, without the
+    environment's file. Raises ConfigError where it is another library's and not there.
+    """
+    if config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+        return _num_agents(config.env)
     section = getattr(config, config.env, None)
     return getattr(section, "num_agents", 1)
 
 
-def make_envs(
-    spec: EnvSpec | GymnasiumSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
-) -> VectorEnv | GymnasiumEnvs:
+@cache
+def _num_agents(env: str) -> int:
+    """Asked again and again, and answered by making one."""
+    from .workers.sources import source_of
+
+    return source_of(env).num_agents
+
+
+def make_envs(spec: AnySpec, num_envs: int, seed: int, stream: int, first_env: int = 0) -> AnyEnvs:
     """Environments `first_env` and on on the processor, with the random numbers of `stream`."""
     from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+    from .streams import TRAINING
     from .vector import VectorEnv
+    from .workers.hosted import HostedEnvs, HostedSpec
 
+    if isinstance(spec, HostedSpec):
+        spec = spec if stream == TRAINING else spec.for_evaluation(num_envs)
+        return HostedEnvs(spec, num_envs, seed, stream, first_env)
     if isinstance(spec, GymnasiumSpec):
         return GymnasiumEnvs(spec, num_envs, seed, stream, first_env)
     return VectorEnv(spec, num_envs, seed, stream, first_env)

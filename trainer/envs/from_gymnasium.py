@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as one of ours, in every autoreset mode.
+"""Vector environments of Gymnasium as ours, in every autoreset mode.
 
 Source: https://farama.org/Vector-Autoreset-Mode.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,104 +15,48 @@ from torch import Tensor
 
 from ...shared.errors import ConfigError
 from . import GYMNASIUM_PREFIX as PREFIX
-from .spec import ActionSpec, Box, Discrete, MultiDiscrete
+from .spaces import action_spec, first_line, import_gymnasium
+from .spec import ActionSpec
 from .vector import Transitions
+from .workers.hosted import first_seed
 
 Array = NDArray[Any]
-Vectorization = Literal["sync", "async", "own"]
 
 
 @dataclass(frozen=True)
 class GymnasiumSpec:
-    """What a policy needs to know of the Gymnasium environment `name`, and how many are stepped at
-    once: one after the other, each in a process of its own, or as the environment does it itself.
+    """What a policy needs to know of the Gymnasium environment `name`, many of which are stepped at
+    once by its own vector version.
     """
 
     name: str
     obs_size: int
     actions: ActionSpec
-    vectorization: Vectorization = "sync"
 
 
-def load_gymnasium_spec(name: str, vectorization: Vectorization = "sync") -> GymnasiumSpec:
+def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     """Look at one copy of the environment. Raises ConfigError when it cannot be trained on."""
     gymnasium = import_gymnasium()
     try:
-        if vectorization == "own":
-            envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
-            observations, actions = envs.single_observation_space, envs.single_action_space
-        else:
-            envs = gymnasium.make(name)
-            observations, actions = flat_observations(gymnasium, envs), envs.action_space
+        envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
     except (gymnasium.error.Error, ModuleNotFoundError, AttributeError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from None
+        raise ConfigError(f"env = '{PREFIX}{name}': {first_line(error)}") from None
+    observations, actions = envs.single_observation_space, envs.single_action_space
     envs.close()
     if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
         raise ConfigError(f"env = '{PREFIX}{name}': observations are {observations}, no vector")
-    return GymnasiumSpec(
-        name, observations.shape[0], action_spec(gymnasium, name, actions), vectorization
-    )
-
-
-def import_gymnasium() -> Any:
-    """The library. Raises ConfigError when it is not installed."""
-    try:
-        import gymnasium
-    except ModuleNotFoundError:
-        raise ConfigError(
-            "gymnasium is not installed: pip install 'operant-rl[gymnasium]'"
-        ) from None
-    return gymnasium
-
-
-def flat_observations(gymnasium: Any, env: Any) -> Any:
-    """The space of an environment's observations as vectors."""
-    return gymnasium.spaces.flatten_space(env.observation_space)
-
-
-def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
-    """Raises ConfigError for actions that no policy of ours gives."""
-    spaces = gymnasium.spaces
-    if isinstance(space, spaces.Discrete):
-        return Discrete(int(space.n))
-    if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        return MultiDiscrete(tuple(int(n) for n in space.nvec))
-    is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
-    if is_real and space.is_bounded() and len(space.shape) == 1:
-        return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
-    raise ConfigError(
-        f"env = '{PREFIX}{name}': actions are {space}; they may be Discrete, a row of "
-        "MultiDiscrete, or a bounded row of Box of floating-point numbers"
-    )
+    spec = action_spec(gymnasium, f"{PREFIX}{name}", actions)
+    return GymnasiumSpec(name, observations.shape[0], spec)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
-    """A Gymnasium `VectorEnv`. Ours reset in the same step, so that no step is wasted."""
+    """A Gymnasium `VectorEnv`, the environment's own."""
     gymnasium = import_gymnasium()
-    if spec.vectorization == "own":
-        return gymnasium.make_vec(spec.name, num_envs, vectorization_mode="vector_entry_point")
-    one = gymnasium.make(spec.name)
-    space = one.observation_space
-    one.close()
-    is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
-    return gymnasium.make_vec(
-        spec.name,
-        num_envs,
-        vectorization_mode=spec.vectorization,
-        vector_kwargs={"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP},
-        wrappers=() if is_flat else (gymnasium.wrappers.FlattenObservation,),
-    )
-
-
-def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
-    """What environment 0 is seeded with; each next one has the next number."""
-    entropy = (int(seed), int(stream), num_resumed)
-    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+    return gymnasium.make_vec(spec.name, num_envs, vectorization_mode="vector_entry_point")
 
 
 class GymnasiumEnvs:
-    """N Gymnasium environments with the interface of `VectorEnv`.
+    """N environments of a Gymnasium `VectorEnv`, with the interface of ours.
 
     Where environments reset themselves in the step after an episode's end, that step ignores its
     action: it is dead.
@@ -224,5 +168,5 @@ class GymnasiumEnvs:
         self._num_resumed = state["num_resumed"] + 1
 
     def close(self) -> None:
-        """End the environments, and the processes that they run in."""
+        """End the environments."""
         self._envs.close()

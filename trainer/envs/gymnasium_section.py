@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..config.section import EnvSection
 
@@ -12,7 +12,15 @@ from ..config.section import EnvSection
 class GymnasiumConfig(EnvSection):
     """How environments from Gymnasium are stepped."""
 
-    vectorization: Literal["sync", "async", "own"] = Field(
-        "sync",
-        description="one after the other, each in a process, or as the environment itself does it",
+    vectorization: Literal["sync", "own"] = Field(
+        "sync", description="one by one, here or in workers; or as the environment itself does it"
     )
+
+    @field_validator("vectorization", mode="before")
+    @classmethod
+    def _async_is_workers(cls, vectorization: object) -> object:
+        if vectorization == "async":
+            raise ValueError(
+                "gymnasium.vectorization = async: processes are told by workers.num_workers now"
+            )
+        return vectorization

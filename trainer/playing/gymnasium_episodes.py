@@ -13,9 +13,10 @@ import torch
 from ...shared.errors import UsageError
 from ...shared.scene import Frame, Moment
 from ..envs import GYMNASIUM_PREFIX, env_spec_of
-from ..envs.from_gymnasium import GymnasiumSpec, first_seed, import_gymnasium
+from ..envs.spaces import import_gymnasium
 from ..envs.spec import Box
 from ..envs.streams import EVALUATION
+from ..envs.workers.hosted import first_seed
 from ..trained_policy import TrainedPolicy
 
 MODE = "rgb_array"
@@ -33,7 +34,6 @@ class GymnasiumEpisodes:
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained = trained
         spec = env_spec_of(trained.config)
-        assert isinstance(spec, GymnasiumSpec)
         self._is_real = isinstance(spec.actions, Box)
         self._env = make_drawn(spec.name)
         # Of each choice, where the space does not count from 0.

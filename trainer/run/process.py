@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 from functools import partial
 
-from ...shared.errors import CheckpointError, ConfigError
+from ...shared.errors import ConfigError, OperantError
 from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
@@ -100,7 +100,7 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
         message = out_of_memory_message(error, config)
         if message:  # a traceback would say nothing more
             return message, message
-    if isinstance(error, CheckpointError | ConfigError):
+    if isinstance(error, OperantError):
         return str(error), str(error)
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 

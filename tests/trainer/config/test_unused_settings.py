@@ -72,8 +72,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
            "compatibility": "true", "vessels": "kinematic", "substeps": 5, "boundary": "true",
        }.items()},
     "gymnasium.vectorization": (
-        CART_POLE, ("gymnasium.vectorization=async",), "is for env = gymnasium:ID alone",
+        CART_POLE, ("gymnasium.vectorization=own",), "is for env = gymnasium:ID alone",
     ),
+    **{f"workers.{key}": (CART_POLE, (f"workers.{key}={value}",), "env = gymnasium:.* alone")
+       for key, value in {
+           "num_workers": 2, "async_factor": 2, "timeout_s": 3, "desync_steps": 5,
+       }.items()},
     "evaluation.every_iterations": None,
     "evaluation.every_env_steps": None,
     "evaluation.every_s": None,

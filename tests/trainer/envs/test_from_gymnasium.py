@@ -11,7 +11,8 @@ from learning import collected, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, action_spec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.spaces import action_spec
 from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
 
@@ -146,10 +147,10 @@ def test_dead_steps_change_nothing_that_is_learned(make_experiment):
     assert experiment.env_steps == 8 * 64 - int(dead.sum())
 
 
-@pytest.mark.parametrize("vectorization", ["sync", "async"])
-def test_any_environment_is_trained_by_its_id(make_experiment, vectorization):
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_any_environment_is_trained_by_its_id(make_experiment, num_workers):
     experiment = make_experiment(
-        "env=gymnasium:MountainCarContinuous-v0", f"gymnasium.vectorization={vectorization}"
+        "env=gymnasium:MountainCarContinuous-v0", f"workers.num_workers={num_workers}"
     )
     rollout = experiment.collector.collect()
     assert rollout.obs[0, :, 0].min() >= -0.6

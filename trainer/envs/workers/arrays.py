@@ -1,0 +1,52 @@
+"""What a block of environments reads and writes: arrays that it is given once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spec import ActionSpec, Box, Discrete
+
+Array = NDArray[Any]
+
+
+class Arrays(NamedTuple):
+    """Arrays of E environments with A agents each, R = E x A rows: those of environment e are the
+    rows e A to e A + A - 1.
+
+    `actions` are read: [R] or [R, choices] int64, [R, action_size] float32 where they are a `Box`.
+    All else is written: `obs` [R, D] float32, what the policy sees next, after a reset where an
+    episode ended; `reward` [R] float32; `terminated` and `truncated` [R] bool; `final_obs` [R, D]
+    float32, the last observation of rows whose episode ended, untouched elsewhere; `valid` [R]
+    bool, False where an agent had left before the step.
+    """
+
+    actions: Array
+    obs: Array
+    reward: Array
+    terminated: Array
+    truncated: Array
+    final_obs: Array
+    valid: Array
+
+
+class Counters(NamedTuple):
+    """What a block tells besides: `totals` [3] float64, episodes that ended with the sums of their
+    returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped.
+    """
+
+    totals: Array
+    current: Array
+
+
+def action_dtype(actions: ActionSpec) -> np.dtype[Any]:
+    return np.dtype(np.float32 if isinstance(actions, Box) else np.int64)
+
+
+def action_shape(actions: ActionSpec) -> tuple[int, ...]:
+    """The shape of one action."""
+    if isinstance(actions, Discrete):
+        return ()
+    return (actions.action_size,) if isinstance(actions, Box) else (len(actions.nvec),)

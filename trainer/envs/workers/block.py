@@ -1,0 +1,80 @@
+"""The environments of one worker: first episodes cut short, episodes counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Arrays, Counters
+
+NEVER = 0  # as the step of a cut
+
+
+class Block:
+    """Steps batched environments in the arrays it is given.
+
+    Ends that are both are `terminated` alone: there is nothing to bootstrap. Where `cuts` [E] int64
+    is not 0, an environment's first episode is truncated at that step, unless it ends before; such
+    an episode is not counted among those that ended.
+    """
+
+    def __init__(
+        self, envs: Any, num_agents: int, arrays: Arrays, counters: Counters, cuts: NDArray[Any]
+    ) -> None:
+        self._envs, self._num_agents = envs, num_agents
+        self._arrays, self._counters = arrays, counters
+        self._planned_cuts = cuts
+        self._cuts = cuts.copy()
+        self._returns, self._lengths = np.zeros(len(arrays.reward)), np.zeros(len(arrays.reward))
+        envs.attach(arrays)
+
+    def reset(self, seeds: NDArray[Any]) -> None:
+        """Begin an episode everywhere, environment e with `seeds[e]`."""
+        self._returns[:] = 0
+        self._lengths[:] = 0
+        self._cuts[:] = self._planned_cuts
+        self._steps = 0
+        self._arrays.valid[:] = True
+        self._envs.reset(seeds)
+
+    def step(self) -> None:
+        """Step every environment with its own of the actions."""
+        a = self._arrays
+        self._envs.step()
+        self._steps += 1
+        a.truncated[a.terminated] = False
+        self._returns += a.reward
+        self._lengths += a.valid
+        done = a.terminated | a.truncated
+        if done.any():
+            self._count(done)
+        if self._cuts.any():
+            self._cut(done)
+
+    def _count(self, done: NDArray[Any]) -> None:
+        sums = self._returns[done], self._lengths[done]
+        self._counters.totals[:] += (done.sum(), sums[0].sum(), sums[1].sum())
+        self._returns[done] = 0
+        self._lengths[done] = 0
+
+    def _cut(self, done: NDArray[Any]) -> None:
+        """Truncate the first episodes that are due; forget the cuts of those that are over."""
+        a = self._arrays
+        is_over = (done | ~a.valid).reshape(-1, self._num_agents).all(1)
+        self._cuts[is_over] = NEVER
+        for env in np.flatnonzero(self._cuts == self._steps):
+            rows = np.arange(env * self._num_agents, (env + 1) * self._num_agents)
+            left = rows[a.valid[rows] & ~done[rows]]
+            a.final_obs[left] = a.obs[left]
+            a.truncated[left] = True
+            self._returns[rows] = 0
+            self._lengths[rows] = 0
+            self._cuts[env] = NEVER
+            self._envs.restart(int(env))
+
+    def close(self) -> None:
+        close = getattr(self._envs, "close", None)
+        if close:
+            close()

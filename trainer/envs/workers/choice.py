@@ -1,0 +1,118 @@
+"""How many workers, and in how many groups: the fastest, by measurement."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..streams import TRAINING
+from ..vector import Transitions
+from .arrays import Array
+from .dividing import divisors, most_workers
+from .hosted import HostedEnvs, HostedSpec
+from .plan import AUTO, Plan
+
+MEASURE_S = 0.4  # for each candidate
+LEAST_STEPS, MOST_S = 3, 10.0
+# What workers must at least win over stepping here: they take cores, and memory.
+LEAST_GAIN = 1.2
+# Steps of all environments that take no longer here cannot be won back: waking a worker and waiting
+# for its answer takes a good part of it.
+NO_WORKERS_S = 100e-6
+
+Act = Callable[[Array], Array]  # observations [B, D] to actions [B, ...]
+
+
+class Measured(NamedTuple):
+    """A candidate and the seconds that a step of all environments takes with it."""
+
+    plan: Plan
+    step_s: float
+
+
+def candidates(
+    num_envs: int, num_workers: int | str, async_factor: int | str, cores: int, most_groups: int
+) -> list[tuple[int, int]]:
+    """Pairs (W, k) that fit, the plainest first: a single one where nothing is left to measure.
+
+    Of `AUTO` workers none, as many as there are cores and half as many are tried; of `AUTO` groups
+    one and two, where `most_groups` allows that.
+    """
+    if num_workers == AUTO:
+        most = {most_workers(num_envs, count, cores) for count in (cores, max(1, cores // 2))}
+        workers = [0, *sorted(most - {1})]
+    else:
+        asked = int(num_workers)
+        workers = [most_workers(num_envs, asked, cores) if asked else 0]
+    pairs = []
+    for count in workers:
+        groups = [1, 2] if async_factor == AUTO else [int(async_factor)]
+        fitting = [k for k in groups if k <= most_groups and k in divisors(max(1, count))]
+        pairs += [(count, k) for k in fitting or [1]]
+    return list(dict.fromkeys(pairs))
+
+
+def measured(
+    spec: HostedSpec, num_envs: int, pairs: Sequence[tuple[int, int]], act: Act
+) -> list[Measured]:
+    """How long steps take with each of the pairs, policy included, on environments of their own."""
+    found: list[Measured] = []
+    for num_workers, async_factor in pairs:
+        if found and not found[0].plan.num_workers and found[0].step_s < NO_WORKERS_S:
+            break
+        plan = replace(
+            spec.plan, num_workers=num_workers, async_factor=async_factor, desync_steps=0
+        )
+        with closing(HostedEnvs(replace(spec, plan=plan), num_envs, 0, TRAINING)) as envs:
+            step_s = _step_s(envs, act)
+        found.append(Measured(replace(plan, desync_steps=spec.plan.desync_steps), step_s))
+    return found
+
+
+def chosen(found: Sequence[Measured]) -> Plan:
+    """The fastest, though none here unless workers win enough."""
+    best = min(found, key=lambda each: each.step_s)
+    here = found[0]
+    if not here.plan.num_workers and here.step_s < best.step_s * LEAST_GAIN:
+        return here.plan
+    return best.plan
+
+
+def in_words(found: Sequence[Measured]) -> str:
+    """What was measured and chosen, in one line."""
+    took = ", ".join(f"{1000 * each.step_s:.3g} ms {_name(each.plan)}" for each in found)
+    return f"workers: {_name(chosen(found))} is chosen; a step of all environments takes {took}"
+
+
+def _name(plan: Plan) -> str:
+    if not plan.num_workers:
+        return "without workers"
+    groups = f" in {plan.async_factor} groups" if plan.async_factor > 1 else ""
+    return f"with {plan.num_workers}{groups}"
+
+
+def _step_s(envs: HostedEnvs, act: Act) -> float:
+    """Median seconds of a step of all groups, after one that warms up."""
+    out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+    envs.reset(out.obs)
+    groups = list(enumerate(envs.groups))
+    for group, rows in groups:
+        envs.send(group, act(out.obs[rows]))
+    times: list[float] = []
+    begun = last = time.perf_counter()
+    while last - begun < (MEASURE_S if len(times) > LEAST_STEPS else MOST_S):
+        for group, rows in groups:
+            envs.receive(group, out)
+            envs.send(group, act(out.obs[rows]))
+        now = time.perf_counter()
+        times.append(now - last)
+        last = now
+    for group, _ in groups:
+        envs.receive(group, out)
+    return float(np.median(times[1:] or times)) if times else math.inf

@@ -1,0 +1,158 @@
+"""Gymnasium's environments, one after the other, as a batch."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....shared.errors import ConfigError
+from ..spaces import action_spec, first_line, import_gymnasium
+from ..spec import ActionSpec
+from .arrays import Arrays, Counters
+from .importing import import_from_here, imported
+
+
+@dataclass(frozen=True)
+class GymnasiumSource:
+    """How the environments of an id of Gymnasium's are made, or those of `module:function`, which
+    gives one; here and in a worker.
+    """
+
+    name: str
+    obs_size: int
+    actions: ActionSpec
+    first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
+    registered: bytes = b""  # what this process knows of the id, for workers
+    num_agents: int = 1
+
+    @classmethod
+    def of(cls, name: str) -> GymnasiumSource:
+        """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
+        gymnasium = import_gymnasium()
+        wrong = f"env = 'gymnasium:{name}'"
+        try:
+            env = maker(name)()
+        except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
+            raise ConfigError(f"{wrong}: {first_line(error)}") from None
+        if not isinstance(env, gymnasium.Env):
+            raise ConfigError(f"{wrong}: it gives a {type(env).__name__}, no gymnasium.Env")
+        observations = gymnasium.spaces.flatten_space(env.observation_space)
+        actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
+        env.close()
+        if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
+            raise ConfigError(f"{wrong}: observations are {observations}, no vector")
+        first = np.asarray(getattr(env.action_space, "start", 0)).tolist()
+        first = tuple(first) if isinstance(first, list) else first
+        return cls(name, observations.shape[0], actions, first)
+
+    def for_workers(self) -> GymnasiumSource:
+        """With what only this process may know: environments that it registered itself."""
+        if is_factory(self.name):
+            return self
+        import cloudpickle  # which Gymnasium requires
+
+        gymnasium = import_gymnasium()
+        registered: bytes = cloudpickle.dumps(gymnasium.spec(self.name))
+        return GymnasiumSource(
+            self.name, self.obs_size, self.actions, self.first_action, registered
+        )
+
+    def make(self, num_envs: int, counters: Counters) -> GymnasiumBatch:
+        make = maker(self.name, self.registered)
+        envs: list[Any] = []
+        try:
+            for env in range(num_envs):
+                counters.current[0] = env
+                envs.append(flattened(make()))
+        except BaseException:
+            for each in envs:
+                each.close()
+            raise
+        return GymnasiumBatch(envs, self, counters)
+
+
+def is_factory(name: str) -> bool:
+    """Whether `name` is `module:function`. `module:Env-v0` is an id that Gymnasium knows once the
+    module is imported.
+    """
+    module, colon, function = name.rpartition(":")
+    if not colon or not function.isidentifier():
+        return False
+    return callable(getattr(import_from_here(module), function, None))
+
+
+def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
+    """What gives one environment at every call."""
+    if registered:
+        spec = pickle.loads(registered)
+        return lambda: import_gymnasium().make(spec)
+    if ":" in name:
+        import_from_here(name.rpartition(":")[0])
+        if is_factory(name):
+            made: Callable[[], Any] = imported(name)
+            return made
+    return lambda: import_gymnasium().make(name)
+
+
+def flattened(env: Any) -> Any:
+    """The environment with vectors as observations."""
+    gymnasium = import_gymnasium()
+    space = env.observation_space
+    is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
+    return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
+
+
+class GymnasiumBatch:
+    """Environments one after the other, each reset in the step in which its episode ends."""
+
+    num_agents = 1
+
+    def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
+        self.obs_size, self.actions = source.obs_size, source.actions
+        self._envs, self._shape = envs, (source.obs_size,)
+        self._first_action = np.asarray(source.first_action)
+        self._current = counters.current
+
+    def attach(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    def reset(self, seeds: NDArray[Any]) -> None:
+        for number, (env, seed) in enumerate(zip(self._envs, seeds.tolist(), strict=True)):
+            self._current[0] = number
+            self._arrays.obs[number] = self._checked(env.reset(seed=seed)[0])
+
+    def step(self) -> None:
+        a, current = self._arrays, self._current
+        # A copy: environments may keep their action, or change it.
+        actions = a.actions + self._first_action if self._first_action.any() else a.actions.copy()
+        for number, env in enumerate(self._envs):
+            current[0] = number
+            obs, reward, terminated, truncated, _ = env.step(actions[number])
+            obs = self._checked(obs)
+            a.reward[number] = reward
+            a.terminated[number] = terminated
+            a.truncated[number] = truncated
+            if terminated or truncated:
+                a.final_obs[number] = obs
+                obs = self._checked(env.reset()[0])
+            a.obs[number] = obs
+
+    def restart(self, env: int) -> None:
+        self._current[0] = env
+        self._arrays.obs[env] = self._checked(self._envs[env].reset()[0])
+
+    def _checked(self, obs: Any) -> NDArray[Any]:
+        """Raises ValueError for another shape: NumPy would stretch some to fit."""
+        obs = np.asarray(obs)
+        if obs.shape != self._shape:
+            raise ValueError(f"an observation has the shape {obs.shape}, and not {self._shape}")
+        return obs
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()

@@ -1,0 +1,176 @@
+"""Environments of other libraries as `VectorEnv` has its own, stepped here or by workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spec import ActionSpec
+from ..streams import FIRST_EPISODES, TRAINING, unit
+from ..vector import Transitions
+from .arrays import Array
+from .carriers import Carrier, Here, Processes
+from .dividing import most_workers
+from .plan import SERIAL, Plan
+from .region import Layout
+from .sources import Source, source_of
+from .worker import RESET, STEP
+
+
+@dataclass(frozen=True)
+class HostedSpec:
+    """What a policy needs to know of an environment, and how many are stepped at once where."""
+
+    source: Source
+    plan: Plan = SERIAL
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def obs_size(self) -> int:
+        return self.source.obs_size
+
+    @property
+    def actions(self) -> ActionSpec:
+        return self.source.actions
+
+    @property
+    def num_agents(self) -> int:
+        return self.source.num_agents
+
+    def for_evaluation(self, num_envs: int) -> HostedSpec:
+        """Of as many workers as share so many environments evenly, and whole episodes."""
+        workers = self.plan.num_workers
+        workers = most_workers(num_envs, workers, workers) if workers else 0
+        return replace(self, plan=Plan(workers, timeout_s=self.plan.timeout_s))
+
+
+def load_hosted_spec(env: str, plan: Plan = SERIAL) -> HostedSpec:
+    """Looks at one copy of the environment `env`. Raises ConfigError."""
+    return HostedSpec(source_of(env), plan)
+
+
+def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
+    """What environment 0 is seeded with; each next one has the next number."""
+    entropy = (int(seed), int(stream), num_resumed)
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+class HostedEnvs:
+    """N environments of A agents, a row each, with the interface of `VectorEnv`.
+
+    They are shared out among W workers and these among k groups, `groups`, of consecutive rows
+    each. `send` gives a group its actions, which it steps with on its own; `receive` waits for what
+    came of that. So while one group's actions are computed the other k - 1 step.
+
+    An environment has its own column of the rollout, [T, N], whatever group it is in, and every
+    group is served once in each step, in order: no step of a slow one is overwritten by a faster
+    one, and there is nothing to allot, neither by a counter nor from a list of free rows. The data
+    depends neither on W nor on k.
+    """
+
+    resumes_exactly = False  # other people's environments do not tell their state
+
+    def __init__(
+        self, spec: HostedSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
+    ) -> None:
+        """W divides N, and k divides W; see `dividing`. Raises what environments raise when they
+        are made, from workers as WorkerError.
+        """
+        plan = spec.plan
+        num_blocks = plan.num_workers or 1
+        self.spec, self.num_envs = spec, num_envs
+        self.num_rows = num_envs * spec.num_agents
+        self.has_dead_steps = spec.num_agents > 1
+        self._seed, self._stream, self._num_resumed = seed, stream, 0
+        self._first_env = first_env
+        layout = Layout(
+            num_blocks, num_envs // num_blocks, spec.num_agents, spec.obs_size, spec.actions
+        )
+        cuts = self._first_cuts()
+        self._carrier: Carrier = (
+            Processes(spec.source, layout, first_env, cuts, plan.timeout_s)
+            if plan.num_workers
+            else Here(spec.source, layout, cuts)
+        )
+        self._rows = self._carrier.fields.rows()
+        self._taken = np.zeros(3)
+        self._workers = np.arange(num_blocks).reshape(plan.async_factor, -1).tolist()
+        size = self.num_rows // plan.async_factor
+        self.groups = tuple(slice(i * size, (i + 1) * size) for i in range(plan.async_factor))
+
+    def _first_cuts(self) -> NDArray[np.int64]:
+        """Where first episodes of training are cut, 1 to `desync_steps`; 0 for nowhere: [N]."""
+        most = self.spec.plan.desync_steps if self._stream == TRAINING else 0
+        cuts = np.zeros(self.num_envs, np.int64)
+        for env in range(self.num_envs if most else 0):
+            number, seed = np.uint64(self._first_env + env), np.uint64(self._seed)
+            zero = np.uint64(0)
+            drawn = unit(zero, zero, number, seed, np.uint64(FIRST_EPISODES))
+            cuts[env] = 1 + int(float(drawn) * most)
+        return cuts
+
+    def reset(self, obs: Array) -> None:
+        """Begin an episode everywhere; writes `obs` [R, D]."""
+        first = first_seed(self._seed, self._stream, self._num_resumed) + self._first_env
+        seeds = self._carrier.fields.seeds
+        seeds[:] = (first + np.arange(self.num_envs, dtype=np.uint64)).reshape(seeds.shape)
+        self._carrier.start(RESET, range(len(seeds)))
+        self._carrier.finish(range(len(seeds)))
+        obs[:] = self._rows.obs
+        self._taken[:] = self._carrier.fields.totals.sum(0)  # episodes given up are none
+
+    def step(self, actions: Array, out: Transitions) -> None:
+        """Step every environment with its own of `actions` [R, ...]; writes `out`."""
+        for group, rows in enumerate(self.groups):
+            self.send(group, actions[rows])
+        for group in range(len(self.groups)):
+            self.receive(group, out)
+
+    def send(self, group: int, actions: Array) -> None:
+        """Have a group step with `actions` [R / k, ...]."""
+        self._rows.actions[self.groups[group]] = actions
+        self._carrier.start(STEP, self._workers[group])
+
+    def receive(self, group: int, out: Transitions) -> None:
+        """Wait for a group's step; writes its rows of `out`. Raises what went wrong in it."""
+        self._carrier.finish(self._workers[group])
+        rows, of_group = self._rows, self.groups[group]
+        out.obs[of_group] = rows.obs[of_group]
+        out.reward[of_group] = rows.reward[of_group]
+        terminated, truncated = rows.terminated[of_group], rows.truncated[of_group]
+        out.terminated[of_group] = terminated
+        out.truncated[of_group] = truncated
+        if self.has_dead_steps:
+            out.valid[of_group] = rows.valid[of_group]
+        done = terminated | truncated
+        if done.any():
+            out.final_obs[of_group][done] = rows.final_obs[of_group][done]
+
+    def take_episode_totals(self) -> tuple[int, float, float]:
+        """(count, summed return, summed length) of the episodes that ended since the last call."""
+        totals = self._carrier.fields.totals.sum(0)
+        count, return_, length = (totals - self._taken).tolist()
+        self._taken = totals
+        return int(count), return_, length
+
+    def take_notices(self) -> list[str]:
+        """There is nothing that people should know of the episodes."""
+        return []
+
+    def state_dict(self) -> dict[str, Any]:
+        """How often a run went on; of the environments themselves there is nothing to keep."""
+        return {"num_resumed": self._num_resumed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Afterwards a `reset` begins episodes that no former one was."""
+        self._num_resumed = state["num_resumed"] + 1
+
+    def close(self) -> None:
+        """End the environments, and the processes that they run in."""
+        self._carrier.close()

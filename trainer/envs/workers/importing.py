@@ -1,0 +1,37 @@
+"""Modules of the user's own, by the paths that a configuration has."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+from ....shared.errors import ConfigError
+
+
+def import_from_here(module: str) -> ModuleType:
+    """The module, which may lie in the current folder: that is then where imports look first, as
+    with `python -m`. Raises ImportError.
+    """
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    return importlib.import_module(module)
+
+
+def imported(path: str) -> Any:
+    """What `module:name` leads to. Raises ConfigError where there is no such thing."""
+    module, colon, name = path.rpartition(":")
+    if not (colon and module and name):
+        raise ConfigError(f"'{path}' is no path: write module:function")
+    try:
+        found = import_from_here(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"'{path}': no module is called '{error.name}', here or installed"
+        ) from None
+    if not hasattr(found, name):
+        raise ConfigError(f"'{path}': the module has no {name}")
+    return getattr(found, name)

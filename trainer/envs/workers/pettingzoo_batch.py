@@ -1,0 +1,161 @@
+"""PettingZoo's parallel environments, one after the other, as a batch: agents are rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....shared.errors import ConfigError
+from ..spaces import action_spec, first_line, import_gymnasium
+from ..spec import ActionSpec
+from .arrays import Arrays, Counters
+from .importing import import_from_here, imported
+
+PREFIX = "pettingzoo:"
+
+
+@dataclass(frozen=True)
+class PettingZooSource:
+    """How the environments of a module are made, by its `parallel_env`, or by `module:function`."""
+
+    name: str
+    obs_size: int
+    actions: ActionSpec
+    num_agents: int
+    first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
+
+    @classmethod
+    def of(cls, path: str) -> PettingZooSource:
+        """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
+        gymnasium = import_gymnasium()
+        env = maker(path)()
+        wrong = f"env = '{PREFIX}{path}'"
+        agents = list(getattr(env, "possible_agents", ()))
+        if not agents:
+            raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
+        spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
+        env.close()
+        for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
+            if (of_obs, of_actions) != spaces[0]:
+                raise ConfigError(
+                    f"{wrong}: {agent} has other spaces than {agents[0]}, and all agents share one "
+                    "policy; supersuit.pad_observations_v0 and pad_action_space_v0 make them equal"
+                )
+        observations = gymnasium.spaces.flatten_space(spaces[0][0])
+        actions = action_spec(gymnasium, f"{PREFIX}{path}", spaces[0][1])
+        if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
+            raise ConfigError(f"{wrong}: observations are {observations}, no vector")
+        first = np.asarray(getattr(spaces[0][1], "start", 0)).tolist()
+        first = tuple(first) if isinstance(first, list) else first
+        return cls(path, observations.shape[0], actions, len(agents), first)
+
+    def for_workers(self) -> PettingZooSource:
+        return self
+
+    def make(self, num_envs: int, counters: Counters) -> PettingZooBatch:
+        make = maker(self.name)
+        envs = []
+        for env in range(num_envs):
+            counters.current[0] = env
+            envs.append(make())
+        return PettingZooBatch(envs, self, counters)
+
+
+def maker(path: str) -> Callable[[], Any]:
+    """What gives one parallel environment at every call. Raises ConfigError."""
+    if ":" in path:
+        made: Callable[[], Any] = imported(path)
+        return made
+    try:
+        module = import_from_here(path)
+    except ImportError as error:
+        missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
+        raise ConfigError(f"env = '{PREFIX}{path}': {first_line(error)}{missing}") from None
+    if not hasattr(module, "parallel_env"):
+        raise ConfigError(f"env = '{PREFIX}{path}': the module has no parallel_env")
+    return module.parallel_env  # type: ignore[no-any-return]
+
+
+class PettingZooBatch:
+    """Environments one after the other. Row e A + i is agent i of `possible_agents`; one that has
+    left, or has not come yet, is a row that is not valid. An episode is over when nobody is left.
+    """
+
+    def __init__(self, envs: list[Any], source: PettingZooSource, counters: Counters) -> None:
+        self.obs_size, self.actions = source.obs_size, source.actions
+        self.num_agents = source.num_agents
+        self._envs, self._current = envs, counters.current
+        self._first_action = np.asarray(source.first_action)
+        agent = envs[0].possible_agents[0]
+        self._space = envs[0].observation_space(agent)
+        self._flatten = import_gymnasium().spaces.flatten
+        # The agents of every environment that act next, with their rows.
+        self._live: list[dict[Any, int]] = [{} for _ in envs]
+
+    def attach(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+
+    def reset(self, seeds: NDArray[Any]) -> None:
+        for env, seed in enumerate(seeds.tolist()):
+            self._begin(env, seed)
+
+    def restart(self, env: int) -> None:
+        self._begin(env, None)
+
+    def _begin(self, number: int, seed: int | None) -> None:
+        """Begin an episode: its first observations, and who takes part."""
+        self._current[0] = number
+        env = self._envs[number]
+        obs, _ = env.reset(seed=seed)
+        if not env.agents:
+            raise ValueError("an episode begins without agents")
+        self._welcome(number, obs)
+
+    def _welcome(self, number: int, obs: dict[Any, Any]) -> None:
+        env, first = self._envs[number], number * self.num_agents
+        self._live[number] = live = {
+            agent: first + i for i, agent in enumerate(env.possible_agents) if agent in env.agents
+        }
+        for agent, row in live.items():
+            self._arrays.obs[row] = self._flat(obs[agent])
+
+    def step(self) -> None:
+        a = self._arrays
+        a.valid[:] = False
+        for array in (a.reward, a.terminated, a.truncated):
+            array[:] = 0
+        actions = a.actions + self._first_action if self._first_action.any() else a.actions.copy()
+        for number, env in enumerate(self._envs):
+            self._current[0] = number
+            live = self._live[number]
+            obs, rewards, terminated, truncated, _ = env.step(
+                {agent: actions[row] for agent, row in live.items()}
+            )
+            for agent, row in live.items():
+                a.valid[row] = True
+                a.reward[row] = rewards.get(agent, 0.0)
+                # One that is gone without a word has come to its end.
+                gone = agent not in env.agents and not truncated.get(agent, False)
+                a.terminated[row] = terminated.get(agent, False) or gone
+                a.truncated[row] = truncated.get(agent, False)
+                if agent in obs:
+                    a.final_obs[row] = self._flat(obs[agent])
+            if env.agents:
+                self._welcome(number, obs)
+            else:
+                self._begin(number, None)
+
+    def _flat(self, obs: Any) -> NDArray[Any]:
+        """Raises ValueError for another size than that of all."""
+        flat = np.asarray(self._flatten(self._space, obs))
+        if flat.shape != (self.obs_size,):
+            raise ValueError(f"an observation has {flat.size} numbers, and not {self.obs_size}")
+        return flat
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()

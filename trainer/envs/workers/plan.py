@@ -1,0 +1,22 @@
+"""How many workers a configuration means, and in how many groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AUTO = "auto"  # where a number may be: measured
+
+
+@dataclass(frozen=True)
+class Plan:
+    """W workers in k groups; with 0 workers all is stepped here. Of W a worker's environments are
+    an equal share. `desync_steps` 0 leaves first episodes as they are.
+    """
+
+    num_workers: int = 0
+    async_factor: int = 1
+    timeout_s: float = 120.0
+    desync_steps: int = 0
+
+
+SERIAL = Plan()

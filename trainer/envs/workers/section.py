@@ -1,0 +1,96 @@
+"""What runs on environments of other libraries can be told of processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from ....shared.errors import ConfigError
+from ...config.section import EnvSection
+from .dividing import most_groups, most_workers, num_cores, why_not
+from .plan import AUTO, Plan
+
+if TYPE_CHECKING:
+    from ...config import TrainConfig
+
+MOST_WORKERS = 1024
+
+
+def _number_or_auto(least: int) -> BeforeValidator:
+    def checked(value: Any) -> int | str:
+        if value == AUTO:
+            return AUTO
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not least <= value <= MOST_WORKERS
+        ):
+            raise ValueError(
+                f"{value!r} is neither a number from {least} to {MOST_WORKERS} nor auto"
+            )
+        return value
+
+    return BeforeValidator(checked)
+
+
+class WorkersConfig(EnvSection):
+    """Processes that step environments."""
+
+    num_workers: Annotated[int | str, _number_or_auto(0)] = Field(
+        0,
+        description="processes that environments are shared out among; 0: stepped here, one after "
+        "the other; auto: whatever is fastest here, measured at the start",
+    )
+    async_factor: Annotated[int | str, _number_or_auto(1)] = Field(
+        AUTO,
+        description="groups of workers: actions of one are computed while the others step; 1: all "
+        "wait for the policy, which waits for all; auto: measured",
+    )
+    timeout_s: float = Field(
+        120.0,
+        ge=0,
+        le=86_400,
+        description="longest that a worker may take for a step, a reset or its start, seconds; 0: "
+        "for ever",
+    )
+    desync_steps: int = Field(
+        0,
+        ge=0,
+        le=10**9,
+        description="each environment's first episode of training is cut at a random step up to "
+        "this, so that not all begin anew at once; 0: none is",
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        if config.env.startswith("gymnasium:") and config.table("gymnasium").vectorization == "own":
+            for key, field in type(self).model_fields.items():
+                if getattr(self, key) != field.default:
+                    raise ValueError(
+                        f"workers.{key} = {getattr(self, key)}: with gymnasium.vectorization = own "
+                        "the environment steps itself"
+                    )
+        if self.num_workers == AUTO:
+            return
+        factor = 1 if self.async_factor == AUTO else int(self.async_factor)
+        # Cores are another machine's business, on which a policy is looked at.
+        reason = why_not(config.num_envs, int(self.num_workers), factor, MOST_WORKERS)
+        if reason:
+            raise ValueError(reason)
+
+    def check_cores(self, num_envs: int) -> None:
+        """Raises ConfigError where more workers are asked for than there are cores."""
+        cores = num_cores()
+        if self.num_workers != AUTO and int(self.num_workers) > cores:
+            raise ConfigError(why_not(num_envs, int(self.num_workers), 1, cores))
+
+    def plan(self, num_envs: int) -> Plan:
+        """On this machine, with all that is measured left at its least: as many workers as asked
+        for, or as there are cores, and not more than divide the environments.
+        """
+        workers = 0 if self.num_workers == AUTO else int(self.num_workers)
+        if workers:
+            workers = most_workers(num_envs, workers, num_cores())
+        factor = 1 if self.async_factor == AUTO else int(self.async_factor)
+        groups = most_groups(workers, factor)
+        return Plan(workers, groups, self.timeout_s, self.desync_steps)

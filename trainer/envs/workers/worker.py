@@ -1,0 +1,113 @@
+"""What runs in a worker: the environments of one block, stepped when the trainer says so.
+
+Started as `python -m operant.trainer.envs.workers`, with its `Task` on standard input. A byte from
+the trainer is a command; the answer is a byte as well. A worker ends when the trainer closes its
+pipe, by will or by dying, and leaves the signals that stop a trainer to the trainer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ....shared.harmless import one_line
+from .block import Block
+from .region import Layout, shared_fields
+from .sources import Source
+
+RESET, STEP = b"r", b"s"  # the commands
+DONE, FAILED = b".", b"!"  # the answers
+WHERE_SIGNAL = signal.SIGUSR1  # asks a worker that hangs where it is
+LAST_WORDS_S = 2.0  # for environments to be closed once the trainer is gone
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is told at its start; files are open ones that it inherits."""
+
+    source: Source
+    layout: Layout
+    worker: int
+    cuts: NDArray[Any]  # see `Block`
+    import_path: list[str]
+    region: int  # the shared memory
+    life: int  # a pipe that ends with the trainer
+    trainer: int | None  # its process, if the thread that started this one is to outlive it
+    commands: int = -1  # a pipe, to be read
+    answers: int = -1  # a pipe, to be written
+    report: int = -1  # a file for what went wrong
+
+
+def main() -> None:
+    task: Task = pickle.load(sys.stdin.buffer)
+    sys.path[:] = task.import_path
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)  # not ignored: programs started here would be, too
+    faulthandler.enable(task.report, all_threads=False)
+    faulthandler.register(WHERE_SIGNAL, task.report, all_threads=False)
+    end_with_the_trainer(task)
+    try:
+        serve(task)
+    except BaseException as error:  # an environment may call sys.exit
+        os.write(task.report, b"\n" + what_happened(error).encode())
+        with contextlib.suppress(OSError):
+            os.write(task.answers, FAILED)
+    os._exit(0)  # whatever threads environments have left behind
+
+
+def serve(task: Task) -> None:
+    """Make the environments, then obey until the trainer has gone."""
+    fields = shared_fields(task.layout, task.region)
+    arrays, counters = fields.of_worker(task.worker)
+    envs = task.source.make(task.layout.num_envs, counters)
+    block = Block(envs, task.layout.num_agents, arrays, counters, task.cuts)
+    seeds = fields.seeds[task.worker]
+    ways: dict[bytes, Callable[[], None]] = {RESET: lambda: block.reset(seeds), STEP: block.step}
+    os.write(task.answers, DONE)
+    while command := os.read(task.commands, 1):
+        ways[command]()
+        os.write(task.answers, DONE)
+    block.close()
+
+
+def end_with_the_trainer(task: Task) -> None:
+    """Also where an environment hangs: in Python by a thread, and by the kernel where it never lets
+    go of the interpreter.
+    """
+    for file in (task.region, task.commands, task.answers, task.report, task.life):
+        os.set_inheritable(file, False)
+    if task.trainer is not None and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != task.trainer:  # it died before that was set
+            os._exit(1)
+
+    def watch() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {WHERE_SIGNAL})
+        while os.read(task.life, 1):
+            pass
+        threading.Event().wait(LAST_WORDS_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def what_happened(error: BaseException) -> str:
+    """An error in one line, with the place where it was raised."""
+    said = traceback.format_exception_only(error)[-1]
+    frames = traceback.extract_tb(error.__traceback__)
+    place = frames[-1] if frames else None
+    where = f" ({place.filename}, line {place.lineno}, in {place.name})" if place else ""
+    return one_line(said, 600) + where

@@ -1,0 +1,81 @@
+"""Stepping environments in groups: while one is stepped, actions of another are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..shared.errors import ConfigError
+from .collector import Collector
+from .envs.workers.hosted import HostedEnvs
+from .networks.policy import Policy
+from .rollout import Rollout
+from .run.threads import one_torch_thread
+
+
+class GroupedCollector(Collector):
+    """Steps the k groups of `HostedEnvs` in order, each as soon as it has its actions.
+
+    With t_policy for the actions of a group and t_step for its step, a step of all takes about
+    max(k t_policy, t_policy + t_step), and not k t_policy + t_step. A rollout ends when all groups
+    have come to its end, since an update changes the policy for all of them.
+
+    The noise of a step is that of its place [t, n], whatever group n is in.
+    """
+
+    envs: HostedEnvs
+
+    def __init__(
+        self,
+        envs: HostedEnvs,
+        policy: Policy,
+        steps: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Raises ConfigError for a policy that explores with noise kept for each row."""
+        why = why_one_group(policy)
+        if why:
+            raise ConfigError(f"workers.async_factor = {len(envs.groups)}: {why}; use 1")
+        super().__init__(envs, policy, steps, seed, tick)
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout, policy, envs = self.rollout, self._policy, self.envs
+        rollout.obs[0] = rollout.obs[-1]
+        noise = policy.noise(tuple(rollout.rewards.shape), self._generator)
+        for t in range(len(self._transitions)):
+            for group, rows in enumerate(envs.groups):
+                if t:
+                    self._receive(group, t - 1)
+                actions, log_probs = policy.act(rollout.obs[t, rows], noise[t, rows])
+                envs.send(group, policy.env_actions(actions).numpy())
+                # While it steps.
+                rollout.actions[t, rows] = actions
+                if log_probs is not None:
+                    rollout.log_probs[t, rows] = log_probs
+        for group in range(len(envs.groups)):
+            self._receive(group, -1)
+        self._steps_before += len(rollout.rewards)
+        self.env_steps_under_way = 0
+        return rollout
+
+    def _receive(self, group: int, t: int) -> None:
+        """What step `t` of a group led to."""
+        rows = self.envs.groups[group]
+        self.envs.receive(group, self._transitions[t])
+        one_torch_thread()
+        self.env_steps_under_way += rows.stop - rows.start
+        self._tick()
+
+
+def why_one_group(policy: Any) -> str:
+    """Why a policy has to choose the actions of all rows at once; empty where it need not."""
+    if policy.has_memory:
+        return "actions are explored with noise that lasts from step to step"
+    if getattr(policy, "is_noisy", False):
+        return "layers are noisy, with noise of each row's own"
+    return ""

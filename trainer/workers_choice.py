@@ -1,0 +1,49 @@
+"""The workers of a run: as configured, or whichever number is fastest with its policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from .config import TrainConfig
+from .envs.workers.arrays import Array
+from .envs.workers.choice import Measured, candidates, chosen, in_words, measured
+from .envs.workers.dividing import num_cores
+from .envs.workers.hosted import HostedSpec
+from .grouped_collector import why_one_group
+from .networks.policy import Policy
+
+# Of this process: the experiments of one run, of which some only time threads, have the same.
+_measured: dict[str, list[Measured]] = {}
+
+
+def with_workers(config: TrainConfig, spec: HostedSpec, policy: Policy) -> tuple[HostedSpec, str]:
+    """The spec with the workers that the run is to have, and what people should know of them."""
+    asked, num_envs = config.table("workers"), config.num_envs
+    most_groups = 1 if why_one_group(policy) else num_envs
+    pairs = candidates(num_envs, asked.num_workers, asked.async_factor, num_cores(), most_groups)
+    if len(pairs) == 1:
+        return spec, _capped(asked.num_workers, spec.plan.num_workers)
+    key = config.model_dump_json()
+    if key not in _measured:
+        _measured[key] = measured(spec, num_envs, pairs, _acting(policy))
+    found = _measured[key]
+    return replace(spec, plan=chosen(found)), in_words(found)
+
+
+def _capped(asked: int | str, workers: int) -> str:
+    if not isinstance(asked, int) or asked == workers:
+        return ""
+    return f"workers: {workers} and not {asked} as configured, for there are {num_cores()} cores"
+
+
+def _acting(policy: Policy) -> Callable[[Array], Array]:
+    """Greedy actions, which change nothing."""
+
+    @torch.inference_mode()
+    def act(obs: Array) -> Array:
+        return policy.greedy(torch.from_numpy(obs)).numpy()
+
+    return act
