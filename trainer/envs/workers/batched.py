@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from numpy.typing import NDArray
-
 from ..spec import ActionSpec
 from .arrays import Array, Arrays
 
@@ -29,7 +27,7 @@ class BatchedEnvs(Protocol):
     def attach(self, arrays: Arrays) -> None:
         """Take the arrays that everything is read from and written to; called once, at first."""
 
-    def reset(self, seeds: NDArray[Array]) -> None:
+    def reset(self, seeds: Array) -> None:
         """Begin an episode everywhere, environment e with `seeds[e]` (uint64 [E]): writes `obs`."""
 
     def step(self) -> None:

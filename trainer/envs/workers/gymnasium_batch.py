@@ -148,10 +148,10 @@ class GymnasiumBatch:
 
     def _checked(self, obs: Any) -> NDArray[Any]:
         """Raises ValueError for another shape: NumPy would stretch some to fit."""
-        obs = np.asarray(obs)
-        if obs.shape != self._shape:
-            raise ValueError(f"an observation has the shape {obs.shape}, and not {self._shape}")
-        return obs
+        checked = np.asarray(obs)
+        if checked.shape != self._shape:
+            raise ValueError(f"an observation has the shape {checked.shape}, and not {self._shape}")
+        return checked
 
     def close(self) -> None:
         for env in self._envs:

@@ -99,6 +99,11 @@ def shared_fields(layout: Layout, file: int) -> Fields:
 
 def nameless_file(size: int) -> int:
     """An open file without a name, of `size` bytes. Raises OperantError where there is no room."""
+    import psutil  # which workers need not
+
+    # A file in memory takes what it is asked to, and the kernel then kills whoever it likes.
+    if size > psutil.virtual_memory().available:
+        raise _no_room(size, "that is more than there is left")
     file = -1
     try:
         if hasattr(os, "memfd_create"):
@@ -107,12 +112,12 @@ def nameless_file(size: int) -> int:
             with tempfile.TemporaryFile() as nameless:
                 file = os.dup(nameless.fileno())
         os.ftruncate(file, size)
-        if size and hasattr(os, "posix_fallocate"):  # else a full memory would be a SIGBUS later
-            os.posix_fallocate(file, 0, size)
     except OSError as error:
         if file >= 0:
             os.close(file)
-        raise OperantError(
-            f"no shared memory of {size / 2**20:.1f} MiB for workers: {error.strerror}"
-        ) from None
+        raise _no_room(size, error.strerror or "") from None
     return file
+
+
+def _no_room(size: int, reason: str) -> OperantError:
+    return OperantError(f"no shared memory of {size / 2**20:,.1f} MiB for workers: {reason}")

@@ -1,0 +1,189 @@
+"""Environments of other libraries: the same data however many processes step them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from operant.trainer.collector import Collector
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.streams import EVALUATION, TRAINING
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.hosted import first_seed
+from operant.trainer.envs.workers.plan import Plan
+from operant.trainer.grouped_collector import GroupedCollector
+
+COUNT = "gymnasium:hosted_envs:make_count"
+NUM_ENVS = 4
+# More workers than this machine may have cores, which is slow and nothing else.
+PLANS = {"serial": Plan(), "1": Plan(4), "2": Plan(4, 2), "4": Plan(4, 4)}
+
+
+def played(env, plan, num_steps=20, num_envs=NUM_ENVS, seed=3):
+    """What `num_steps` steps give, with actions that depend on what is seen."""
+    with closing(make_envs(load_any_spec(env, plan), num_envs, seed, TRAINING)) as envs:
+        out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+        envs.reset(out.obs)
+        seen = [out.obs.copy()]
+        for _ in range(num_steps):
+            envs.step((out.obs[:, 0] % 3).astype(np.int64), out)
+            seen += [x.copy() for x in out]
+        return seen, envs.take_episode_totals()
+
+
+@pytest.fixture(scope="module")
+def serial():
+    return played(COUNT, PLANS["serial"])
+
+
+@pytest.mark.parametrize("name", ["1", "2", "4"])
+def test_workers_give_what_stepping_here_gives(serial, name):
+    seen, totals = played(COUNT, PLANS[name])
+    assert all(map(np.array_equal, seen, serial[0]))
+    assert totals == serial[1]
+    assert totals[0] > 4
+
+
+def test_an_environment_plays_as_it_would_by_itself(serial):
+    from hosted_envs import Count
+
+    env = Count()
+    obs, _ = env.reset(seed=first_seed(3, TRAINING) + 2)
+    seen = iter(serial[0])
+    assert next(seen)[2].tolist() == obs.tolist()
+    for _ in range(20):
+        out = Transitions(*(next(seen) for _ in range(6)))
+        # Choices count from 1 there, and from 0 here.
+        obs, reward, terminated, truncated, _ = env.step(int(obs[0]) % 3 + 1)
+        assert out.reward[2] == reward
+        assert out.terminated[2] == terminated
+        assert out.truncated[2] == (truncated and not terminated)
+        if terminated or truncated:
+            assert out.final_obs[2].tolist() == obs.tolist()
+            obs, _ = env.reset()
+        assert out.obs[2].tolist() == obs.tolist()
+    assert serial[1][0] > 0
+
+
+def collected(make_experiment, *overrides):
+    """Two rollouts of a policy that explores, as copies."""
+    experiment = make_experiment("num_envs=4", *overrides)
+    try:
+        rollouts = []
+        for _ in range(2):
+            rollout = experiment.collect()
+            rollouts.append([
+                getattr(rollout, name).clone()
+                for name in ("obs", "actions", "rewards", "terminated", "truncated", "log_probs")
+            ])  # fmt: skip
+        return rollouts, experiment.collector
+    finally:
+        experiment.close()
+
+
+@pytest.mark.parametrize("env", [COUNT, "gymnasium:MountainCarContinuous-v0"])
+def test_a_policy_that_explores_collects_the_same_in_any_number_of_groups(
+    make_experiment, monkeypatch, env
+):
+    monkeypatch.setattr("operant.trainer.envs.workers.section.num_cores", lambda: 4)
+    serial, collector = collected(make_experiment, f"env={env}")
+    assert type(collector) is Collector
+    for groups in (1, 2, 4):
+        overrides = ("workers.num_workers=4", f"workers.async_factor={groups}")
+        rollouts, collector = collected(make_experiment, f"env={env}", *overrides)
+        assert type(collector) is (GroupedCollector if groups > 1 else Collector)
+        for ours, theirs in zip(rollouts, serial, strict=True):
+            for x, y in zip(ours, theirs, strict=True):
+                # Products of fewer rows are rounded otherwise.
+                torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-5)
+
+
+def test_a_policy_with_noise_of_each_row_is_refused_in_groups(make_experiment, monkeypatch):
+    monkeypatch.setattr("operant.trainer.envs.workers.section.num_cores", lambda: 2)
+    before = set(psutil.Process().children())
+    with pytest.raises(Exception, match=r"workers.async_factor = 2: .* use 1$"):
+        make_experiment(
+            "env=gymnasium:Pendulum-v1", "algorithm=ddpg", "ddpg.exploration=ornstein_uhlenbeck",
+            "workers.num_workers=2", "workers.async_factor=2", "replay.capacity=1000",
+        )  # fmt: skip
+    assert set(psutil.Process().children()) == before
+
+
+def test_first_episodes_are_cut_at_steps_of_their_own_and_not_counted():
+    plan = Plan(desync_steps=10)
+    seen, totals = played("gymnasium:hosted_envs:make_endless", plan, num_envs=16, num_steps=30)
+    truncated = np.array(seen[4::6])
+    assert truncated.sum(0).tolist() == [1] * 16  # nobody ends twice
+    steps = truncated.argmax(0) + 1
+    assert steps.max() <= 10
+    assert len(set(steps.tolist())) > 4
+    assert totals == (0, 0.0, 0.0)
+    for env, step in enumerate(steps):
+        obs, final_obs = seen[1 + 6 * (step - 1)], seen[5 + 6 * (step - 1)]
+        assert (obs[env, 0], final_obs[env, 0]) == (0, step)
+    fewer, _ = played("gymnasium:hosted_envs:make_endless", plan, num_envs=8, num_steps=30)
+    # By seed and number: not by how many there are.
+    assert (np.array(fewer[4::6]).argmax(0) + 1).tolist() == steps[:8].tolist()
+
+
+def test_an_episode_that_ends_before_its_cut_is_whole_and_so_is_the_next():
+    cut, _ = played(COUNT, Plan(desync_steps=1000), num_steps=12)
+    whole, totals = played(COUNT, Plan(), num_steps=12)
+    assert all(map(np.array_equal, cut, whole))
+    assert totals[0] > 0
+
+
+def test_evaluations_have_whole_episodes_and_as_many_workers_as_share_them():
+    spec = load_any_spec(COUNT, Plan(4, 4, desync_steps=2))
+    assert spec.for_evaluation(6).plan == Plan(3)
+    with closing(make_envs(load_any_spec(COUNT, Plan(2)), 3, 1, EVALUATION)) as envs:
+        assert envs.spec.plan.num_workers == 1
+
+
+def test_the_region_has_no_name(make_experiment):
+    experiment = make_experiment("env=gymnasium:CartPole-v1", "workers.num_workers=2")
+    (worker, _) = psutil.Process().children()[-2:]
+    paths = [mapped.path for mapped in worker.memory_maps()]
+    assert any("memfd:operant-workers" in path for path in paths)
+    assert not any(path.startswith("/dev/shm") for path in paths)
+    experiment.close()
+
+
+def test_a_worker_imports_neither_torch_nor_numba(make_experiment):
+    experiment = make_experiment("env=gymnasium:CartPole-v1", "workers.num_workers=2")
+    (worker, _) = psutil.Process().children()[-2:]
+    paths = [mapped.path for mapped in worker.memory_maps()]
+    assert any("numpy" in path for path in paths)
+    assert not any("/torch/" in path or "/llvmlite/" in path for path in paths)
+    experiment.close()
+
+
+def test_training_goes_on_from_a_checkpoint_in_other_episodes(make_experiment):
+    overrides = ("env=gymnasium:CartPole-v1", "workers.num_workers=2")
+    first = make_experiment(*overrides)
+    began = first.collector.rollout.obs[-1].clone()
+    first.collect()
+    second = make_experiment(*overrides)
+    second.load_state_dict(first.state_dict(), 1)
+    assert not torch.equal(second.collector.rollout.obs[-1], began)
+    second.collect()
+    first.close()
+    second.close()
+
+
+def test_an_environment_that_this_process_registered_runs_in_workers(make_experiment):
+    import cloudpickle
+    import gymnasium
+    import hosted_envs
+
+    gymnasium.register("Registered-v0", lambda: hosted_envs.Count(), max_episode_steps=4)
+    assert cloudpickle.dumps(gymnasium.spec("Registered-v0"))
+    seen, totals = played("gymnasium:Registered-v0", Plan(2))
+    again, same = played("gymnasium:Registered-v0", Plan())
+    assert all(map(np.array_equal, seen, again))
+    assert totals == same
+    assert totals[0] >= 4 * 20 // 4  # none is longer than 4 steps

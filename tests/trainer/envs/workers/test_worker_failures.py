@@ -1,0 +1,210 @@
+"""What goes wrong in a worker is one line, and nothing is left; also when the trainer goes."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from command_line import ENDLESS, PATIENCE_S
+from waiting import wait_for
+
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.streams import TRAINING
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.failures import WorkerError
+from operant.trainer.envs.workers.hosted import first_seed
+from operant.trainer.envs.workers.plan import Plan
+
+TROUBLED = "gymnasium:hosted_envs:make_troubled"
+FILE = r"\(\S+hosted_envs\.py, line \d+, in {}\)"
+
+
+@pytest.fixture
+def trouble(monkeypatch):
+    """Has environment 3 of 4 get into trouble in its third step."""
+
+    def choose(kind):
+        monkeypatch.setenv("TROUBLE", kind)
+        monkeypatch.setenv("TROUBLED_SEED", str(first_seed(1, TRAINING) + 3))
+
+    return choose
+
+
+def failure(plan):
+    """What is said when four environments are stepped, in which processes and files are left."""
+    before, files = set(psutil.Process().children()), os.listdir("/proc/self/fd")
+    said = ""
+    try:
+        play(plan)
+    except WorkerError as error:
+        said = str(error)
+    assert set(psutil.Process().children()) == before
+    gc.collect()  # the last array over the region
+    assert len(os.listdir("/proc/self/fd")) == len(files)
+    assert said
+    assert "\n" not in said
+    return said
+
+
+def play(plan):
+    with closing(make_envs(load_any_spec(TROUBLED, plan), 4, 1, TRAINING)) as envs:
+        out = Transitions.empty(3, 4)
+        envs.reset(out.obs)
+        for _ in range(5):
+            envs.step(np.zeros(4, np.int64), out)
+
+
+IN_3 = r"in environment 3"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("raises", rf": {IN_3} RuntimeError: the wheel fell off {FILE.format('_raise')}$"),
+        (
+            "changes shape",
+            rf": {IN_3} ValueError: an observation has the shape \(1,\), and not \(3,\) \(.*\)$",
+        ),
+        ("runs out of memory", rf": {IN_3} .*MemoryError: Unable to allocate .*\)$"),
+        ("exits", rf": {IN_3} SystemExit: 3 {FILE.format('<lambda>')}$"),
+        ("exits at once", rf" ended itself with exit code 3, {IN_3}$"),
+        ("is killed", rf" was killed by SIGKILL, as the kernel does where memory .*, {IN_3}$"),
+        ("crashes", rf" was ended by SIGSEGV, {IN_3} \(.*ctypes.*\)$"),
+    ],
+)
+def test_a_worker_that_fails_is_one_line_with_the_environment_and_the_place(trouble, kind, words):
+    trouble(kind)
+    said = failure(Plan(2))
+    assert re.search(r"^worker 1 \(environments 2 to 3\)" + words, said), said
+
+
+@pytest.mark.parametrize("kind", ["hangs", "holds the interpreter"])
+def test_a_worker_that_hangs_is_told_with_the_place_where_it_does(trouble, kind):
+    trouble(kind)
+    function = {"hangs": "_hang", "holds the interpreter": "_hang_with_the_interpreter"}[kind]
+    said = failure(Plan(4, 4, timeout_s=1.0))
+    assert re.search(
+        r"^worker 3 \(environment 3\) has not answered for 1 s \(workers.timeout_s\), "
+        rf"{IN_3} {FILE.format(function)}$",
+        said,
+    ), said
+
+
+def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatch):
+    trouble("raises")
+    spec = load_any_spec(TROUBLED, Plan(2))
+    trouble("cannot be made")
+    before = set(psutil.Process().children())
+    with pytest.raises(WorkerError, match=r"in environment \d RuntimeError: there is no simulator"):
+        make_envs(spec, 4, 1, TRAINING)
+    assert set(psutil.Process().children()) == before
+
+
+def test_a_worker_killed_from_outside_is_told():
+    spec = load_any_spec("gymnasium:hosted_envs:make_endless", Plan(2))
+    before = set(psutil.Process().children())
+    with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
+        out = Transitions.empty(3, 2)
+        envs.reset(out.obs)
+        workers = sorted(set(psutil.Process().children()) - before, key=lambda each: each.pid)
+        workers[1].send_signal(signal.SIGKILL)
+        with pytest.raises(WorkerError, match=r"^worker 1 \(environment 1\) was killed by SIGKILL"):
+            envs.step(np.zeros(2, np.int64), out)
+    assert set(psutil.Process().children()) == before
+
+
+def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
+    spec = load_any_spec("gymnasium:hosted_envs:make_endless", Plan(1))
+    before = set(psutil.Process().children())
+    with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
+        (worker,) = set(psutil.Process().children()) - before
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            worker.send_signal(number)
+        out = Transitions.empty(3, 2)
+        envs.reset(out.obs)
+        envs.step(np.zeros(2, np.int64), out)
+        assert out.reward.tolist() == [1.0, 1.0]
+
+
+# A trainer in small: what a run has of workers, without what learns.
+TRAINER = """
+import sys
+sys.path.append("{support}")
+import numpy as np
+import psutil
+from operant.trainer.envs.workers.carriers import Processes
+from operant.trainer.envs.workers.region import Layout
+from operant.trainer.envs.workers.sources import source_of
+from operant.trainer.envs.workers.worker import RESET, STEP
+
+source = source_of("{env}")
+layout = Layout(2, 2, 1, source.obs_size, source.actions)
+workers = Processes(source, layout, 0, np.zeros(4, np.int64), 120.0)
+workers.fields.seeds[:] = {seeds}
+for command in (RESET, STEP, STEP):
+    workers.start(command, (0, 1))
+    workers.finish((0, 1))
+workers.start(STEP, (0, 1))
+print(*(worker.pid for worker in psutil.Process().children()), flush=True)
+workers.finish((0, 1))
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (signal.SIGKILL, None),
+        (signal.SIGHUP, None),
+        (signal.SIGKILL, "hangs"),
+        (signal.SIGKILL, "holds the interpreter"),
+    ],
+)
+def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(trouble, number, kind):
+    trouble(kind or "raises")
+    first = first_seed(1, TRAINING)
+    seeds = [[first, first + 1], [first + 2, first + 3]]
+    code = TRAINER.format(
+        env=TROUBLED if kind else "gymnasium:hosted_envs:make_endless",
+        support=Path(__file__).parents[3] / "support",
+        seeds=seeds,
+    )
+    trainer = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert trainer.stdout
+    workers = [psutil.Process(int(pid)) for pid in trainer.stdout.readline().split()]
+    assert len(workers) == 2
+    trainer.send_signal(number)
+    trainer.communicate(timeout=PATIENCE_S)
+    wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
+
+
+def test_a_run_with_workers_stops_in_good_order():
+    trainer = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "operant", "train", *ENDLESS, "--set", "num_envs=4"),
+            *("--set", "env=gymnasium:CartPole-v1", "--set", "workers.num_workers=2"),
+            *("--set", "workers.async_factor=2", "--set", "rollout_steps=16"),
+        ],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert trainer.stdout
+    while "env steps" not in trainer.stdout.readline():
+        assert trainer.poll() is None
+    workers = psutil.Process(trainer.pid).children()
+    assert len(workers) == 2
+    trainer.send_signal(signal.SIGINT)
+    _, errors = trainer.communicate(timeout=PATIENCE_S)
+    assert trainer.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert not any(map(psutil.Process.is_running, workers))
