@@ -169,7 +169,9 @@ sys.stdin.read()
         (signal.SIGKILL, "holds the interpreter"),
     ],
 )
-def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(trouble, number, kind):
+def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
+    request, trouble, number, kind
+):
     trouble(kind or "raises")
     first = first_seed(1, TRAINING)
     seeds = [[first, first + 1], [first + 2, first + 3]]
@@ -181,6 +183,7 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(trouble, nu
     trainer = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+    request.addfinalizer(trainer.kill)
     assert trainer.stdout
     workers = [psutil.Process(int(pid)) for pid in trainer.stdout.readline().split()]
     assert len(workers) == 2
@@ -189,7 +192,7 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(trouble, nu
     wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
 
 
-def test_a_run_with_workers_stops_in_good_order():
+def test_a_run_with_workers_stops_in_good_order(request):
     trainer = subprocess.Popen(
         [
             *(sys.executable, "-m", "operant", "train", *ENDLESS, "--set", "num_envs=4"),
@@ -198,6 +201,7 @@ def test_a_run_with_workers_stops_in_good_order():
         ],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
+    request.addfinalizer(trainer.kill)  # where the test fails
     assert trainer.stdout
     while "env steps" not in trainer.stdout.readline():
         assert trainer.poll() is None
