@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .numbers import NumberRange
+
 
 @click.group("bench")
 def command() -> None:
@@ -29,7 +31,7 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
                          help="Environments at once; by default as configured."),
             click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True,
                          help="Measurements of each side, in turn."),
-            click.option("--seconds", type=click.FloatRange(0, 3600), default=2.0,
+            click.option("--seconds", type=NumberRange(0, 3600), default=2.0,
                          show_default=True, help="How long each measurement takes, at least."),
             click.option("--against", metavar="NAMES",
                          help="Others to measure as well, as in gymnasium,stable-baselines3."),

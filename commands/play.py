@@ -12,6 +12,7 @@ from ..shared.errors import UsageError
 from ..shared.run_folder import EPISODE_ENDING
 from .choosing_a_run import chosen_run, run_argument
 from .monitor import known_theme
+from .numbers import NumberRange
 from .terminal import has_terminal
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ FILMED_STEPS = 1000
 @run_argument
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the episodes; the run's own.")
 @click.option("--episodes", type=click.IntRange(1), help="Leave after so many.")
-@click.option("--speed", default=20.0, show_default=True, type=click.FloatRange(1, 5120),
+@click.option("--speed", default=20.0, show_default=True, type=NumberRange(1, 5120),
               help="Env steps a second.")  # fmt: skip
-@click.option("--fps", default=20.0, show_default=True, type=click.FloatRange(1, 60),
+@click.option("--fps", default=20.0, show_default=True, type=NumberRange(1, 60),
               help="Frames a second, at most.")  # fmt: skip
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
               help="Write one episode as FILE.svg, .gif or .mp4 instead.")  # fmt: skip
@@ -70,15 +71,15 @@ def command(
 
     terminal = make_terminal(theme, as_ascii)
     chosen = _what(run, latest)
-    click.echo(GETTING_READY, nl=False, err=True)
-    playing = _episodes_of(chosen)
-    try:
-        title = chosen.name if isinstance(chosen, Path) else chosen.id
-        player = Player(playing, title, seed, speed, fps, episodes)
-        click.echo(f"\r{' ' * len(GETTING_READY)}\r", nl=False, err=True)
-        show(player, terminal)
-    finally:
-        playing.close()
+    # The terminal is taken first: keys that are pressed meanwhile are not written over it.
+    with terminal.opened():
+        terminal.paint([[(GETTING_READY, "text")]], terminal.size)
+        playing = _episodes_of(chosen)
+        try:
+            title = chosen.name if isinstance(chosen, Path) else chosen.id
+            show(Player(playing, title, seed, speed, fps, episodes), terminal)
+        finally:
+            playing.close()
 
 
 def _what(run: str | None, latest: bool) -> Run | Path:

@@ -9,6 +9,7 @@ import click
 
 from ..shared.recorder_process import SINK_PACKAGES
 from .choosing_a_run import chosen_run, run_argument
+from .numbers import NumberRange
 
 
 @click.command("record")
@@ -22,7 +23,7 @@ from .choosing_a_run import chosen_run, run_argument
 @click.option(
     "--every",
     "every_s",
-    type=click.FloatRange(0.1, 3600),
+    type=NumberRange(0.1, 3600),
     metavar="SECONDS",
     help="Time between two rows.",
 )

@@ -8,6 +8,7 @@ import click
 
 from ..shared.errors import UsageError
 from .choosing_a_run import chosen_run, run_argument
+from .numbers import NumberRange
 
 
 @click.command("stream")
@@ -15,7 +16,7 @@ from .choosing_a_run import chosen_run, run_argument
 @click.option(
     "--every",
     "every_s",
-    type=click.FloatRange(0.05, 60.0),
+    type=NumberRange(0.05, 60.0),
     default=0.25,
     show_default=True,
     help="Seconds between two looks at the run.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from ...shared.scene import Frame, Moment
 from ..look.canvas import Canvas
 from ..look.lines import Line, fit_line, line_width, spread
@@ -27,7 +29,8 @@ def screen_lines(
     """As many lines as the screen has rows."""
     reason = too_small(width, height)
     if reason:
-        return [[(reason[:width], "text")], *([] for _ in range(height - 1))]
+        lines = textwrap.wrap(reason, max(1, width))[:height]
+        return [[(line, "text")] for line in lines] + [[]] * (height - len(lines))
     moment = player.moment()
     top = [head(player, moment, width)]
     if player.episodes.num_agents > 1:
@@ -44,21 +47,30 @@ def screen_lines(
 
 
 def head(player: Player, moment: Moment, width: int) -> Line:
-    """Which episode this is, how far it is, what came of it."""
-    line: Line = [
-        (f" {player.episodes.env}", "bar_strong"),
-        (f"  episode {player.number}  seed {player.seed}  step ", "bar_dim"),
-        (f"{moment.step}", "bar_text"),
-    ]
+    """Which episode this is, how far it is, what came of it, and how fast: where there is little
+    room, what matters least goes first.
+    """
+    env: Line = [(f" {player.episodes.env} ", "bar_strong")]
+    which: Line = [(f" episode {player.number}  seed {player.seed} ", "bar_dim")]
+    step: Line = [(" step ", "bar_dim"), (f"{moment.step} ", "bar_text")]
+    result: Line = [(" over ", "bar_strong")] if moment.is_over else []
     if len(moment.returns) == 1:
-        line += [("  return ", "bar_dim"), (f"{moment.returns[0]:.1f}", "bar_text")]
-        line += [(f"  {moment.endings[0]}", "bar_strong")]
-    elif moment.is_over:
-        line += [("  over", "bar_strong")]
-    speed = "  paused " if player.is_paused else f"  {player.speed:g} steps/s "
-    if line_width(line) + len(player.title) + len(speed) + 2 <= width:
-        speed = f"  {player.title}{speed}"
-    return fit_line(spread(line, [(speed, "bar_dim")], width, "bar_text"), width, "bar_text")
+        ending = f" {moment.endings[0]} " if moment.endings[0] else ""
+        result = [(" return ", "bar_dim"), (f"{moment.returns[0]:.1f} ", "bar_text")]
+        result += [(ending, "bar_strong")]
+    speed = f"{player.speed:g} steps/s "
+    right: Line = [(f" paused, {speed}" if player.is_paused else f" {speed}", "bar_dim")]
+    title: Line = [(f" {player.title} ", "bar_dim")]
+    choices = (
+        (env + which + step + result, title + right),
+        (env + which + step + result, right),
+        (env + step + result, right),
+        (step + result, [(" paused ", "bar_dim")] if player.is_paused else right),
+    )
+    for left, at_right in choices:
+        if line_width(left) + line_width(at_right) <= width:
+            break
+    return fit_line(spread(left, at_right, width, "bar_text"), width, "bar_text")
 
 
 def agents_line(moment: Moment, selected: int, width: int) -> Line:
@@ -74,8 +86,16 @@ def agents_line(moment: Moment, selected: int, width: int) -> Line:
 
 
 def key_line(num_agents: int, width: int) -> Line:
-    hints = (*HINTS[:-1], AGENT_HINT, HINTS[-1]) if num_agents > 1 else HINTS
+    """As many keys as there is room for, how to leave in any case."""
+    *others, leave = (*HINTS[:-1], AGENT_HINT, HINTS[-1]) if num_agents > 1 else HINTS
+    left = width - 1 - sum(map(len, leave)) - 3
+    shown = []
+    for key, meaning in others:
+        left -= len(key) + len(meaning) + 3
+        if left < 0:
+            break
+        shown.append((key, meaning))
     line: Line = [(" ", "bar_dim")]
-    for key, meaning in hints:
+    for key, meaning in (*shown, leave):
         line += [(key, "bar_strong"), (f" {meaning}  ", "bar_dim")]
     return fit_line(line, width, "bar_dim")

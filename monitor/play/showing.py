@@ -39,21 +39,22 @@ def make_terminal(theme: str | None = None, is_ascii: bool = False) -> Terminal:
 
 
 def show(player: Player, terminal: Terminal) -> None:
-    """Play until a key or the last episode ends it, `player.fps` frames a second at most."""
-    with terminal.opened():
-        next_s = time.monotonic()
-        size = (0, 0)
-        while not player.is_done:
-            wait_s = IDLE_S if player.is_paused else next_s - time.monotonic()
-            keys = terminal.keys(wait_s)
-            if keys is None or not all(press(player, key) for key in keys):
-                return
-            has_changed = bool(keys)
-            now = time.monotonic()
-            if now >= next_s:
-                has_changed |= player.frame()
-                next_s = max(next_s + 1 / player.fps, now)
-            if has_changed or terminal.size != size:
-                size = terminal.size
-                lines = screen_lines(player, *size, terminal.color_system, terminal.is_ascii)
-                terminal.paint(lines, size)
+    """Play until a key or the last episode ends it, `player.fps` frames a second at most, on a
+    terminal that is open.
+    """
+    next_s = time.monotonic()
+    size = (0, 0)
+    while not player.is_done:
+        wait_s = IDLE_S if player.is_paused else next_s - time.monotonic()
+        keys = terminal.keys(wait_s)
+        if keys is None or not all(press(player, key) for key in keys):
+            return
+        has_changed = bool(keys)
+        now = time.monotonic()
+        if now >= next_s:
+            has_changed |= player.frame()
+            next_s = max(next_s + 1 / player.fps, now)
+        if has_changed or terminal.size != size:
+            size = terminal.size
+            lines = screen_lines(player, *size, terminal.color_system, terminal.is_ascii)
+            terminal.paint(lines, size)

@@ -120,7 +120,10 @@ class Terminal:
 
         def suspend(number: int, frame: FrameType | None) -> None:
             self._leave()
-            os.kill(os.getpid(), signal.SIGSTOP)  # until `fg`
+            # Stopped until `fg`; where there is no shell that could say so, the kernel goes on.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            signal.signal(number, suspend)
             self._enter()
 
         return {signal.SIGTERM: end, signal.SIGHUP: end, signal.SIGTSTP: suspend}

@@ -44,6 +44,25 @@ def test_an_episode_is_played_until_somebody_leaves():
         read_until(terminal, CURSOR + FORMER_SCREEN)
 
 
+def test_where_no_shell_could_go_on_with_it_it_is_not_stopped():
+    trained_run("cart_pole_ppo_smoke")
+    with operant_in_a_terminal("play", "--latest") as (_, terminal):
+        read_until(terminal, b"episode 0")
+        os.write(terminal, b"\x1a")  # Ctrl-Z, to a process group without a shell
+        read_until(terminal, FORMER_SCREEN + ANOTHER_SCREEN)
+        os.write(terminal, b" ")
+        read_until(terminal, b"paused")
+
+
+def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
+    trained_run("cart_pole_ppo_smoke")
+    with operant_in_a_terminal("play", "--latest") as (_, terminal):
+        shown = read_until(terminal, b"getting ready")
+        os.write(terminal, b"xyz")
+        shown += read_until(terminal, b"episode 0")
+    assert b"xyz" not in shown
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_ends_it_the_terminal_is_as_before(end):
     trained_run("cart_pole_ppo_smoke")
@@ -93,6 +112,8 @@ def test_what_cannot_be_played_is_one_line(tmp_path):
     assert ".svg, .gif or .mp4" in error_line("play", run.id, "--to", "a.png")
     assert "--theme blue" in error_line("play", run.id, "--theme", "blue")
     assert "--episodes" in error_line("play", run.id, "--to", "a.svg", "--episodes", "2")
+    assert "nan is no number" in error_line("play", run.id, "--to", "a.svg", "--speed", "nan")
+    assert "nan is no number" in error_line("play", run.id, "--to", "a.svg", "--fps", "nan")
     assert "--steps 5 is for --to" in error_line("play", run.id, "--steps", "5")
     fresh, lock = create_run("fresh", {}, rank=0)
     RunSession(fresh, lock, publish_interval_s=1, recorder=None).close("finished", 0)

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from ... import configs
 from ...shared.errors import ConfigError, nearest
+from ...shared.small_file import read_small
 from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .section import Section
 from .train_config import (
@@ -27,6 +28,7 @@ from .train_config import (
 )
 
 DEFAULT_PRESET = "cart_pole_ppo"
+MOST_BYTES = 2**20  # of a file
 PRESET_FOLDER = Path(configs.__file__).parent
 
 
@@ -151,12 +153,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The values of a TOML file. Raises ConfigError, with the place where there is one."""
     text = ""
     try:
-        text = path.read_text()
+        text = read_small(path, MOST_BYTES).decode()
         return tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not a text file") from None
+    except RecursionError:
+        raise ConfigError(f"{path} nests too deeply") from None
     except tomllib.TOMLDecodeError as error:
         where = f"at line {len(text.splitlines())}, the last"
         raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None

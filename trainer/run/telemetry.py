@@ -116,6 +116,7 @@ class Telemetry:
         self._num_pauses = dict(num_pauses or {})
         self._iteration_s = begun_s = self.stopwatch.training_s
         self._window = SpeedWindow(begun_s, work.env_steps)
+        self._planned_window = SpeedWindow(begun_s, self._planned_steps)
         # The average counts from where these training seconds and env steps were 0.
         self._zero_s, self._zero_steps = begun_s, work.env_steps
         if average_before > 0:
@@ -131,6 +132,7 @@ class Telemetry:
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        self._planned_window.add(clock_s, self._planned_steps)
         if NUM_UPDATES in values:
             num_updates = int(values[NUM_UPDATES])
             self._update_window = self._update_window or SpeedWindow(clock_s, num_updates)
@@ -177,13 +179,16 @@ class Telemetry:
             self.event("error", f"{type(error).__name__}: {error}")
 
     @property
-    def _planned_env_steps(self) -> int:
-        """What the run will have at its end."""
-        return max(1, self._total + self._work.unplanned_env_steps)
+    def _planned_steps(self) -> int:
+        """Of all finished iterations, dead ones too: how many of those to come will be dead is not
+        known.
+        """
+        return self._work.env_steps - self._work.unplanned_env_steps
 
     def _publish(self, row: dict[str, float]) -> None:
         iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
-        row[PROGRESS_FRACTION] = min(1.0, env_steps / self._planned_env_steps)
+        done = env_steps - self._work.unplanned_env_steps
+        row[PROGRESS_FRACTION] = min(1.0, done / max(1, self._total))
         eta_s = self._time_left_s()
         if eta_s is not None:
             row[ETA_S] = eta_s
@@ -194,13 +199,13 @@ class Telemetry:
 
     def _time_left_s(self) -> float | None:
         watch = self.stopwatch
-        left = max(0, self._planned_env_steps - self._work.env_steps)
+        left = max(0, self._total - self._planned_steps)
         pauses = [
             (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
             for kind, planned in self._num_pauses.items()
         ]
         since_s = watch.training_s - self._iteration_s
-        return time_left_s(left, self._window.per_s, since_s, pauses)
+        return time_left_s(left, self._planned_window.per_s, since_s, pauses)
 
 
 def _adding_up(taken: dict[str, float], values: Mapping[str, float]) -> dict[str, float]:

@@ -32,7 +32,13 @@ def test_the_head_says_which_episode_and_what_came_of_it():
     assert head == "line episode 0 seed 7 step 2 return 2.0 time limit a-run 20 steps/s"
     assert "time limit" in shown(player, 80, 24)[0]
     player.pause()
-    assert shown(player, 80, 24)[0].rstrip().endswith("paused")
+    assert shown(player, 80, 24)[0].rstrip().endswith("paused, 20 steps/s")
+    # what is left where there is little room
+    for width, words in (
+        (60, "line step 2 return 2.0 time limit paused, 20 steps/s"),
+        (40, "step 2 return 2.0 time limit paused"),
+    ):
+        assert " ".join(shown(player, width, 24)[0].split()) == words
 
 
 def test_each_agent_has_its_return_and_the_selected_one_a_mark():
@@ -43,13 +49,17 @@ def test_each_agent_has_its_return_and_the_selected_one_a_mark():
     assert "tab robot" in shown(player, 80, 24)[-1]
 
 
-def test_the_keys_fit_80_columns():
+def test_how_to_leave_is_among_the_keys_at_any_width():
     for num_agents in (1, 5):
-        keys = shown(Player(CountedEpisodes(num_agents=num_agents), ""), 80, 24)[-1]
-        assert "q quit" in keys
+        for width in (40, 80):
+            keys = shown(Player(CountedEpisodes(num_agents=num_agents), ""), width, 24)[-1]
+            assert "q quit" in keys
 
 
 def test_too_small_a_terminal_says_so():
     lines = shown(Player(CountedEpisodes(), ""), 39, 11)
-    assert lines[0] == "the terminal has 39x11 cells, and play needs 40x12"[:39]
+    assert " ".join(lines[:2]) == "the terminal has 39x11 cells, and play needs 40x12"
     assert len(lines) == 11
+    assert shown(Player(CountedEpisodes(), ""), 20, 6)[:3] == [
+        "the terminal has", "20x6 cells, and play", "needs 40x12",
+    ]  # fmt: skip

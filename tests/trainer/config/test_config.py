@@ -185,6 +185,8 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
         (b"num_envs = 8\nppo = [\n", "line 2"),
         (b"num_envs = 8\n\nppo: 3\n", "line 3"),
         (b"\xff\xfe", "not a text file"),
+        (b"a = " + b"[" * 100_000, "nests too deeply"),
+        (b"#" * 2**21, "more than"),
         (None, "No such file"),
     ],
 )
@@ -195,6 +197,10 @@ def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, w
     text = error_of(str(path))
     assert str(path) in text
     assert word in text
+
+
+def test_what_has_no_end_is_not_read():
+    assert error_of("/dev/zero") == "cannot read /dev/zero: not a regular file"
 
 
 def test_every_key_has_a_default_and_a_description():

@@ -219,6 +219,6 @@ def test_progress_ends_at_one_with_dead_env_steps_and_with_those_before_the_firs
     work.env_steps = work.env_steps_so_far = 1000 + unplanned
     telemetry.iteration({})
     assert page.rows[0][0]["progress/fraction"] == 1.0
-    work.env_steps = work.env_steps_so_far = (1000 + unplanned) // 2
+    work.env_steps = work.env_steps_so_far = 500 + unplanned
     telemetry.iteration({})
     assert page.rows[1][0]["progress/fraction"] == 0.5

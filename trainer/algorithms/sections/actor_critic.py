@@ -8,6 +8,8 @@ from pydantic import Field
 
 from ....shared import Metric
 from ...config.section import Fraction
+from ...envs import spec_of
+from .dqn import check_hidden_layer
 from .off_policy import OffPolicyConfig
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class ActorCriticConfig(OffPolicyConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        if getattr(spec_of(config), "make_encoder", None):
+            check_hidden_layer(config, "joins what it sees and what it does in one")
         default_fraction = type(self).model_fields["epsilon_fraction"].default
         if not self.is_epsilon_greedy and self.epsilon_fraction != default_fraction:
             name = config.algorithm
@@ -112,6 +116,7 @@ class ACIQNConfig(DDPGConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        check_hidden_layer(config, "joins fractions of the return in one")
         if self.loss != ACIQNConfig().loss:
             raise ValueError(
                 f"ac_iqn.loss = {self.loss}: its critic's loss is that of quantiles, always"

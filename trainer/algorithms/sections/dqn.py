@@ -68,6 +68,14 @@ class QRDQNConfig(ValueBasedConfig):
     num_quantiles: int = Field(50, ge=1, le=1024, description="of the return, for each action")
 
 
+def check_hidden_layer(config: TrainConfig, reason: str) -> None:
+    """Raises ValueError where there is none."""
+    if not config.policy.hidden_sizes:
+        raise ValueError(
+            f"policy.hidden_sizes = []: {config.algorithm} needs a hidden layer, for it {reason}"
+        )
+
+
 class IQNConfig(ValueBasedConfig):
     """Implicit quantile networks, Dabney et al. 2018, arXiv:1806.06923."""
 
@@ -82,6 +90,7 @@ class IQNConfig(ValueBasedConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
+        check_hidden_layer(config, "joins fractions of the return in one")
         if self.double and self.best_by == "quantile":
             raise ValueError(
                 "iqn.best_by = quantile: the target's own quantiles choose; iqn.double = false"

@@ -150,5 +150,5 @@ class OffPolicyConfig(EpsilonGreedyConfig):
                 where = f"{name}.{key}" if key == "n_step" else key
                 raise ValueError(
                     f"{where} = {needed}: replay.capacity = {replay.capacity} holds {rows} steps "
-                    f"of each of {config.rows_in_words}"
+                    f"of each of {config.rows_in_words}, and more than {needed} are wanted"
                 )

@@ -81,12 +81,18 @@ def evaluate(*arguments: Any, **options: Any) -> Evaluation:
 
 def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
     """`EnvSpec.scenarios`."""
+    from .scenario import check_room
     from .scenario_files import read_scenarios
     from .six_settings import six_settings
 
     if path is not None and world.vessels != "thrusters":
         raise ConfigError(f"--scenarios {path}: those of files are for vessels with thrusters")
-    return six_settings(world) if path is None else read_scenarios(path)
+    if path is None:
+        return six_settings(world)
+    found = read_scenarios(path)
+    for number, scenario in enumerate(found):
+        check_room(scenario, world, f"{path}, scenario {number}:")
+    return found
 
 
 def world_of(section: MarineNavConfig) -> World:

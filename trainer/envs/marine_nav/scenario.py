@@ -98,14 +98,23 @@ def begin_with(fields: Any, env: Any, random: Any, obs: Any) -> None:
     observe(fields, env, obs)
 
 
-def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> None:
-    """Write a scenario into column `env` of `state`. Raises ConfigError where there is no room."""
+def check_room(scenario: Scenario, world: World, where: str = "a scenario") -> list[int]:
+    """The numbers of robots, obstacles and vortices. Raises ConfigError where there is no room."""
     things = (scenario.starts, scenario.obstacles, scenario.vortices)
     counts = [len(thing) for thing in things]
     room = (world.robots, world.obstacles, world.vortices)
     for name, count, most in zip(("robots", "obstacles", "vortices"), counts, room, strict=True):
         if count > most:
-            raise ConfigError(f"a scenario has {count} {name}, and the world has room for {most}")
+            raise ConfigError(
+                f"{where} has {count} {name}, and the run's world has room for {most}, the most "
+                f"that marine_nav.num_{name} and its curriculum had"
+            )
+    return counts
+
+
+def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> None:
+    """Write a scenario into column `env` of `state`. Raises ConfigError where there is no room."""
+    counts = check_room(scenario, world)
     state[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES], env] = counts
     first = world.first_rows
     robot_rows = first["first_robot"] + ROBOT_SIZE * np.arange(counts[0])

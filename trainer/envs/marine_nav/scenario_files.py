@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 
 from ....shared.errors import ConfigError
+from ....shared.small_file import read_small
 from .constants import HULL_RADIUS_M
+from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_VORTICES
 from .scenario import Array, Scenario
 
 WORLD = "marine_nav"
 LARGEST = 1e6  # of any number: what float32 holds to a decimetre
 WIDTHS = {"starts": 2, "goals": 2, "headings": 0, "obstacles": 3, "vortices": 4}
+MOST = {"starts": MOST_ROBOTS, "obstacles": MOST_OBSTACLES, "vortices": MOST_VORTICES}
+MOST_BYTES = 2**26  # of a file: some fifty thousand scenarios
 
 
 def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
@@ -40,7 +44,7 @@ def scenarios_text(scenarios: Sequence[Scenario]) -> str:
 def read_scenarios(path: Path) -> list[Scenario]:
     """All scenarios of a file. Raises ConfigError: one line that says what is wrong, and where."""
     try:
-        text = path.read_text()
+        text = read_small(path, MOST_BYTES).decode()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
@@ -54,9 +58,12 @@ def scenarios_in(text: str, path: str) -> list[Scenario]:
         content = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"{path} is no file of scenarios: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is no file of scenarios: it nests too deeply") from None
     world = content.get("world") if isinstance(content, dict) else None
     if world != WORLD:
-        raise ConfigError(f"{path}: scenarios of world = {world!r}, and these are for {WORLD!r}")
+        told = repr(world)[:60]
+        raise ConfigError(f"{path}: scenarios of world = {told}, and these are for {WORLD!r}")
     scenarios = content.get("scenarios")
     if not isinstance(scenarios, list) or not scenarios:
         raise ConfigError(f"{path}: 'scenarios' is to be a list of at least one")
@@ -82,6 +89,7 @@ def rows_of(value: Any, key: str, width: int, where: str) -> Array:
     """Rows of `width` finite numbers, or as many numbers as there are where it is 0."""
     shape = (-1, width) if width else (-1,)
     try:
+        check_numbers(value, 2 if width else 1)
         rows = np.array(value, np.float64)
         good = rows.shape[1:] == shape[1:] or not rows.size
         rows = rows.reshape(shape)
@@ -93,8 +101,20 @@ def rows_of(value: Any, key: str, width: int, where: str) -> Array:
     return rows
 
 
+def check_numbers(value: Any, depth: int) -> None:
+    """Raises TypeError for what NumPy would take for a number: "5", true and null."""
+    if depth and isinstance(value, list):
+        for part in value:
+            check_numbers(part, depth - 1)
+    elif type(value) not in (int, float):
+        raise TypeError(value)
+
+
 def checked(scenario: Scenario, where: str) -> Scenario:
     """The scenario itself. Raises ConfigError where it cannot be."""
+    for key, most in MOST.items():
+        if (count := len(getattr(scenario, key))) > most:
+            raise ConfigError(f"{where}: has {count} {key}, and no world has room for over {most}")
     num_robots = len(scenario.starts)
     if not num_robots:
         raise ConfigError(f"{where}: has no robots")

@@ -11,12 +11,11 @@ from pydantic import Field
 from ....shared import Metric
 from ...config.section import EnvSection, Section
 from .constants import MAX_CLOCK
-from .layout import MOST_STAGES
+from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_STAGES, MOST_VORTICES
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
 
-MOST_ROBOTS, MOST_OBSTACLES, MOST_VORTICES = 16, 32, 16
 # Between a start and a goal. With 60 m a third of all seas would have no robot, and with 50 m one
 # of a hundred on the smaller map of other vessels than those with thrusters.
 LONGEST_M, LONGEST_ON_50_M = 55.0, 45.0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
+from operant.trainer.envs.marine_nav.making import scenarios
 from operant.trainer.envs.marine_nav.scenario import Scenario
 from operant.trainer.envs.marine_nav.scenario_files import read_scenarios, write_scenarios
+from operant.trainer.envs.marine_nav.world import World
 
 GOOD = {
     "starts": [[10.0, 10.0], [10.0, 30.0]],
@@ -58,6 +62,9 @@ def test_what_is_written_is_read_again(tmp_path):
         ({"starts": [[1.0, 2.0], [3.0]]}, "scenario 1: starts are to be rows of 2 numbers"),
         ({"obstacles": [["a", 1, 2]]}, "scenario 1: obstacles are to be rows of 3 numbers"),
         ({"headings": [0.0, float("nan")]}, "scenario 1: headings are to be numbers"),
+        ({"starts": [["10", 10.0], [10.0, 30.0]]}, "scenario 1: starts are to be rows of 2"),
+        ({"headings": [True, 0.0]}, "scenario 1: headings are to be numbers"),
+        ({"starts": [[3.0 * i, 0.0] for i in range(90_000)]}, "has 90000 starts, and no world has"),
         ({"obstacles": [[25.0, 10.0, 0.0]]}, "radii of obstacles are above 0"),
         (
             {"obstacles": [[25.0, 10.0, 1.0], [26.5, 10.0, 1.0]]},
@@ -85,6 +92,8 @@ def test_what_cannot_be_is_refused_in_one_line(written, changes, words):
         ('{"world": "marine_nav"}', "'scenarios' is to be a list of at least one"),
         ('{"world": "marine_nav", "scenarios": []}', "'scenarios' is to be a list of at least one"),
         ('{"world": "marine_nav", "scenarios": [7]}', "scenario 0: is to be an object with starts"),
+        ("[" * 100_000 + "]" * 100_000, "it nests too deeply"),
+        (json.dumps({"world": "x" * 100_000}), "scenarios of world = 'x{59}, and these are for"),
     ],
 )
 def test_other_files_are_refused_in_one_line(tmp_path, text, words):
@@ -93,6 +102,19 @@ def test_other_files_are_refused_in_one_line(tmp_path, text, words):
     with pytest.raises(ConfigError, match=words) as caught:
         read_scenarios(path)
     assert "\n" not in str(caught.value)
+
+
+def test_what_has_no_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(ConfigError, match=f"cannot read {path}: not a regular file"):
+            read_scenarios(path)
+
+
+def test_what_there_is_no_room_for_is_named_with_its_place(written):
+    world = World(robots=2, obstacles=1, vortices=1)
+    with pytest.raises(ConfigError, match=r"seas.json, scenario 0: has 2 obstacles, and the run's"):
+        scenarios(world, written())
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
