@@ -29,6 +29,7 @@ class GymnasiumSource:
     first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
     registered: bytes = b""  # what this process knows of the id, for workers
     num_agents: int = 1
+    can_restart: bool = True
 
     @classmethod
     def of(cls, name: str) -> GymnasiumSource:

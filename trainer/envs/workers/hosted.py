@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....shared.errors import ConfigError
 from ..spec import ActionSpec
 from ..streams import FIRST_EPISODES, TRAINING, unit
 from ..vector import Transitions
@@ -52,7 +53,10 @@ class HostedSpec:
 
 def load_hosted_spec(env: str, plan: Plan = SERIAL) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return HostedSpec(source_of(env), plan)
+    source = source_of(env)
+    if plan.desync_steps and not source.can_restart:
+        raise ConfigError(f"workers.desync_steps = {plan.desync_steps}: {env} has no restart")
+    return HostedSpec(source, plan)
 
 
 def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:

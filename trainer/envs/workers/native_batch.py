@@ -23,23 +23,23 @@ class NativeSource:
     obs_size: int
     actions: ActionSpec
     num_agents: int
+    can_restart: bool
 
     @classmethod
-    def of(cls, path: str, needs_restart: bool = False) -> NativeSource:
+    def of(cls, path: str) -> NativeSource:
         """Look at one environment. Raises ConfigError where it is not as the protocol has it."""
         envs = imported(path)(1)
         wrong = f"env = '{PREFIX}{path}'"
         missing = [name for name in NEEDED if not hasattr(envs, name)]
         if missing:
             raise ConfigError(f"{wrong}: {type(envs).__name__} has no {', '.join(missing)}")
-        if needs_restart and not hasattr(envs, "restart"):
-            raise ConfigError(
-                f"workers.desync_steps: {type(envs).__name__} of {wrong} has no restart"
-            )
         actions = envs.actions
         if not isinstance(actions, Discrete | MultiDiscrete | Box):
             actions = action_spec(import_gymnasium(), f"{PREFIX}{path}", actions)
-        source = cls(path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)))
+        source = cls(
+            path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
+            can_restart=hasattr(envs, "restart"),
+        )  # fmt: skip
         close = getattr(envs, "close", None)
         if close:
             close()

@@ -27,6 +27,7 @@ class PettingZooSource:
     actions: ActionSpec
     num_agents: int
     first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
+    can_restart: bool = True
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:

@@ -1,0 +1,91 @@
+"""PettingZoo environments for tests: agents that leave, come late and differ."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+from pettingzoo import ParallelEnv
+
+
+class Relay(ParallelEnv):
+    """Agent i of three leaves after i + 2 steps, "c" by a time limit, and the others by the task;
+    each sees its name's number, the step and its last action, and is paid the step.
+    """
+
+    metadata: ClassVar = {"name": "relay"}
+    possible_agents: ClassVar = ["a", "b", "c"]
+
+    def observation_space(self, agent):
+        return gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
+
+    def action_space(self, agent):
+        return gymnasium.spaces.Discrete(2, start=5)
+
+    def obs(self, agents, actions=None):
+        return {
+            agent: np.array([ord(agent), self.steps, (actions or {}).get(agent, -1)])
+            for agent in agents
+        }
+
+    def reset(self, seed=None, options=None):
+        self.agents, self.steps = list(self.possible_agents), 0
+        return self.obs(self.agents), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        assert list(actions) == self.agents
+        self.steps += 1
+        acted = self.agents
+        leave = {agent: self.steps >= 2 + "abc".index(agent) for agent in acted}
+        self.agents = [agent for agent in acted if not leave[agent]]
+        return (
+            self.obs(acted, actions),
+            dict.fromkeys(acted, float(self.steps)),
+            {agent: leave[agent] and agent != "c" for agent in acted},
+            {agent: leave[agent] and agent == "c" for agent in acted},
+            {agent: {} for agent in acted},
+        )
+
+    def close(self):
+        pass
+
+
+class Late(Relay):
+    """ "c" comes in the second step only, and "a" is gone after it without a word."""
+
+    def reset(self, seed=None, options=None):
+        obs, _ = super().reset(seed, options)
+        self.agents = ["a", "b"]
+        return {agent: obs[agent] for agent in self.agents}, {}
+
+    def step(self, actions):
+        self.steps += 1
+        if self.steps == 1:
+            acted, self.agents = self.agents, ["a", "b", "c"]
+        elif self.steps == 2:
+            acted, self.agents = ["b", "c"], ["b", "c"]
+        else:
+            acted, self.agents = self.agents, []
+        over = dict.fromkeys(acted, not self.agents)
+        seen = [*acted, *(agent for agent in self.agents if agent not in acted)]
+        rewards = dict.fromkeys(acted, 1.0)
+        return self.obs(seen, actions), rewards, over, dict.fromkeys(acted, False), {}
+
+
+class Unequal(Relay):
+    def observation_space(self, agent):
+        size = 3 if agent == "a" else 4
+        return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)
+
+
+def parallel_env():
+    return Relay()
+
+
+def make_late():
+    return Late()
+
+
+def make_unequal():
+    return Unequal()

@@ -1,0 +1,69 @@
+"""Batched environments of one's own, which write into arrays that they are given."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.streams import TRAINING
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.hosted import first_seed
+from operant.trainer.envs.workers.plan import Plan
+
+
+@pytest.mark.parametrize("plan", [Plan(), Plan(2), Plan(4, 2)])
+def test_they_step_here_and_in_workers_alike(plan):
+    spec = load_any_spec("native:native_envs:make", plan)
+    with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 4)
+        envs.reset(out.obs)
+        seeds = (first_seed(1, TRAINING) + np.arange(4)) % 1000
+        assert out.obs.tolist() == [[seed, 0] for seed in seeds]
+        for _ in range(4):
+            envs.step(np.array([0, 1, 1, 0]), out)
+        assert out.reward.tolist() == [0, 1, 1, 0]
+        assert out.terminated.all()
+        assert not out.truncated.any()
+        assert out.final_obs[:, 1].tolist() == [4] * 4
+        assert out.obs[:, 1].tolist() == [0] * 4
+        assert envs.take_episode_totals() == (4, 8.0, 16.0)
+
+
+def test_a_policy_learns_on_them(make_experiment):
+    experiment = make_experiment("env=native:native_envs:make", "workers.num_workers=2")
+    assert iterate(experiment)["episode/length"] == 4
+    experiment.close()
+
+
+def test_first_episodes_are_cut_where_they_can_be():
+    spec = load_any_spec("native:native_envs:make_restartable", Plan(desync_steps=3))
+    with closing(make_envs(spec, 16, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 16)
+        envs.reset(out.obs)
+        envs.step(np.zeros(16, np.int64), out)
+        assert 0 < out.truncated.sum() < 16
+        assert (out.obs[out.truncated, 1] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["env=native:native_envs:make_none"], "object has no obs_size, actions, attach, reset"),
+        (["env=native:native_envs"], "'native_envs' is no path: write module:function"),
+        (["env=native:nowhere:make"], "'nowhere:make': no module is called 'nowhere', here or"),
+        (
+            ["env=native:native_envs:make", "workers.desync_steps=5"],
+            "workers.desync_steps = 5: native:native_envs:make has no restart",
+        ),
+    ],
+)
+def test_what_is_not_as_the_protocol_has_it_is_refused_in_one_line(overrides, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        make_config({}, overrides)
+    assert "\n" not in str(caught.value)

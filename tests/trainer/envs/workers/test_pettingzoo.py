@@ -1,0 +1,119 @@
+"""PettingZoo's parallel environments: agents are rows, and those that have left are not valid."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.streams import TRAINING
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.plan import SERIAL, Plan
+
+RELAY = "pettingzoo:parallel_envs"
+LATE = "pettingzoo:parallel_envs:make_late"
+A, B, C = map(float, map(ord, "abc"))
+
+
+def played(env, num_steps, plan=SERIAL, num_envs=2):
+    """The first observations, the transitions of some steps, and the episodes."""
+    with closing(make_envs(load_any_spec(env, plan), num_envs, 1, TRAINING)) as envs:
+        out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+        envs.reset(out.obs)
+        first, seen = out.obs.copy(), []
+        for _ in range(num_steps):
+            envs.step(np.arange(envs.num_rows) % 2, out)
+            seen.append(Transitions(*(x.copy() for x in out)))
+        return first, seen, envs.take_episode_totals()
+
+
+def test_agents_are_rows_and_leave_alone():
+    first, seen, totals = played(RELAY, 5)
+    assert first.tolist() == [[A, 0, -1], [B, 0, -1], [C, 0, -1]] * 2
+    flags = [
+        [out.valid[:3].tolist(), out.terminated[:3].tolist(), out.truncated[:3].tolist()]
+        for out in seen
+    ]
+    t, f = True, False
+    assert flags == [
+        [[t, t, t], [f, f, f], [f, f, f]],
+        [[t, t, t], [t, f, f], [f, f, f]],  # "a" leaves
+        [[f, t, t], [f, t, f], [f, f, f]],
+        [[f, f, t], [f, f, f], [f, f, t]],  # "c" by the time limit, and all begin anew
+        [[t, t, t], [f, f, f], [f, f, f]],
+    ]
+    # The second environment's agents did as the first's, with actions of their own, from 5 on.
+    assert seen[0].obs.tolist() == [
+        [A, 1, 5], [B, 1, 6], [C, 1, 5], [A, 1, 6], [B, 1, 5], [C, 1, 6],
+    ]  # fmt: skip
+    assert seen[1].final_obs[0].tolist() == [A, 2, 5]
+    assert seen[3].final_obs[2].tolist() == [C, 4, 5]
+    assert seen[3].obs[:3].tolist() == [[A, 0, -1], [B, 0, -1], [C, 0, -1]]
+    assert [out.reward[:3].tolist() for out in seen] == [
+        [1, 1, 1], [2, 2, 2], [0, 3, 3], [0, 0, 4], [1, 1, 1],
+    ]  # fmt: skip
+    # Of two environments, returns 1 + 2, 1 + 2 + 3 and 1 + 2 + 3 + 4; lengths 2, 3 and 4.
+    assert totals == (6, 38.0, 18.0)
+
+
+def test_an_agent_that_comes_late_is_valid_from_then_on_and_one_that_goes_has_ended():
+    first, seen, _ = played(LATE, 3, num_envs=1)
+    assert first[:2].tolist() == [[A, 0, -1], [B, 0, -1]]
+    assert [out.valid.tolist() for out in seen] == [
+        [True, True, False], [True, True, True], [False, True, True],
+    ]  # fmt: skip
+    assert seen[0].obs[2].tolist() == [C, 1, -1]
+    assert [out.terminated.tolist() for out in seen] == [
+        [False, False, False], [True, False, False], [False, True, True],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", [Plan(2), Plan(2, 2)])
+def test_workers_give_what_stepping_here_gives(plan):
+    ours, theirs = played(RELAY, 7, plan), played(RELAY, 7)
+    for x, y in zip(ours[1], theirs[1], strict=True):
+        assert all(map(np.array_equal, x, y))
+    assert ours[2] == theirs[2]
+
+
+def test_a_first_episode_is_cut_for_all_agents_that_are_left():
+    # With at most 2 steps some are cut after one step, before anybody leaves.
+    _, seen, totals = played(RELAY, 1, Plan(desync_steps=2), num_envs=16)
+    cut = seen[0].truncated.reshape(16, 3)
+    assert set(map(tuple, cut.tolist())) == {(True,) * 3, (False,) * 3}
+    assert (seen[0].obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 0).all()
+    assert (seen[0].final_obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 1).all()
+    assert totals[0] == 0
+
+
+def test_all_agents_learn_one_policy(make_experiment):
+    experiment = make_experiment(f"env={RELAY}", "num_envs=2", "workers.num_workers=2")
+    assert experiment.config.num_rows == 6
+    values = iterate(experiment)
+    # 16 steps are four episodes of three agents in each of two environments.
+    assert values["episode/count"] == 24
+    assert experiment.env_steps == 2 * 4 * (2 + 3 + 4)
+    evaluation = experiment.evaluate(2)
+    assert sorted(evaluation.lengths.tolist()) == [2, 2, 3, 3, 4, 4]
+    experiment.close()
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ("pettingzoo:parallel_envs:make_unequal", "b has other spaces than a, and all agents"),
+        ("pettingzoo:hosted_envs", "the module has no parallel_env"),
+        ("pettingzoo:hosted_envs:make_count", "it has no possible_agents"),
+        ("pettingzoo:nowhere.at_all", "No module named 'nowhere'"),
+        ("pettingzoo:parallel_envs:nothing", "the module has no nothing"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused_in_one_line(env, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        make_config({}, [f"env={env}"])
+    assert "\n" not in str(caught.value)
