@@ -83,8 +83,8 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
     algorithm = make_algorithm(config, spec, threads)
     policy, notices = algorithm.policy, notices_on(config)
     if isinstance(spec, HostedSpec):
-        spec, notice = with_workers(config, spec, policy)
-        notices += (notice,) if notice else ()
+        spec, told = with_workers(config, spec, policy)
+        notices += tuple(told)
     envs = make_envs(spec, config.num_envs, config.seed, TRAINING)
     compiled = spec if is_compiled(config) else None
     precompiling = Precompiling.of(config, compiled, policy)

@@ -19,24 +19,27 @@ from .networks.policy import Policy
 _measured: dict[str, list[Measured]] = {}
 
 
-def with_workers(config: TrainConfig, spec: HostedSpec, policy: Policy) -> tuple[HostedSpec, str]:
+def with_workers(
+    config: TrainConfig, spec: HostedSpec, policy: Policy
+) -> tuple[HostedSpec, list[str]]:
     """The spec with the workers that the run is to have, and what people should know of them."""
     asked, num_envs = config.table("workers"), config.num_envs
     most_groups = 1 if why_one_group(policy) else num_envs
     pairs = candidates(num_envs, asked.num_workers, asked.async_factor, num_cores(), most_groups)
+    notices = _capped(asked.num_workers, spec.plan.num_workers)
     if len(pairs) == 1:
-        return spec, _capped(asked.num_workers, spec.plan.num_workers)
+        return spec, notices
     key = config.model_dump_json()
     if key not in _measured:
         _measured[key] = measured(spec, num_envs, pairs, _acting(policy))
     found = _measured[key]
-    return replace(spec, plan=chosen(found)), in_words(found)
+    return replace(spec, plan=chosen(found)), [*notices, in_words(found)]
 
 
-def _capped(asked: int | str, workers: int) -> str:
+def _capped(asked: int | str, workers: int) -> list[str]:
     if not isinstance(asked, int) or asked == workers:
-        return ""
-    return f"workers: {workers} and not {asked} as configured, for there are {num_cores()} cores"
+        return []
+    return [f"workers: {workers} and not {asked} as configured, for there are {num_cores()} cores"]
 
 
 def _acting(policy: Policy) -> Callable[[Array], Array]:

@@ -1,0 +1,113 @@
+"""How many workers a run has where it is measured, and where it is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operant.trainer import workers_choice
+from operant.trainer.config.files import make_config
+from operant.trainer.envs import env_spec_of
+from operant.trainer.envs.workers.choice import Measured, candidates, chosen, in_words
+from operant.trainer.envs.workers.dividing import why_not
+from operant.trainer.envs.workers.plan import AUTO, Plan
+from operant.trainer.making import make_policy
+
+numbers = st.integers(1, 64)
+
+
+@given(
+    numbers,
+    st.one_of(st.just(AUTO), st.integers(0, 64)),
+    st.one_of(st.just(AUTO), st.integers(1, 8)),
+    numbers,
+    st.integers(1, 4),
+)
+def test_every_candidate_fits_and_stepping_here_is_one_where_workers_are_measured(
+    envs, workers, groups, cores, most_groups
+):
+    pairs = candidates(envs, workers, groups, cores, most_groups)
+    assert pairs
+    assert len(set(pairs)) == len(pairs)
+    for num_workers, async_factor in pairs:
+        assert why_not(envs, num_workers, async_factor, cores) == ""
+        assert async_factor <= most_groups
+    if workers == AUTO:
+        assert pairs[0] == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "pairs"),
+    [
+        ((8, 0, AUTO, 2, 9), [(0, 1)]),
+        ((8, 2, 1, 2, 9), [(2, 1)]),
+        ((8, 2, AUTO, 2, 9), [(2, 1), (2, 2)]),
+        ((8, AUTO, AUTO, 2, 9), [(0, 1), (2, 1), (2, 2)]),
+        ((8, AUTO, AUTO, 2, 1), [(0, 1), (2, 1)]),
+        ((12, AUTO, AUTO, 8, 9), [(0, 1), (4, 1), (4, 2), (6, 1), (6, 2)]),
+        ((7, AUTO, AUTO, 2, 9), [(0, 1)]),
+    ],
+)
+def test_what_is_tried(asked, pairs):
+    assert candidates(*asked) == pairs
+
+
+def measured(**seconds):
+    plans = {"serial": Plan(), "two": Plan(2), "two_groups": Plan(2, 2)}
+    return [Measured(plans[name], step_s) for name, step_s in seconds.items()]
+
+
+def test_workers_must_win_a_fifth_to_be_worth_their_cores():
+    assert chosen(measured(serial=1.1, two=1.0, two_groups=1.0)) == Plan()
+    assert chosen(measured(serial=1.3, two=1.0, two_groups=0.9)) == Plan(2, 2)
+    assert chosen(measured(two=1.0, two_groups=0.99)) == Plan(2, 2)
+
+
+def test_what_was_measured_is_told_in_one_line():
+    assert in_words(measured(serial=0.016, two=0.0085, two_groups=0.00812)) == (
+        "workers: with 2 in 2 groups is chosen; a step of all environments takes 16 ms without "
+        "workers, 8.5 ms with 2, 8.12 ms with 2 in 2 groups"
+    )
+
+
+def choice(monkeypatch, env, *overrides):
+    """The plan that a run gets by measurement, and what it is told, as with two cores."""
+    monkeypatch.setattr(workers_choice, "num_cores", lambda: 2)
+    monkeypatch.setattr("operant.trainer.envs.workers.choice.MEASURE_S", 0.1)
+    config = make_config({}, (f"env={env}", "num_envs=4", "workers.num_workers=auto", *overrides))
+    spec, (told,) = workers_choice.with_workers(config, env_spec_of(config), make_policy(config))
+    return spec.plan, told
+
+
+def test_an_environment_that_waits_gets_workers(monkeypatch):
+    monkeypatch.setenv("HOSTED_ENVS_US", "20000")
+    plan, told = choice(monkeypatch, "gymnasium:hosted_envs:make_slow", "workers.desync_steps=9")
+    assert plan.num_workers == 2
+    assert plan.desync_steps == 9
+    assert told.startswith("workers: with 2 ")
+
+
+def test_an_environment_that_takes_microseconds_gets_none(monkeypatch):
+    plan, told = choice(monkeypatch, "native:native_envs:make")
+    assert plan == Plan()
+    assert told.startswith("workers: without workers is chosen; a step of all environments takes ")
+
+
+def test_a_run_tells_what_was_chosen(make_experiment, monkeypatch):
+    monkeypatch.setattr(workers_choice, "num_cores", lambda: 2)
+    experiment = make_experiment("env=native:native_envs:make", "workers.num_workers=auto")
+    assert any("without workers is chosen" in notice for notice in experiment.take_notices())
+    experiment.close()
+
+
+def test_fewer_workers_than_configured_are_told(make_experiment, monkeypatch):
+    for place in ("operant.trainer.workers_choice", "operant.trainer.envs.workers.section"):
+        monkeypatch.setattr(f"{place}.num_cores", lambda: 2)
+    experiment = make_experiment(
+        "env=native:native_envs:make", "workers.num_workers=4", "workers.async_factor=1"
+    )
+    assert experiment.take_notices() == [
+        "workers: 2 and not 4 as configured, for there are 2 cores"
+    ]
+    experiment.close()
