@@ -124,7 +124,7 @@ class MarineNavConfig(EnvSection):
             if not is_theirs and getattr(self, key) != default:
                 yield (
                     f"marine_nav.{key} = {getattr(self, key)}: that is for {whose}, and "
-                    f"marine_nav.vessels = {self.vessels}"
+                    f"marine_nav.vessels = {self.vessels}; leave it at {str(default).lower()}"
                 )
         distances = [self.min_goal_distance_m, *(s.min_goal_distance_m for s in self.curriculum)]
         if not has_thrusters and max(distances) > LONGEST_ON_50_M:
