@@ -13,7 +13,8 @@ from .algorithms.algorithm import Metrics
 from .generators import set_generator
 from .networks.policy import Policy
 from .rollout import Rollout
-from .run.threads import one_torch_thread
+from .row_states import RowStates
+from .run.threads import available_cores, loop_threads, one_torch_thread
 
 if TYPE_CHECKING:
     from .envs import AnyEnvs
@@ -72,15 +73,18 @@ class Collector:
         steps: int,
         seed: int,
         tick: Callable[[], None] = lambda: None,
+        num_threads: Callable[[], int] = available_cores,
     ) -> None:
-        """`tick` is called after every step."""
+        """`tick` is called after every step; `num_threads` share the environments."""
         self.envs, self._policy, self._tick = envs, policy, tick
+        self._num_threads = num_threads
         self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
         self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps
         )
+        self._states = RowStates(policy, self.rollout)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -88,13 +92,17 @@ class Collector:
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
         rollout, policy = self.rollout, self._policy
+        loop_threads(self._num_threads())
         rollout.obs[0] = rollout.obs[-1]
         noise = policy.noise(tuple(rollout.rewards.shape), self._generator)
         for t, transitions in enumerate(self._transitions):
-            rollout.remember(t, *policy.act(rollout.obs[t], noise[t]))
+            states = self._states.before(t)
+            actions, log_probs, states = policy.act_step(rollout.obs[t], noise[t], states)
+            rollout.remember(t, actions, log_probs)
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
-            if policy.has_memory:
+            self._states.after(t, states)
+            if policy.has_lasting_noise:
                 policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
@@ -119,13 +127,16 @@ class Collector:
             "obs": self.rollout.obs[-1].clone(),
             "steps_before": self._steps_before,
             "generator": self._generator.get_state(),
+            **self._states.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.envs.load_state_dict(state["envs"])
         if self.envs.resumes_exactly:
             self.rollout.obs[-1] = state["obs"]
+            self._states.load_state_dict(state)
         else:
+            self._states.forget()
             self.envs.reset(self.rollout.obs[-1].numpy())
         self._steps_before = state.get("steps_before", 0)
         set_generator(self._generator, state, self._seed, self._steps_before)

@@ -16,7 +16,7 @@ from .envs import make_envs
 from .envs.spec import EnvSpec
 from .envs.streams import EVALUATION
 from .envs.vector import Transitions
-from .networks.policy import Policy
+from .networks.policy import Policy, first_state
 from .run.threads import one_torch_thread
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def _play(
     returns, lengths = np.zeros(envs.num_rows), np.zeros(envs.num_rows, np.int64)
     playing = np.ones(envs.num_rows, np.bool_)
     start = FromStart(out.obs.copy(), np.zeros_like(returns), np.ones_like(returns), out.obs.copy())
+    state = first_state(policy, envs.num_rows)  # its own, whatever is being collected meanwhile
     for _ in range(most_steps):
-        envs.step(policy.greedy(torch.from_numpy(out.obs)).numpy(), out)
+        actions, state = policy.greedy_step(torch.from_numpy(out.obs), state)
+        envs.step(actions.numpy(), out)
         one_torch_thread()
         playing &= out.valid  # some agents may take no part in an episode
         returns[playing] += out.reward[playing]

@@ -12,7 +12,7 @@ from .collector import Collector
 from .envs.workers.hosted import HostedEnvs
 from .networks.policy import Policy
 from .rollout import Rollout
-from .run.threads import one_torch_thread
+from .run.threads import available_cores, one_torch_thread
 
 
 class GroupedCollector(Collector):
@@ -34,12 +34,14 @@ class GroupedCollector(Collector):
         steps: int,
         seed: int,
         tick: Callable[[], None] = lambda: None,
+        num_threads: Callable[[], int] = available_cores,
     ) -> None:
         """Raises ConfigError for a policy that explores with noise kept for each row."""
         why = why_one_group(policy)
         if why:
             raise ConfigError(f"workers.async_factor = {len(envs.groups)}: {why}; use 1")
-        super().__init__(envs, policy, steps, seed, tick)
+        super().__init__(envs, policy, steps, seed, tick, num_threads)
+        self._led_to = [torch.empty(0)] * len(envs.groups)  # of each group, states after its step
 
     @torch.inference_mode()
     def collect(self) -> Rollout:
@@ -51,7 +53,10 @@ class GroupedCollector(Collector):
             for group, rows in enumerate(envs.groups):
                 if t:
                     self._receive(group, t - 1)
-                actions, log_probs = policy.act(rollout.obs[t, rows], noise[t, rows])
+                states = self._states.before(t, rows)
+                actions, log_probs, self._led_to[group] = policy.act_step(
+                    rollout.obs[t, rows], noise[t, rows], states
+                )
                 envs.send(group, policy.env_actions(actions).numpy())
                 # While it steps.
                 rollout.actions[t, rows] = actions
@@ -68,13 +73,14 @@ class GroupedCollector(Collector):
         rows = self.envs.groups[group]
         self.envs.receive(group, self._transitions[t])
         one_torch_thread()
+        self._states.after(t, self._led_to[group], rows)
         self.env_steps_under_way += rows.stop - rows.start
         self._tick()
 
 
 def why_one_group(policy: Any) -> str:
     """Why a policy has to choose the actions of all rows at once; empty where it need not."""
-    if policy.has_memory:
+    if policy.has_lasting_noise:
         return "actions are explored with noise that lasts from step to step"
     if getattr(policy, "is_noisy", False):
         return "layers are noisy, with noise of each row's own"

@@ -96,7 +96,10 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         is_grouped = isinstance(envs, HostedEnvs) and len(envs.groups) > 1
         kind: Any = GroupedCollector if is_grouped else Collector
         try:
-            collector = kind(envs, policy, steps, seed, tick=lambda: threads.tick())
+            collector = kind(
+                envs, policy, steps, seed, tick=lambda: threads.tick(),
+                num_threads=lambda: threads.num_threads,
+            )  # fmt: skip
         except BaseException:  # it may have begun no episode
             envs.close()
             raise
@@ -112,7 +115,7 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
 
 def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algorithm:
     """The algorithm of a configuration on the processor, and its policy."""
-    made = algorithm_class(config.algorithm)
+    made = algorithm_class(config)
     policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))
     seed = part_seed(config, "learner")
     if is_compiled(config):
@@ -125,7 +128,7 @@ def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algor
 
 def make_policy(config: TrainConfig) -> Policy:
     """The policy of a configuration, its weights drawn from the seed."""
-    made = algorithm_class(config.algorithm)
+    made = algorithm_class(config)
     return made.make_policy(config, spec_of(config), part_seed(config, "policy"))
 
 
@@ -142,6 +145,8 @@ def why_pytorch(config: TrainConfig) -> str:
     """What PPO's compiled loops cannot do; empty when they can do all that is asked for."""
     if config.policy.precision != "float32":
         return f"policy.precision = {config.policy.precision}"
+    if config.policy.memory.is_on:
+        return f"policy.memory.kind = {config.policy.memory.kind}"
     return ""
 
 

@@ -11,6 +11,8 @@ from torch import Tensor
 from .envs.vector import Transitions
 from .networks.policy import Policy
 
+ALL = slice(None)
+
 
 @dataclass
 class Rollout:
@@ -30,6 +32,9 @@ class Rollout:
     `valid` [T, N] is False for dead transitions, of an agent that has retired or of an environment
     that only began its next episode, and None where there are none: nothing is learned from those.
 
+    `states` [K, N, S] are what a policy with memory knew before the steps 0, T / K, 2 T / K and so
+    on: the first of each row that it learns from in one piece. None where there is no memory.
+
     `log_probs` [T, N] are of the actions, `values` and `next_values` [T, N] of the states acted in
     and of those that the steps led to, where the algorithm has such.
     """
@@ -44,6 +49,7 @@ class Rollout:
     values: Tensor
     next_values: Tensor
     valid: Tensor | None = None
+    states: Tensor | None = None
     finals_in_order: bool = False
     has_values: bool = False  # whoever collects fills them in as well
 
@@ -65,6 +71,7 @@ class Rollout:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         num_finals = steps if num_final_obs is None else num_final_obs
+        num_pieces = steps // (policy.horizon or steps)
         return cls(
             obs=zeros(steps + 1, num_rows, obs_size),
             actions=zeros(steps, num_rows, *policy.action_shape, dtype=policy.action_dtype),
@@ -76,12 +83,20 @@ class Rollout:
             values=zeros(steps, num_rows),
             next_values=zeros(steps, num_rows),
             valid=~zeros(steps, num_rows, dtype=torch.bool) if has_dead_steps else None,
+            states=zeros(num_pieces, num_rows, policy.state_size) if policy.state_size else None,
             finals_in_order=num_final_obs is not None,
         )
 
     @property
     def dones(self) -> Tensor:
         return self.terminated | self.truncated
+
+    def resets(self, t: int | slice = ALL, rows: slice = ALL) -> Tensor:
+        """The steps [T, N], or those of step `t`, after which nothing is to be remembered: ends of
+        episodes, and dead steps, which see what belongs to none.
+        """
+        dones = self.terminated[t, rows] | self.truncated[t, rows]
+        return dones if self.valid is None else dones | ~self.valid[t, rows]
 
     @property
     def num_valid(self) -> int:
@@ -114,12 +129,35 @@ class Rollout:
         """
         steps, num_envs = self.rewards.shape
         values = value_of(self.obs.flatten(0, 1)).view(steps + 1, num_envs)
-        next_values = values[1:].clone()
+        return values[:-1], self.with_final_values(values[1:].clone(), value_of)
+
+    def with_final_values(
+        self, next_values: Tensor, value_of: Callable[..., Tensor], states: Tensor | None = None
+    ) -> Tensor:
+        """`next_values` [T, N], after time limits those of the observations that episodes ended in.
+
+        `value_of` takes such observations [B, D], and where `states` [T, N, S] after each step are
+        told, also those that go with them [B, S].
+        """
+        besides = () if states is None else (states,)
         if not self.finals_in_order:  # on the processor, where few of them count
             if self.truncated.any():
-                next_values[self.truncated] = value_of(self.final_obs[self.truncated])
+                chosen = (x[self.truncated] for x in (self.final_obs, *besides))
+                next_values[self.truncated] = value_of(*chosen)
         elif len(self.final_obs):
-            final_values = value_of(self.final_obs.flatten(0, 1)).view(-1, num_envs)
-            number = (self.truncated.cumsum(0) - 1).clamp_(min=0)
-            next_values = torch.where(self.truncated, final_values.gather(0, number), next_values)
-        return values[:-1], next_values
+            number = self.truncated.cumsum(0)
+            finals = [self.final_obs.flatten(0, 1)]
+            finals += [at_each(number, len(self.final_obs), x).flatten(0, 1) for x in besides]
+            final_values = value_of(*finals).view(len(self.final_obs), -1)
+            by_step = final_values.gather(0, (number - 1).clamp_(min=0))
+            next_values = torch.where(self.truncated, by_step, next_values)
+        return next_values
+
+
+def at_each(number: Tensor, count: int, x: Tensor) -> Tensor:
+    """x [T, N, S] at the steps in which `number` [T, N], which grows, first is 1, 2, ... `count`:
+    [count, N, S]; anything where it never is.
+    """
+    counts = torch.arange(count, device=number.device).view(-1, 1, 1)
+    steps = (number <= counts).sum(1).clamp_(max=len(number) - 1)
+    return x.gather(0, steps.unsqueeze(-1).expand(-1, -1, x.shape[-1]))

@@ -12,7 +12,7 @@ from ..shared.run_folder import Run
 from .config import TrainConfig
 from .config.saved_config import saved_config
 from .making import make_policy
-from .networks.policy import Policy
+from .networks.policy import Policy, first_state
 from .run.checkpoints import latest_checkpoint
 from .run.restoring import restoring
 
@@ -25,10 +25,25 @@ class TrainedPolicy:
     config: TrainConfig
     iteration: int
 
+    def first_state(self, num_rows: int) -> Tensor:
+        """What it knows [num_rows, state_size] where episodes begin."""
+        return first_state(self.policy, num_rows)
+
     @torch.inference_mode()
     def act(self, obs: Tensor) -> Tensor:
-        """Greedy actions as the environment takes them, from obs [B, obs_size], float32."""
-        return self.policy.greedy(obs)
+        """Greedy actions as the environment takes them, from obs [B, obs_size], float32. Raises
+        ValueError where the policy remembers: that takes `step`.
+        """
+        if self.policy.state_size:
+            raise ValueError("this policy remembers the steps before: use step, from first_state")
+        return self.step(obs, self.first_state(len(obs)))[0]
+
+    @torch.inference_mode()
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Likewise from what it knows of the steps before [B, state_size]; and what it knows after
+        this one.
+        """
+        return self.policy.greedy_step(obs, state)
 
 
 def load_trained(run: Run, warn: Callable[[str], None] = lambda _: None) -> TrainedPolicy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+import torch
 from toy_envs import POINT, SWITCHES
 
 from operant.trainer import making
@@ -71,3 +72,14 @@ def make_experiment() -> Iterator[Callable[..., Experiment]]:
     yield make
     for threads in all_threads:
         threads.close()
+
+
+@pytest.fixture
+def make_cuda_experiment() -> Callable[..., Experiment]:
+    """Experiments whose parts live on a GPU, on the processor and without graphs."""
+    torch.set_num_threads(1)  # more only wait for each other over work this small
+
+    def make(*overrides: str) -> Experiment:
+        return making.device_experiment(small_config(*overrides), torch.device("cpu"))
+
+    return make

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..config import TrainConfig
     from .algorithm import Algorithm
 
 ALGORITHMS = {
@@ -27,8 +28,15 @@ ALGORITHMS = {
 }  # modules, and the classes in them
 
 
-def algorithm_class(name: str) -> type[Algorithm]:
-    """The class of one of `ALGORITHMS`."""
-    module = importlib.import_module(f".{name}", __name__)
-    found: type[Algorithm] = getattr(module, ALGORITHMS[name])
-    return found
+# Of those that have one, the class for policies that remember.
+RECURRENT = {"ppo": ("recurrent_ppo", "RecurrentPPO")}
+
+
+def algorithm_class(config: TrainConfig) -> type[Algorithm]:
+    """The class of a configuration's algorithm."""
+    name = config.algorithm
+    module, found = name, ALGORITHMS[name]
+    if config.policy.memory.is_on:
+        module, found = RECURRENT[name]
+    made: type[Algorithm] = getattr(importlib.import_module(f".{module}", __name__), found)
+    return made

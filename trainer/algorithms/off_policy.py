@@ -238,7 +238,7 @@ class OffPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
-        if self.policy.has_memory:
+        if self.policy.has_lasting_noise:
             device = self.policy.flat_parameters.device
             self.policy.forget(torch.ones(self.config.num_rows, dtype=torch.bool, device=device))
 

@@ -29,7 +29,8 @@ class OnPolicy(Algorithm):
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters)
         self.parameters = policy.parameters_to_learn()
-        self.orders = make_orders(config.rollout_size, self.seed, device, self.is_inline)
+        num_parts = config.rollout_size // self.part_steps(config)
+        self.orders = make_orders(num_parts, self.seed, device, self.is_inline)
         wanted = config.normalization
         self.reward_normalizer = (
             RewardNormalizer(config.num_rows, self.section.gamma).to(device)
@@ -45,6 +46,11 @@ class OnPolicy(Algorithm):
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
+
+    @staticmethod
+    def part_steps(config: TrainConfig) -> int:
+        """Env steps of what minibatches are drawn from: samples, of one each."""
+        return 1
 
     @abstractmethod
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..distributions.protocol import Distribution
 from ..envs.spec import Spaces
 from ..networks.actor_critic import ActorCritic
+from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..returns.gae import gae
 from ..rollout import Rollout
 from .algorithm import Metrics, scaled_down
@@ -40,6 +42,11 @@ class Batch(NamedTuple):
     returns: Tensor
     values: Tensor
 
+    @property
+    def num_parts(self) -> int:
+        """What minibatches are drawn from: samples."""
+        return len(self.returns)
+
     def at(self, index: Tensor) -> Batch:
         return Batch(*(x[index] for x in self))
 
@@ -58,9 +65,15 @@ KL = LossSums._fields.index("kl")
 
 
 def ppo_loss_sums(
-    policy: ActorCritic, batch: Batch, clip_coef: Any, value_clip: float | None = None
+    distribution: Distribution,
+    outputs: Tensor,
+    values: Tensor,
+    batch: Batch,
+    clip_coef: Any,
+    value_clip: float | None = None,
 ) -> LossSums:
-    """The terms of the clipped objective, summed over the samples.
+    """The terms of the clipped objective, summed over the samples, from the `outputs` [B, O] and
+    `values` [B] that the policy now has for them.
 
         policy = -min(ratio * A, clip(ratio, 1 - clip_coef, 1 + clip_coef) * A)
         value  = (V - R)^2 / 2, or with `value_clip` the larger of that and of
@@ -70,13 +83,11 @@ def ppo_loss_sums(
     outside the clip range. Source: arXiv:1707.06347, eq. 7; http://joschu.net/blog/kl-approx.html;
     Huang et al. 2022, "The 37 implementation details of PPO", detail 9.
     """
-    outputs = policy.outputs(batch.obs)
-    log_probs, entropy = policy.distribution.log_prob_and_entropy(outputs, batch.actions)
+    log_probs, entropy = distribution.log_prob_and_entropy(outputs, batch.actions)
     log_ratios = log_probs - batch.log_probs
     ratios = log_ratios.exp()
     clipped_ratios = ratios.clamp(1 - clip_coef, 1 + clip_coef)
     objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
-    values = policy.values(batch.obs)
     squares = (values - batch.returns).square()
     if value_clip:
         moves = (values - batch.values).clamp(-value_clip, value_clip)
@@ -87,11 +98,14 @@ def ppo_loss_sums(
     return LossSums(-objective.sum(), 0.5 * squares.sum(), entropy.sum(), kl, clipped)
 
 
-def normalized(advantages: Tensor) -> Tensor:
-    """Mean 0 and deviation 1; a single sample is left as it is."""
-    if advantages.numel() < 2:
+def normalized(advantages: Tensor, among: Tensor | None = None) -> Tensor:
+    """Mean 0 and deviation 1, of the samples `among` where those are others; a single sample is
+    left as it is.
+    """
+    among = advantages if among is None else among
+    if among.numel() < 2:
         return advantages
-    return (advantages - advantages.mean()) / (advantages.std() + EPSILON)
+    return (advantages - among.mean()) / (among.std() + EPSILON)
 
 
 @dataclass
@@ -118,10 +132,10 @@ class PPO(OnPolicy):
     that every update is the same sequence of work; an inline one leaves them out.
     """
 
-    policy: ActorCritic
+    policy: ActorCritic | RecurrentActorCritic
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> ActorCritic:
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> Any:
         return ActorCritic(spec, config.policy, config.normalization.obs, seed)
 
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
@@ -132,6 +146,7 @@ class PPO(OnPolicy):
     @torch.no_grad()
     def evaluate(self, rollout: Rollout) -> None:
         """Fill in the values of all states."""
+        assert isinstance(self.policy, ActorCritic)
         values, next_values = rollout.values_by(self.policy.values)
         rollout.values.copy_(values)
         rollout.next_values.copy_(next_values)
@@ -139,6 +154,13 @@ class PPO(OnPolicy):
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
         advantages, returns = self.estimates(rollout, rewards)
+        batch = self.batch_of(rollout, advantages, returns)
+        losses, grad_norm = self._epochs(batch, coefficients)
+        values, returns = map(rollout.valid_of, (rollout.values, returns))
+        return update_metrics(losses, grad_norm, values, returns, coefficients)
+
+    def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
+        """What minibatches are drawn from."""
         tensors = (
             rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
@@ -146,8 +168,13 @@ class PPO(OnPolicy):
         batch = Batch(*map(rollout.valid_of, tensors))
         if self.section.normalize_advantages == "rollout":
             batch = batch._replace(advantages=normalized(batch.advantages))
-        losses, grad_norm = self._epochs(batch, coefficients)
-        return update_metrics(losses, grad_norm, batch.values, batch.returns, coefficients)
+        return batch
+
+    def judged(self, minibatch: Any) -> tuple[Tensor, Tensor, Batch]:
+        """The outputs [B, O] and values [B] of the policy as it is, and the samples they are of."""
+        assert isinstance(self.policy, ActorCritic)
+        obs = minibatch.obs
+        return self.policy.outputs(obs), self.policy.values(obs), minibatch
 
     def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
         """Advantages and returns of a rollout, each [T, N]."""
@@ -156,53 +183,59 @@ class PPO(OnPolicy):
             self.section.gamma, self.section.gae_lambda,
         )  # fmt: skip
 
-    def _epochs(self, batch: Batch, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
+    def _epochs(self, batch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
         """Returns mean loss terms [5] and the mean gradient norm of all steps taken, float64."""
         section = self.section
-        active = batch.returns.new_ones((), dtype=torch.float64)
+        device = self.policy.flat_parameters.device
+        active = torch.ones((), dtype=torch.float64, device=device)
         sums = active.new_zeros(len(LOSS_METRICS))
         norms, num_samples = active.new_zeros(()), active.new_zeros(())
         num_steps = active.new_zeros(())
         for _ in range(section.num_epochs):
-            minibatches = next_minibatches(self.orders, len(batch.obs), section.num_minibatches)
-            epoch_kl = active.new_zeros(())
+            minibatches = next_minibatches(self.orders, batch.num_parts, section.num_minibatches)
+            epoch_kl, epoch_size = active.new_zeros(()), 0
             for index in minibatches:
-                minibatch_sums, norm = self._learn(batch.at(index), coefficients, active)
+                minibatch_sums, norm, size = self._learn(batch.at(index), coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]
+                epoch_size += size
                 norms += norm * active
-                num_samples += active * len(index)
+                num_samples += active * size
                 num_steps += active
                 self.tick()
             if section.target_kl:
-                active = active * (epoch_kl <= section.target_kl * minibatches.numel())
+                active = active * (epoch_kl <= section.target_kl * epoch_size)
                 if self.is_inline and not active:
                     break
         return sums / num_samples, norms / num_steps
 
     def _learn(
-        self, minibatch: Batch, coefficients: Coefficients, active: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """One optimizer step; returns loss sums [5] and the mean gradient norm, float64."""
+        self, minibatch: Any, coefficients: Coefficients, active: Tensor
+    ) -> tuple[Tensor, Tensor, int]:
+        """One optimizer step; returns loss sums [5] and the mean gradient norm, float64, and the
+        number of samples.
+        """
         section = self.section
+        outputs, values, samples = self.judged(minibatch)
         if section.normalize_advantages == "minibatch":
-            minibatch = minibatch._replace(advantages=normalized(minibatch.advantages))
-        sums = ppo_loss_sums(self.policy, minibatch, coefficients.clip_coef, section.value_clip)
+            samples = samples._replace(advantages=normalized(samples.advantages))
+        sums = ppo_loss_sums(
+            self.policy.distribution, outputs, values, samples, coefficients.clip_coef,
+            section.value_clip,
+        )  # fmt: skip
         loss = (
             sums.policy + section.value_coef * sums.value - coefficients.entropy_coef * sums.entropy
-        ) / len(minibatch.obs)
+        ) / len(samples.returns)
         gradient = self.flat_gradient(loss)
-        # Each network by itself: they share no layers, and a large value loss would otherwise
+        # Each network by itself, where they share no layers: a large value loss would otherwise
         # shrink the actor's steps.
-        num_actor = self.policy.num_actor_parameters
-        norms = [
-            scaled_down(part, section.max_grad_norm)
-            for part in (gradient[:num_actor], gradient[num_actor:])
-        ]
+        parts = self.policy.networks_of(gradient)
+        norms = [scaled_down(part, section.max_grad_norm) for part in parts]
         skippable = active if section.target_kl else None
         self.optimizer.step(gradient, coefficients.learning_rate, skippable)
         self.policy.limit_log_std()
-        return torch.stack(sums).detach().double(), torch.stack(norms).mean().double()
+        mean_norm = torch.stack(norms).mean().double()
+        return torch.stack(sums).detach().double(), mean_norm, len(samples.returns)
 
 
 def update_metrics(

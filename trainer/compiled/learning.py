@@ -64,6 +64,7 @@ class CompiledPPO(PPO):
     """Learns as `PPO` does, on all cores and without Python between the steps."""
 
     uses_threads = True
+    policy: ActorCritic
 
     def __init__(
         self, config: TrainConfig, policy: ActorCritic, *, seed: int, threads: Threads

@@ -12,8 +12,30 @@ from .section import Fraction, Section
 Sink = Literal["tensorboard", "prometheus", "wandb"]
 
 
+class MemoryConfig(Section):
+    """What the policy remembers of the steps before, for environments that do not show all."""
+
+    kind: Literal["none", "lstm", "gru"] = Field(
+        "none", description="a layer behind the hidden ones that remembers, shared by both heads"
+    )
+    size: int = Field(128, ge=1, le=4096, description="units of that layer; 1 to 4096")
+    horizon: int = Field(
+        0,
+        ge=0,
+        le=65_536,
+        description="env steps that gradients go back through; must divide rollout_steps; "
+        "0: the whole rollout",
+    )
+
+    @property
+    def is_on(self) -> bool:
+        return self.kind != "none"
+
+
 class PolicyConfig(Section):
-    """The networks: an actor and a critic of the same shape, with no layers in common."""
+    """The networks: an actor and a critic of the same shape, with no layers in common but where
+    they have a memory.
+    """
 
     hidden_sizes: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
         (64, 64), max_length=8, description="units of each hidden layer; 1 to 4096"
@@ -35,6 +57,7 @@ class PolicyConfig(Section):
         "float32",
         description="of the networks' products; weights, losses and physics stay float32",
     )
+    memory: MemoryConfig = MemoryConfig()
 
 
 class NormalizationConfig(Section):

@@ -17,6 +17,7 @@ from ..envs import (
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
     LEARNED_ENV_NAMES,
+    PARTIAL_ENV_NAMES,
     is_hosted,
     num_agents_of,
     spec_of,
@@ -121,7 +122,7 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        names = (*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES)
+        names = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES)
         if env not in names and not is_hosted(env):
             raise ValueError(
                 f"env = '{env}' is no environment{nearest(env, names)}; "

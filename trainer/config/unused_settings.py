@@ -16,6 +16,7 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     """A line for each of them: the key, its value and what is allowed."""
     if config.rollout == "fused":
         yield from _of_fused_rollouts(config)
+    yield from _of_memory(config)
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
     for key in ("keep", "max_steps"):
@@ -25,6 +26,26 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)
         yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"
+
+
+def _of_memory(config: TrainConfig) -> Iterator[str]:
+    memory = config.policy.memory
+    if not memory.is_on:
+        for name, field in type(memory).model_fields.items():
+            value = getattr(memory, name)
+            if value != field.default:
+                yield f"policy.memory.{name} = {value}: policy.memory.kind = none; use lstm or gru"
+        return
+    told = f"policy.memory.kind = {memory.kind}"
+    if config.algorithm != "ppo":
+        yield f"{told}: {config.algorithm} learns policies without memory; only ppo has them"
+    if config.env in LEARNED_ENV_NAMES:
+        yield f"{told}: {config.env} is steered by a policy without memory; use none"
+    if config.policy.precision != "float32":
+        yield (
+            f"policy.precision = {config.policy.precision}: with policy.memory.kind = "
+            f"{memory.kind} it is float32"
+        )
 
 
 def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:
@@ -44,6 +65,11 @@ def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:
         yield f"rollout = fused: {config.env} has several agents an environment; use steps"
     if config.device == "cpu":
         yield "rollout = fused is for a GPU, and device = cpu; use steps"
+    if config.policy.memory.is_on:
+        yield (
+            f"rollout = fused: policy.memory.kind = {config.policy.memory.kind} takes its steps "
+            "one by one; use steps"
+        )
     if config.policy.precision != "float32":
         yield (
             "rollout = fused: it computes in float32, and policy.precision = "

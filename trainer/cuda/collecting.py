@@ -22,7 +22,9 @@ from ..envs.streams import uniform_at
 from ..envs.vector import Transitions
 from ..networks.actor_critic import ActorCritic
 from ..networks.policy import Policy
+from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..rollout import Rollout
+from ..row_states import RowStates
 from .env_kernels import env_bindings
 from .kernel import Kernel
 from .vector import CudaVectorEnv
@@ -44,6 +46,7 @@ class CudaCollector:
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
             num_final_obs=None if has_agents else most_truncated, device=envs.device,
         )  # fmt: skip
+        self._states = RowStates(policy, self.rollout)
         # Of each environment: episodes of this rollout that a time limit cut short.
         self._num_truncated = torch.zeros(envs.num_envs, dtype=torch.int32, device=envs.device)
         # Of each environment, in former rollouts: the place in the random streams of actions.
@@ -73,13 +76,17 @@ class CudaCollector:
         envs, rollout, policy = self.envs, self.rollout, self._policy
         noise = self._noise.view(envs.num_envs, -1)
         NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.source)
-        rollout.remember(t, *policy.act(rollout.obs[t], self._noise))
+        actions, log_probs, states = policy.act_step(
+            rollout.obs[t], self._noise, self._states.before(t)
+        )
+        rollout.remember(t, actions, log_probs)
         self._step_and_keep.launch(
             envs.num_envs, envs.state, envs.totals, envs.source,
             policy.env_actions(rollout.actions[t]).contiguous(), self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
-        if policy.has_memory:
+        self._states.after(t, states)
+        if policy.has_lasting_noise:
             policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
     def _transitions(self, t: int) -> Transitions:
@@ -107,11 +114,13 @@ class CudaCollector:
             "envs": self.envs.state_dict(),
             "obs": self.rollout.obs[-1].cpu().clone(),
             "steps_before": int(self._steps_before),
+            **self._states.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.envs.load_state_dict(state["envs"])
         self.rollout.obs[-1].copy_(state["obs"])
+        self._states.load_state_dict(state)
         self._steps_before.fill_(state.get("steps_before", 0))
 
     def close(self) -> None:
@@ -126,36 +135,58 @@ class AgentsCollector(CudaCollector):
         NOISE.launch(
             envs.num_rows, self._noise.view(envs.num_rows, -1), self._steps_before, t, envs.source
         )
-        rollout.remember(t, *policy.act(rollout.obs[t], self._noise))
+        actions, log_probs, states = policy.act_step(
+            rollout.obs[t], self._noise, self._states.before(t)
+        )
+        rollout.remember(t, actions, log_probs)
         assert rollout.valid is not None
         out: tuple[Any, ...] = (
             rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             rollout.final_obs[t], rollout.valid[t],
         )  # fmt: skip
         envs.step(policy.env_actions(rollout.actions[t]).contiguous(), Transitions(*out))
-        if policy.has_memory:
+        self._states.after(t, states)
+        if policy.has_lasting_noise:
             policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
 
 class ActorCollector(CudaCollector):
     """Gathers rollouts as `CudaCollector` does, an actor's draw and its env step in one launch."""
 
-    _policy: ActorCritic
+    _policy: ActorCritic | RecurrentActorCritic
 
-    def __init__(self, envs: CudaVectorEnv, policy: ActorCritic, steps: int) -> None:
+    def __init__(
+        self, envs: CudaVectorEnv, policy: ActorCritic | RecurrentActorCritic, steps: int
+    ) -> None:
         super().__init__(envs, policy, steps)
         self._env_actions = torch.zeros_like(self.rollout.actions[0])
         self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
         self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))
 
     def _step(self, t: int) -> None:
+        assert isinstance(self._policy, ActorCritic)
+        self._act_and_step_from(t, self._policy.outputs(self.rollout.obs[t]))
+
+    def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
         envs, rollout = self.envs, self.rollout
         self._act_and_step.launch(
             envs.num_envs, envs.state, envs.totals, envs.source,
-            self._policy.outputs(rollout.obs[t]), self._table, self._steps_before, t,
+            outputs, self._table, self._steps_before, t,
             rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
+
+
+class RecurrentActorCollector(ActorCollector):
+    """As `ActorCollector`, for an actor that remembers."""
+
+    _policy: RecurrentActorCritic
+
+    def _step(self, t: int) -> None:
+        policy = self._policy
+        features, states = policy.step(self.rollout.obs[t], self._states.before(t))
+        self._act_and_step_from(t, policy.outputs(features))
+        self._states.after(t, states)
 
 
 def noise_one(env, arguments):

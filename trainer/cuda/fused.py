@@ -46,6 +46,8 @@ _ZERO = np.float32(0.0)
 class FusedCollector(ActorCollector):
     """Gathers rollouts as `ActorCollector` does, with one launch for all steps."""
 
+    _policy: ActorCritic
+
     def __init__(self, envs: CudaVectorEnv, policy: ActorCritic, steps: int) -> None:
         super().__init__(envs, policy, steps)
         if policy.num_actor_parameters > MOST_PARAMETERS:

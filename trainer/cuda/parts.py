@@ -15,7 +15,13 @@ from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import Parts
 from ..making import make_policy, part_seed
 from ..networks.actor_critic import ActorCritic
-from .collecting import ActorCollector, AgentsCollector, CudaCollector
+from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from .collecting import (
+    ActorCollector,
+    AgentsCollector,
+    CudaCollector,
+    RecurrentActorCollector,
+)
 from .fused import FusedCollector
 from .vector import CudaVectorEnv
 
@@ -28,7 +34,7 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
     assert isinstance(spec, EnvSpec)  # as `making` has it: Gymnasium's live on the processor
     policy: Any = make_policy(config)
     policy.to_device(device)
-    algorithm = algorithm_class(config.algorithm)(
+    algorithm = algorithm_class(config)(
         config, policy, seed=part_seed(config, "learner"), is_inline=False
     )
     envs = CudaVectorEnv(spec, config.num_envs, config.seed, device=device)
@@ -43,6 +49,8 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
     collects: type[CudaCollector] = CudaCollector
     if spec.num_agents > 1:
         collects = AgentsCollector
+    elif isinstance(policy, RecurrentActorCritic):
+        collects = RecurrentActorCollector
     elif isinstance(policy, ActorCritic):
         collects = FusedCollector if config.rollout == "fused" else ActorCollector
     return Parts(algorithm, collects(envs, policy, config.rollout_steps), play)

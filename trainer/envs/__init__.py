@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
 
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
+PARTIAL_ENV_NAMES = ("cart_pole_no_velocity",)  # which do not show all of their state
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
 PETTINGZOO_PREFIX = "pettingzoo:"
@@ -102,8 +103,8 @@ def make_envs(spec: AnySpec, num_envs: int, seed: int, stream: int, first_env: i
 
 
 def load_spec(name: str) -> EnvSpec:
-    """What `VectorEnv` needs to know about the environment `name`, one of `ENV_NAMES`, or one of
-    `CONFIGURED_ENV_NAMES` with its table's defaults.
+    """What `VectorEnv` needs to know about the environment `name`, one of `ENV_NAMES` and
+    `PARTIAL_ENV_NAMES`, or one of `CONFIGURED_ENV_NAMES` with its table's defaults.
     """
     if name in CONFIGURED_ENV_NAMES:
         return cast("EnvSpec", importlib.import_module(f".{name}.making", __name__).make_spec())

@@ -23,10 +23,11 @@ from .exploration import Exploration
 from .network import Network
 from .noise import symmetric
 from .normalizers import ObsNormalizer, observe
+from .policy import Memoryless
 from .precision import DTYPES
 
 
-class Actor(nn.Module, ABC):
+class Actor(Memoryless, nn.Module, ABC):
     """What actors share: a network from observations, and the bounds of the actions."""
 
     outputs_per_action = 1
@@ -107,8 +108,8 @@ class Actor(nn.Module, ABC):
         return self.num_explored + self.is_epsilon_greedy
 
     @property
-    def has_memory(self) -> bool:
-        return self.exploration is not None and self.exploration.has_memory
+    def has_lasting_noise(self) -> bool:
+        return self.exploration is not None and self.exploration.has_lasting_noise
 
     def forget(self, dones: Tensor) -> None:
         """Begin anew to explore where an episode ended; `dones` [N]."""

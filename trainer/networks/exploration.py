@@ -12,7 +12,7 @@ from torch import Tensor, nn
 class Exploration(Protocol):
     """Actions [N, A] and standard normal numbers [N, A] to explored actions [N, A] on [-1, 1]."""
 
-    has_memory: bool
+    has_lasting_noise: bool
 
     def __call__(self, actions: Tensor, noise: Tensor) -> Tensor: ...
 
@@ -30,7 +30,7 @@ def make_exploration(kind: str, num_rows: int, action_size: int, std: float) -> 
 class GaussianNoise(nn.Module):
     """Independent in every step, of deviation `std` in half ranges."""
 
-    has_memory = False
+    has_lasting_noise = False
 
     def __init__(self, std: float) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class OrnsteinUhlenbeckNoise(nn.Module):
     2016, arXiv:1509.02971, section 7.
     """
 
-    has_memory = True
+    has_lasting_noise = True
 
     def __init__(
         self, num_envs: int, action_size: int, std: float, theta: float = 0.15, dt: float = 0.01

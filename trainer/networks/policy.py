@@ -9,13 +9,41 @@ import torch
 from torch import Tensor, nn
 
 
-class Memoryless:
-    """What policies are for whom every step is the first."""
+class Stateless(Protocol):
+    """What `Memoryless` asks of the policies that it makes whole."""
 
-    has_memory = False
+    def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]: ...
+
+    def greedy(self, obs: Tensor) -> Tensor: ...
+
+
+class Memoryless:
+    """What policies are that see no further than an observation, and explore each anew."""
+
+    state_size = 0
+    horizon = 0
+
+    @property
+    def has_lasting_noise(self) -> bool:
+        return False
 
     def forget(self, dones: Tensor) -> None:
         """There is nothing to forget."""
+
+    def act_step(
+        self: Stateless, obs: Tensor, noise: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """As `act`, with a state of nothing."""
+        return *self.act(obs, noise), state
+
+    def greedy_step(self: Stateless, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """As `greedy`, with a state of nothing."""
+        return self.greedy(obs), state
+
+
+def first_state(policy: Policy, num_rows: int) -> Tensor:
+    """What a policy remembers [num_rows, state_size] where episodes begin."""
+    return torch.zeros(num_rows, policy.state_size, device=policy.flat_parameters.device)
 
 
 class Policy(Protocol):
@@ -25,6 +53,10 @@ class Policy(Protocol):
 
     flat_parameters: Tensor
     obs_size: int
+    # Numbers that it remembers of each row from step to step, 0 for none, and the steps of a
+    # rollout that it learns from in one piece, 0 for all of them.
+    state_size: int
+    horizon: int
 
     @property
     def action_shape(self) -> tuple[int, ...]: ...
@@ -38,20 +70,23 @@ class Policy(Protocol):
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Random numbers for `act` on observations of this leading shape."""
 
-    def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Actions [B, *action_shape] for obs [B, obs_size], explored as the algorithm wants, and
-        their log-probabilities [B] where it learns from those.
+    def act_step(
+        self, obs: Tensor, noise: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Actions [B, *action_shape] for obs [B, obs_size], explored as the algorithm wants, their
+        log-probabilities [B] where it learns from those, and the next state. `state` [B,
+        state_size] is that before this step: zeros where an episode begins.
         """
 
-    def greedy(self, obs: Tensor) -> Tensor:
-        """The actions of evaluation for obs [B, obs_size], as the environment takes them."""
+    def greedy_step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The actions of evaluation likewise, as the environment takes them, and the next state."""
 
     @property
-    def has_memory(self) -> bool:
-        """Whether `act` depends on the steps before, and wants `forget` after each."""
+    def has_lasting_noise(self) -> bool:
+        """Whether `act` explores with noise of the steps before, and wants `forget` after each."""
 
     def forget(self, dones: Tensor) -> None:
-        """Begin anew in the rows where an episode ended; `dones` [N]."""
+        """Begin to explore anew in the rows where an episode ended; `dones` [N]."""
 
     def env_actions(self, actions: Tensor) -> Tensor:
         """`actions` as the environment takes them, within its bounds."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from ...shared.errors import ConfigError
 from ...shared.scene import Episodes
-from ..envs import CONFIGURED_ENV_NAMES, ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..envs import (
+    CONFIGURED_ENV_NAMES,
+    ENV_NAMES,
+    GYMNASIUM_PREFIX,
+    LEARNED_ENV_NAMES,
+    PARTIAL_ENV_NAMES,
+)
 from ..trained_policy import TrainedPolicy
 
 
@@ -21,7 +27,7 @@ def make_episodes(trained: TrainedPolicy) -> Episodes:
         from .route_episodes import RouteEpisodes  # only here ONNX is needed
 
         return RouteEpisodes(trained)
-    if env in (*ENV_NAMES, *CONFIGURED_ENV_NAMES):
+    if env in (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES):
         from .compiled_episodes import CompiledEpisodes
 
         return CompiledEpisodes(trained)

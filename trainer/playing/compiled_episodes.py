@@ -75,16 +75,18 @@ class CompiledEpisodes:
         self._states = np.zeros((KEPT_AT_FIRST, spec.state_size), np.float32)
         self._states[0] = self._fields[:, 0]
         self._elapsed, self._is_over = 0, False
+        self._memory = self._trained.first_state(self.num_agents)
         self._returns = np.zeros(self.num_agents)
         self._endings = [""] * self.num_agents
 
     def step(self) -> bool:
         if self._is_over:
             return True
-        actions = self._trained.act(torch.from_numpy(self._obs)).numpy()
+        obs = torch.from_numpy(self._obs)
+        actions, self._memory = self._trained.step(obs, self._memory)
         is_over = self._step(
-            self._fields, self._random, actions, self._reward, self._terminated, self._valid,
-            self._obs,
+            self._fields, self._random, actions.numpy(), self._reward, self._terminated,
+            self._valid, self._obs,
         )  # fmt: skip
         self._elapsed += 1
         self._remember()

@@ -42,12 +42,14 @@ class GymnasiumEpisodes:
     def begin(self, seed: int, number: int) -> None:
         self._obs, _ = self._env.reset(seed=first_seed(seed, EVALUATION) + number)
         self._elapsed, self._return, self._ending = 0, 0.0, ""
+        self._memory = self._trained.first_state(1)
 
     def step(self) -> bool:
         if self._ending:
             return True
         obs = torch.from_numpy(np.asarray(self._obs, np.float32).reshape(1, -1))
-        action = self._trained.act(obs).numpy()[0]
+        actions, self._memory = self._trained.step(obs, self._memory)
+        action = actions.numpy()[0]
         action = action if self._is_real else action + self._first_action
         self._obs, reward, terminated, truncated, _ = self._env.step(action)
         self._elapsed += 1

@@ -44,11 +44,16 @@ class Threads:
         self._pool.shutdown()
 
     def _on_all_cores(self, loop: Callable[..., Any], *arguments: Any) -> Any:
-        numba.set_num_threads(self.num_threads)
+        loop_threads(self.num_threads)
         try:
             return loop(*arguments)
         finally:
             one_torch_thread()
+
+
+def loop_threads(num_threads: int) -> None:
+    """Compiled loops that this very thread begins share `num_threads`, and not all cores."""
+    numba.set_num_threads(num_threads)
 
 
 def one_torch_thread() -> None:

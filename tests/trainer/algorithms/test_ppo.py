@@ -27,31 +27,26 @@ def make_learning(request, make_experiment):
     return make
 
 
-class FixedPolicy:
-    """A policy whose log-probabilities and values are given."""
-
-    def __init__(self, log_probs, values):
-        self.log_probs, self.fixed_values = torch.tensor(log_probs), torch.tensor(values)
-        self.distribution = self
-
-    def outputs(self, obs):
-        return obs
+class FixedDistribution:
+    """A distribution whose outputs are the log-probabilities of the actions."""
 
     def log_prob_and_entropy(self, outputs, actions):
-        return self.log_probs, torch.full_like(self.log_probs, 0.5)
+        return outputs, torch.full_like(outputs, 0.5)
 
-    def values(self, obs):
-        return self.fixed_values
+
+def loss_sums(log_probs, values, batch, value_clip=None):
+    """The terms for these log-probabilities and values of the policy as it is now."""
+    outputs, values = torch.tensor(log_probs), torch.tensor(values)
+    return ppo_loss_sums(FixedDistribution(), outputs, values, batch, 0.2, value_clip)
 
 
 def test_the_objective_is_clipped_only_where_clipping_makes_it_worse():
     ratios = torch.tensor([1.5, 1.5, 0.5, 0.5, 1.1])
     advantages = torch.tensor([1.0, -1.0, 1.0, -1.0, 2.0])
-    policy = FixedPolicy(ratios.log().tolist(), [0.0, 0.0, 0.0, 0.0, 3.0])
     nothing = torch.zeros(5)
     returns = torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0])
     batch = Batch(nothing, nothing, nothing, advantages, returns, nothing)
-    sums = ppo_loss_sums(policy, batch, clip_coef=0.2)
+    sums = loss_sums(ratios.log().tolist(), [0.0, 0.0, 0.0, 0.0, 3.0], batch)
     # min of: 1.5 or 1.2; -1.5 or -1.2; 0.5 or 0.8; -0.5 or -0.8; 2.2 or 2.2
     assert sums.policy.item() == pytest.approx(-(1.2 - 1.5 + 0.5 - 0.8 + 2.2))
     assert sums.value.item() == pytest.approx(0.5 * (3.0 - 1.0) ** 2)
@@ -68,10 +63,9 @@ def test_advantages_are_normalised_over_what_they_are_given():
 
 
 def test_a_value_counts_only_as_far_as_it_may_move():
-    policy = FixedPolicy([0.0] * 4, [2.0, 2.0, 0.3, -2.0])
     nothing, returns = torch.zeros(4), torch.tensor([3.0, 1.0, 1.0, 0.0])
     batch = Batch(nothing, nothing, nothing, nothing, returns, torch.zeros(4))
-    sums = ppo_loss_sums(policy, batch, clip_coef=0.2, value_clip=0.5)
+    sums = loss_sums([0.0] * 4, [2.0, 2.0, 0.3, -2.0], batch, value_clip=0.5)
     # larger of: 1 or 2.5; 1 or 0.5; 0.7 or 0.7; 2 or 0.5
     assert sums.value.item() == pytest.approx(0.5 * (2.5**2 + 1 + 0.7**2 + 2**2))
 

@@ -35,6 +35,9 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "policy.precision": (
         CART_POLE, ("rollout=fused", "policy.precision=bfloat16"), "it computes in float32",
     ),
+    "policy.memory.kind": (CART_POLE_DQN, ("policy.memory.kind=lstm",), "only ppo has them"),
+    "policy.memory.size": (CART_POLE, ("policy.memory.size=64",), "policy.memory.kind = none"),
+    "policy.memory.horizon": (CART_POLE, ("policy.memory.horizon=8",), "policy.memory.kind = none"),
     **{f"{name}.{key}": (
         CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
         f"algorithm = {name} alone, and .* its own table is ",
@@ -152,6 +155,19 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         ("pendulum_ac_iqn", ("policy.hidden_sizes=[]",), "ac_iqn needs a hidden layer"),
         ("marine_nav_sac", ("policy.hidden_sizes=[]",), "sac needs a hidden layer"),
         (MARINE_NAV_PPO, ("ppo.num_minibatches=7",), "256 environments x 5 agents x 64 steps = 8"),
+        (CART_POLE, ("ppo.num_minibatches=5",), "x 32 steps = 4096; use 4 or 8"),
+        (CART_POLE, ("policy.memory.kind=gru", "policy.memory.horizon=10"),
+         "policy.memory.horizon = 10 does not divide rollout_steps = 32; use 8 or 16"),
+        (CART_POLE, ("policy.memory.kind=gru", "policy.memory.horizon=64"),
+         "policy.memory.horizon = 64 does not divide rollout_steps = 32; use 32"),
+        (CART_POLE, ("policy.memory.kind=gru", "policy.memory.horizon=16", "ppo.num_minibatches=6"),
+         "does not divide the 256 rows of 16 steps .*; use 4 or 8"),
+        (CART_POLE, ("policy.memory.kind=lstm", "policy.precision=bfloat16"),
+         "with policy.memory.kind = lstm it is float32"),
+        (CART_POLE, ("policy.memory.kind=lstm", "rollout=fused"), "takes its steps one by one"),
+        (CART_POLE_PQN, ("policy.memory.kind=gru",), "pqn learns policies without memory"),
+        (CART_POLE_PQN, ("policy.memory.kind=rnn",), "policy.memory.kind = 'rnn'"),
+        (TINYPHYSICS, ("policy.memory.kind=gru",), "tinyphysics is steered by a policy without"),
     ],
 )  # fmt: skip
 def test_other_combinations_that_cannot_be_are_refused_as_well(preset, overrides, words):

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ...compiling import specialised
 from ...evaluation import Evaluation, FromStart, Progress
-from ...networks.policy import Policy
+from ...networks.policy import Policy, first_state
 from ..bindings import env_step_agents, observe
 from ..stepping import compiled_functions
 from ..streams import EVALUATION
@@ -95,9 +96,10 @@ def play(
     terminated, valid = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
     step = stepping(envs.spec)
     limit = min(most_steps, envs.spec.max_episode_steps)
+    memory = first_state(policy, len(obs))
     for number in range(limit):
         acting = active & playing[:, None]
-        actions = actions_of(policy, obs, acting.reshape(-1))
+        actions = actions_of(policy, obs, acting.reshape(-1), memory)
         flat = (x.reshape(-1) for x in (reward, terminated, valid))
         step(envs.state, envs.source, playing, actions, *flat, obs)
         returns[acting] += reward[acting]
@@ -138,13 +140,17 @@ def robots(envs: VectorEnv, field: int) -> Array:
     return fields
 
 
-def actions_of(policy: Policy, obs: Array, acting: Array) -> Array:
-    """Greedy actions of the rows `acting`; anything in the others."""
+def actions_of(policy: Policy, obs: Array, acting: Array, memory: Tensor) -> Array:
+    """Greedy actions of the rows `acting`, whose `memory` [E A, S] goes on; anything in others."""
     rows = np.flatnonzero(acting)
     parts = [rows[i : i + MOST_ROWS] for i in range(0, len(rows), MOST_ROWS)]
-    chosen = np.concatenate([policy.greedy(torch.from_numpy(obs[part])).numpy() for part in parts])
-    actions = np.zeros((len(obs), *chosen.shape[1:]), chosen.dtype)
-    actions[rows] = chosen
+    chosen = []
+    for part in parts:
+        taken, memory[part] = policy.greedy_step(torch.from_numpy(obs[part]), memory[part])
+        chosen.append(taken.numpy())
+    first = np.concatenate(chosen)
+    actions = np.zeros((len(obs), *first.shape[1:]), first.dtype)
+    actions[rows] = first
     return actions
 
 

@@ -85,16 +85,20 @@ def collected(make_experiment, *overrides):
         experiment.close()
 
 
-@pytest.mark.parametrize("env", [COUNT, "gymnasium:MountainCarContinuous-v0"])
+@pytest.mark.parametrize(
+    ("env", "memory"),
+    [(COUNT, "none"), ("gymnasium:MountainCarContinuous-v0", "none"), (COUNT, "lstm")],
+)
 def test_a_policy_that_explores_collects_the_same_in_any_number_of_groups(
-    make_experiment, monkeypatch, env
+    make_experiment, monkeypatch, env, memory
 ):
+    overrides = (f"env={env}", f"policy.memory.kind={memory}")
     monkeypatch.setattr("operant.trainer.envs.workers.section.num_cores", lambda: 4)
-    serial, collector = collected(make_experiment, f"env={env}")
+    serial, collector = collected(make_experiment, *overrides)
     assert type(collector) is Collector
     for groups in (1, 2, 4):
-        overrides = ("workers.num_workers=4", f"workers.async_factor={groups}")
-        rollouts, collector = collected(make_experiment, f"env={env}", *overrides)
+        workers = ("workers.num_workers=4", f"workers.async_factor={groups}")
+        rollouts, collector = collected(make_experiment, *overrides, *workers)
         assert type(collector) is (GroupedCollector if groups > 1 else Collector)
         for ours, theirs in zip(rollouts, serial, strict=True):
             for x, y in zip(ours, theirs, strict=True):

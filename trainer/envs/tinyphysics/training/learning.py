@@ -29,6 +29,7 @@ class EpisodePPO(PPO):
     """
 
     begins = True
+    policy: ActorCritic
 
     def __init__(
         self,

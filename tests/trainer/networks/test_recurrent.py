@@ -1,0 +1,103 @@
+"""Recurrent layers are those of the literature, and forget at ends of episodes inside rows."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from operant.trainer.networks.recurrent import GRU, LSTM, keep_of
+
+L, B, INPUTS, SIZE = 7, 5, 3, 4
+
+
+def seeded(number):
+    return torch.Generator().manual_seed(number)
+
+
+def made(kind):
+    """A layer in float64 with biases, inputs [L, B, I] and a state [B, S]."""
+    layer = kind(INPUTS, SIZE, seeded(1)).double()
+    for name, parameter in layer.named_parameters():
+        if "bias" in name:
+            parameter.data.normal_(generator=seeded(2))
+    inputs = torch.randn(L, B, INPUTS, generator=seeded(3), dtype=torch.float64)
+    state = torch.randn(B, layer.state_size, generator=seeded(4), dtype=torch.float64)
+    return layer, inputs, state
+
+
+def resets():
+    """Ends in the first, a middle and the last step, two in a row, and a row without any."""
+    found = torch.zeros(L, B, dtype=torch.bool)
+    found[0, 0] = found[3, 1] = found[L - 1, 2] = found[2, 3] = found[3, 3] = True
+    return found
+
+
+def step_by_step(layer, inputs, state, ended):
+    """Outputs [L, B, H] and states [L, B, S] after every step, by automatic differentiation."""
+    outputs, states = [], []
+    for t in range(L):
+        output, state = layer.step(inputs[t], state)
+        outputs.append(output)
+        states.append(state)
+        state = torch.where(ended[t].unsqueeze(-1), 0.0, state)
+    return torch.stack(outputs), torch.stack(states)
+
+
+def reference_of(layer):
+    """PyTorch's own layer with these weights, whose gates are in another order."""
+    if isinstance(layer, LSTM):
+        reference, order = torch.nn.LSTM(INPUTS, SIZE), (1, 2, 0, 3)  # i, f, g, o from g, i, f, o
+    else:
+        reference, order = torch.nn.GRU(INPUTS, SIZE), (0, 1, 2)
+
+    def ordered(x):
+        return torch.cat([x.chunk(len(order))[gate] for gate in order]).detach()
+
+    reference.double()
+    reference.weight_ih_l0.data = ordered(layer.input_weight)
+    reference.weight_hh_l0.data = ordered(layer.state_weight)
+    reference.bias_ih_l0.data = ordered(layer.bias)
+    reference.bias_hh_l0.data.zero_()
+    if isinstance(layer, GRU):
+        reference.bias_hh_l0.data[2 * SIZE :] = layer.state_bias.detach()
+    return reference
+
+
+@pytest.mark.parametrize("kind", [LSTM, GRU])
+def test_without_ends_it_is_pytorchs_layer(kind):
+    layer, inputs, state = made(kind)
+    parts = layer(inputs, state, keep_of(torch.zeros(L, B, dtype=torch.bool)).double())
+    first = tuple(x.unsqueeze(0) for x in state.chunk(layer.state_parts, -1))
+    expected, last = reference_of(layer)(inputs, first if kind is LSTM else first[0])
+    torch.testing.assert_close(parts[0], expected)
+    last = last if kind is LSTM else (last,)
+    for part, found in zip(parts, last, strict=True):
+        torch.testing.assert_close(part[-1], found[0])
+
+
+@pytest.mark.parametrize("kind", [LSTM, GRU])
+def test_rows_and_their_gradient_are_those_of_single_steps_with_ends_inside(kind):
+    layer, inputs, state = made(kind)
+    inputs.requires_grad_()
+    weights = torch.randn(L, B, SIZE, generator=seeded(5), dtype=torch.float64)
+    parts = layer(inputs, state, keep_of(resets()).double())
+    outputs, states = step_by_step(layer, inputs, state, resets())
+    torch.testing.assert_close(parts[0], outputs)
+    torch.testing.assert_close(torch.cat(parts, -1), states)
+    learned = [inputs, *layer.parameters()]
+    found, expected = (
+        torch.autograd.grad((x * weights).sum(), learned) for x in (parts[0], outputs)
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", [LSTM, GRU])
+def test_nothing_before_an_end_is_known_after_it(kind):
+    layer, inputs, state = made(kind)
+    parts = layer(inputs, state, keep_of(resets()).double())
+    inputs[:4, 1], state[1] = 9.0, 9.0  # row 1 ends in step 3
+    others = layer(inputs, state, keep_of(resets()).double())
+    for part, other in zip(parts, others, strict=True):
+        assert torch.equal(part[4:, 1], other[4:, 1])
+        assert not torch.equal(part[3, 1], other[3, 1])

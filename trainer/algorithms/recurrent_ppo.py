@@ -1,0 +1,119 @@
+"""PPO for policies that remember: minibatches are whole rows of steps, each with the state that it
+began with.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..config import TrainConfig
+from ..envs.spec import Spaces
+from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from ..rollout import Rollout
+from .ppo import PPO, Batch, normalized
+
+
+class Rows(NamedTuple):
+    """R rows of L steps each, a piece of one environment's rollout: `samples` are [L, R, ...].
+
+    `states` [R, S] are those before the first step; they are forgotten after the steps `resets`
+    [L, R]. Nothing is learned from what is not `valid` [L, R], where that is told.
+    """
+
+    samples: Batch
+    states: Tensor
+    resets: Tensor
+    valid: Tensor | None
+
+    @property
+    def num_parts(self) -> int:
+        """What minibatches are drawn from: rows."""
+        return len(self.states)
+
+    def at(self, index: Tensor) -> Rows:
+        samples = Batch(*(x[:, index] for x in self.samples))
+        valid = None if self.valid is None else self.valid[:, index]
+        return Rows(samples, self.states[index], self.resets[:, index], valid)
+
+    def valid_of(self, x: Tensor) -> Tensor:
+        """The samples of x [L, R, ...] that count, as [B, ...]."""
+        return x.flatten(0, 1) if self.valid is None else x[self.valid]
+
+
+class RecurrentPPO(PPO):
+    """As `PPO`, from rows: the same losses, of outputs and values that a row's state led to."""
+
+    policy: RecurrentActorCritic
+
+    @staticmethod
+    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> RecurrentActorCritic:
+        return RecurrentActorCritic(spec, config.policy, config.normalization.obs, seed)
+
+    @staticmethod
+    def part_steps(config: TrainConfig) -> int:
+        """Env steps of a row."""
+        return config.policy.memory.horizon or config.rollout_steps
+
+    @torch.no_grad()
+    def evaluate(self, rollout: Rollout) -> None:
+        """Fill in the values of all states. Those that a step led to are seen by what was known
+        after it: also the one that a time limit cut an episode short in, and the last.
+        """
+        rows, policy = rows_of(rollout), self.policy
+        parts = policy.over_rows(rows.samples.obs, rows.states, rows.resets)
+        rollout.values.copy_(in_order(policy.values(parts[0]), rollout))
+        known = in_order(torch.cat(parts, -1), rollout)
+
+        def value_of(obs: Tensor, states: Tensor) -> Tensor:
+            return policy.values(policy.step(obs, states)[0])
+
+        last = value_of(rollout.obs[-1], known[-1]).unsqueeze(0)
+        next_values = torch.cat([rollout.values[1:], last])
+        rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
+
+    def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Rows:
+        if self.section.normalize_advantages == "rollout":
+            advantages = normalized(advantages, rollout.valid_of(advantages))
+        rows = rows_of(rollout, advantages, returns)
+        if rows.valid is None:
+            return rows
+        # A row with nothing to learn from is none: a minibatch of such would have no samples.
+        return rows.at(rows.valid.any(0).nonzero().squeeze(1))
+
+    def judged(self, minibatch: Any) -> tuple[Tensor, Tensor, Batch]:
+        obs = minibatch.samples.obs
+        features = self.policy.over_rows(obs, minibatch.states, minibatch.resets)[0]
+        features = minibatch.valid_of(features)
+        samples = Batch(*map(minibatch.valid_of, minibatch.samples))
+        return self.policy.outputs(features), self.policy.values(features), samples
+
+
+def rows_of(
+    rollout: Rollout, advantages: Tensor | None = None, returns: Tensor | None = None
+) -> Rows:
+    """A rollout [T, N] cut into rows [L, K N] where it kept states; the first N are of its first
+    piece.
+    """
+    assert rollout.states is not None
+    num_pieces = len(rollout.states)
+
+    def cut(x: Tensor) -> Tensor:
+        return x.view(num_pieces, -1, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
+
+    values = rollout.values
+    samples = Batch(
+        cut(rollout.obs[:-1]), cut(rollout.actions), cut(rollout.log_probs),
+        cut(values if advantages is None else advantages),
+        cut(values if returns is None else returns), cut(values),
+    )  # fmt: skip
+    valid = None if rollout.valid is None else cut(rollout.valid)
+    return Rows(samples, rollout.states.flatten(0, 1), cut(rollout.resets()), valid)
+
+
+def in_order(x: Tensor, rollout: Rollout) -> Tensor:
+    """x [L, K N, ...] of rows as [T, N, ...] of the rollout that they were cut from."""
+    num_rows = rollout.rewards.shape[1]
+    return x.view(len(x), -1, num_rows, *x.shape[2:]).transpose(0, 1).flatten(0, 1)
