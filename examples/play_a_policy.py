@@ -18,8 +18,9 @@ if not trained.config.env.endswith(("cart_pole", "CartPole-v1")):
 env = gymnasium.make("CartPole-v1")
 obs, _ = env.reset(seed=1)
 return_, is_over = 0.0, False
+memory = trained.first_state(1)  # of nothing, where the policy does not remember
 while not is_over:
-    action = trained.act(torch.from_numpy(obs).unsqueeze(0))
+    action, memory = trained.step(torch.from_numpy(obs).unsqueeze(0), memory)
     obs, reward, terminated, truncated, _ = env.step(action.item())
     return_ += reward
     is_over = terminated or truncated

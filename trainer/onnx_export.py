@@ -1,6 +1,8 @@
 """Policies to take away: observation in, action out, as an ONNX file.
 
-What is exported is the greedy policy of evaluation, its normaliser included, in float32.
+What is exported is the greedy policy of evaluation, its normaliser included, in float32. One that
+remembers has its state as a second input and output: zeros before the first step of an episode,
+then what the step before gave.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from .networks.policy import Policy
+from .networks.policy import Policy, first_state
 from .networks.precision import in_float32
 
 INPUT, OUTPUT = "observation", "action"
+STATE, NEXT_STATE = "state", "next_state"
 
 
 class Greedy(nn.Module):
@@ -30,7 +33,14 @@ class Greedy(nn.Module):
         self.policy = policy
 
     def forward(self, obs: Tensor) -> Tensor:
-        return self.policy.greedy(obs)
+        return self.policy.greedy_step(obs, first_state(self.policy, len(obs)))[0]
+
+
+class RecurrentGreedy(Greedy):
+    """Observations and states [B, state_size] to those actions and the next states."""
+
+    def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return self.policy.greedy_step(obs, state)
 
 
 def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
@@ -38,14 +48,16 @@ def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     time may go in. Raises OSError when the file cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
-    greedy = Greedy(policy).eval()
+    remembers = policy.state_size > 0
+    greedy = (RecurrentGreedy if remembers else Greedy)(policy).eval()
+    sizes = (obs_size, policy.state_size) if remembers else (obs_size,)
     with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(
             greedy,
-            (torch.zeros(2, obs_size),),
-            input_names=[INPUT],
-            output_names=[OUTPUT],
-            dynamic_shapes=({0: torch.export.Dim("batch", min=1)},),
+            tuple(torch.zeros(2, size) for size in sizes),
+            input_names=[INPUT, STATE][: len(sizes)],
+            output_names=[OUTPUT, NEXT_STATE][: len(sizes)],
+            dynamic_shapes=tuple({0: torch.export.Dim("batch", min=1)} for _ in sizes),
             dynamo=True,
             verbose=False,
         )

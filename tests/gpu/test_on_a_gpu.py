@@ -114,6 +114,26 @@ def test_replayed_iterations_are_those_without_a_graph(config, normalize):
     assert (replayed == eager).all()
 
 
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+@pytest.mark.parametrize("env", ["cart_pole_no_velocity", "pendulum"])
+def test_replayed_iterations_with_memory_are_those_without_a_graph(config, kind, env):
+    overrides = (
+        f"env={env}", f"policy.memory.kind={kind}", "policy.memory.horizon=16", "num_envs=64",
+        "normalization.obs=true", "ppo.target_kl=0.01",
+    )  # fmt: skip
+    experiments = [
+        device_experiment(config(*overrides), CUDA, capture) for capture in (True, False)
+    ]
+    for experiment in experiments:
+        for _ in range(8):
+            list(experiment.iterate(Stopwatch(), wait=True))
+    replayed, eager = experiments
+    assert torch.equal(replayed.policy.flat_parameters, eager.policy.flat_parameters)
+    # What is remembered goes on from replay to replay.
+    assert torch.equal(replayed.collector.rollout.states, eager.collector.rollout.states)
+    assert replayed.collector.rollout.states.any()
+
+
 OFF_POLICY = {
     "cart_pole": ("dqn", "c51", "qr_dqn", "iqn", "rainbow"),
     "pendulum": ("ddpg", "td3", "sac", "ac_iqn"),

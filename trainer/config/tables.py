@@ -18,7 +18,7 @@ class MemoryConfig(Section):
     kind: Literal["none", "lstm", "gru"] = Field(
         "none", description="a layer behind the hidden ones that remembers, shared by both heads"
     )
-    size: int = Field(128, ge=1, le=4096, description="units of that layer; 1 to 4096")
+    size: int = Field(64, ge=1, le=4096, description="units of that layer; 1 to 4096")
     horizon: int = Field(
         0,
         ge=0,

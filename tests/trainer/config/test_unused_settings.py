@@ -36,7 +36,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         CART_POLE, ("rollout=fused", "policy.precision=bfloat16"), "it computes in float32",
     ),
     "policy.memory.kind": (CART_POLE_DQN, ("policy.memory.kind=lstm",), "only ppo has them"),
-    "policy.memory.size": (CART_POLE, ("policy.memory.size=64",), "policy.memory.kind = none"),
+    "policy.memory.size": (CART_POLE, ("policy.memory.size=32",), "policy.memory.kind = none"),
     "policy.memory.horizon": (CART_POLE, ("policy.memory.horizon=8",), "policy.memory.kind = none"),
     **{f"{name}.{key}": (
         CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
