@@ -1,4 +1,6 @@
-"""One side of `cart_pole.py`: operant's preset cart_pole_ppo, with its page and its checkpoints."""
+"""One side of `cart_pole.py` and `memory.py`: operant's preset for it, with its page and its
+checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from results import EPISODES, print_result
 START_S = time.perf_counter()
 
 
-def main(seed: int, env_steps: int) -> None:
+def main(seed: int, env_steps: int, preset: str = "cart_pole_ppo", *overrides: str) -> None:
     """Train for `env_steps`, or for as long as the preset says where that is 0."""
     from operant.shared import MetricsWriter
     from operant.trainer.config.files import load_config
@@ -24,9 +26,9 @@ def main(seed: int, env_steps: int) -> None:
     from operant.trainer.run.checkpoints import latest_checkpoint
     from operant.trainer.run.telemetry import metrics_of
 
-    overrides = [f"seed={seed}", "evaluation.num_episodes=0"]
-    overrides += [f"total_env_steps={env_steps}"] if env_steps else []
-    config = load_config("cart_pole_ppo", overrides)
+    settings = [f"seed={seed}", "evaluation.num_episodes=0", *overrides]
+    settings += [f"total_env_steps={env_steps}"] if env_steps else []
+    config = load_config(preset, settings)
     marks: list[tuple[float, int]] = []
 
     def report(values: Any, iteration: int, steps: int) -> None:
@@ -46,4 +48,4 @@ def main(seed: int, env_steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:3]), *sys.argv[3:])  # type: ignore[arg-type]
