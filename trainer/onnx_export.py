@@ -18,7 +18,7 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from .networks.policy import Policy, first_state
+from .networks.policy import Policy
 from .networks.precision import in_float32
 
 INPUT, OUTPUT = "observation", "action"
@@ -33,7 +33,7 @@ class Greedy(nn.Module):
         self.policy = policy
 
     def forward(self, obs: Tensor) -> Tensor:
-        return self.policy.greedy_step(obs, first_state(self.policy, len(obs)))[0]
+        return self.policy.greedy_step(obs, obs[:, :0])[0]
 
 
 class RecurrentGreedy(Greedy):

@@ -23,7 +23,7 @@ class RowStates:
         self._rollout = rollout
         num_steps, num_rows = rollout.rewards.shape
         self._horizon = policy.horizon or num_steps
-        self.now = first_state(policy, num_rows)
+        self.now = first_state(policy, num_rows, rollout.rewards.device)
 
     def before(self, t: int, rows: slice = ALL) -> Tensor:
         """The states before step `t`; the rollout keeps them where a piece of it begins."""

@@ -13,7 +13,7 @@ from .envs.workers.choice import Measured, candidates, chosen, in_words, measure
 from .envs.workers.dividing import num_cores
 from .envs.workers.hosted import HostedSpec
 from .grouped_collector import why_one_group
-from .networks.policy import Policy
+from .networks.policy import Policy, first_state
 
 # Of this process: the experiments of one run, of which some only time threads, have the same.
 _measured: dict[str, list[Measured]] = {}
@@ -47,6 +47,8 @@ def _acting(policy: Policy) -> Callable[[Array], Array]:
 
     @torch.inference_mode()
     def act(obs: Array) -> Array:
-        return policy.greedy(torch.from_numpy(obs)).numpy()
+        state = first_state(policy, len(obs))
+        actions: Array = policy.greedy_step(torch.from_numpy(obs), state)[0].numpy()
+        return actions
 
     return act

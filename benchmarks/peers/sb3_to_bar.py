@@ -17,6 +17,8 @@ from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.noise import NormalActionNoise  # noqa: E402
 
+from operant.trainer.networks.policy import Memoryless  # noqa: E402
+
 # Env steps, environment and arguments of rl-baselines3-zoo's hyperparams/{dqn,sac,td3}.yml.
 RECIPES: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
     "dqn": (DQN, "CartPole-v1", 50_000, {
@@ -34,7 +36,7 @@ RECIPES: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-class Greedy:
+class Greedy(Memoryless):
     """What operant's evaluation asks of a policy."""
 
     def __init__(self, model: Any) -> None:

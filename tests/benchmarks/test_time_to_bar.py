@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import torch
 from peers.bars import Course
 
+from operant.trainer.networks.policy import Memoryless
 
-class Falling:
+
+class Falling(Memoryless):
     """Pushes the cart to the left until the pole falls, which takes 8 to 10 steps."""
 
     def greedy(self, obs):

@@ -41,9 +41,9 @@ class Memoryless:
         return self.greedy(obs), state
 
 
-def first_state(policy: Policy, num_rows: int) -> Tensor:
+def first_state(policy: Policy, num_rows: int, device: torch.device | str = "cpu") -> Tensor:
     """What a policy remembers [num_rows, state_size] where episodes begin."""
-    return torch.zeros(num_rows, policy.state_size, device=policy.flat_parameters.device)
+    return torch.zeros(num_rows, policy.state_size, device=device)
 
 
 class Policy(Protocol):

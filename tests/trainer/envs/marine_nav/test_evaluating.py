@@ -20,12 +20,13 @@ from operant.trainer.envs.marine_nav.six_settings import (
 )
 from operant.trainer.envs.marine_nav.world import World
 from operant.trainer.evaluation import evaluate, scenarios_of
+from operant.trainer.networks.policy import Memoryless
 
 SPEC = make_spec()
 AHEAD, STILL = [1.0, 1.0], [0.0, 0.0]
 
 
-class Told:
+class Told(Memoryless):
     """A policy that does what it is told, whatever it sees; `asked` are the rows of each step."""
 
     def __init__(self, action):
