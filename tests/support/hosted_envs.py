@@ -108,6 +108,10 @@ def make_endless():
     return Endless()
 
 
+def make_drawn():
+    return gymnasium.make("CartPole-v1", render_mode="rgb_array")
+
+
 def make_slow():
     return Slow()
 

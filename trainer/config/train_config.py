@@ -47,7 +47,7 @@ class TrainConfig(Section):
     env: str = Field(
         DEFAULT_ENV,
         description="the environment; gymnasium: and an id of Gymnasium's, or module:function; "
-        "pettingzoo: and a module with a parallel_env; native: and module:function",
+        "pettingzoo: and an id, a module or module:function; native: and module:function",
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,

@@ -16,7 +16,9 @@ from ..envs import GYMNASIUM_PREFIX, env_spec_of
 from ..envs.spaces import import_gymnasium
 from ..envs.spec import Box
 from ..envs.streams import EVALUATION
+from ..envs.workers.gymnasium_batch import flattened, is_factory
 from ..envs.workers.hosted import first_seed
+from ..envs.workers.importing import imported
 from ..trained_policy import TrainedPolicy
 
 MODE = "rgb_array"
@@ -72,6 +74,15 @@ class GymnasiumEpisodes:
 def make_drawn(name: str) -> Any:
     """A Gymnasium environment that draws itself, its observations vectors. Raises UsageError."""
     gymnasium = import_gymnasium()
+    if is_factory(name):
+        made = imported(name)()
+        if made.render_mode != MODE:
+            made.close()
+            raise UsageError(
+                f"{GYMNASIUM_PREFIX}{name} cannot be shown: the function gives it render_mode = "
+                f"{made.render_mode!r}, and not '{MODE}'"
+            )
+        return flattened(made)
     try:
         one = gymnasium.make(name)
         modes = one.metadata.get("render_modes") or []
@@ -86,6 +97,4 @@ def make_drawn(name: str) -> Any:
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {reason}") from None
-    space = env.observation_space
-    is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
-    return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
+    return flattened(env)

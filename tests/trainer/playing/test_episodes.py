@@ -190,6 +190,15 @@ def test_an_environment_of_gymnasiums_draws_itself(episodes_of):
     assert last.returns == (float(last.step),)
 
 
+def test_environments_of_a_function_are_drawn_where_it_has_them_draw():
+    env = make_drawn("hosted_envs:make_drawn")
+    env.reset(seed=1)
+    assert env.render().shape == (400, 600, 3)
+    env.close()
+    with pytest.raises(UsageError, match="gives it render_mode = None, and not 'rgb_array'"):
+        make_drawn("hosted_envs:make_count")
+
+
 def test_an_environment_that_draws_nothing_says_so():
     class Blind(gymnasium.Env):
         observation_space = gymnasium.spaces.Box(-1, 1, (1,))

@@ -20,7 +20,9 @@ PREFIX = "pettingzoo:"
 
 @dataclass(frozen=True)
 class PettingZooSource:
-    """How the environments of a module are made, by its `parallel_env`, or by `module:function`."""
+    """How environments are made: by the `parallel_env` of a module, by `module:function`, or by an
+    id of PettingZoo's own list, `family/name-v1`.
+    """
 
     name: str
     obs_size: int
@@ -71,11 +73,18 @@ def maker(path: str) -> Callable[[], Any]:
     if ":" in path:
         made: Callable[[], Any] = imported(path)
         return made
+    is_id = "/" in path
     try:
-        module = import_from_here(path)
+        module = import_from_here("pettingzoo" if is_id else path)
     except ImportError as error:
         missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
         raise ConfigError(f"env = '{PREFIX}{path}': {first_line(error)}{missing}") from None
+    if is_id:
+        if not hasattr(module, "make") or path not in module.parallel_registry:
+            raise ConfigError(
+                f"env = '{PREFIX}{path}': PettingZoo lists no such parallel environment"
+            )
+        return lambda: module.make("parallel", path)
     if not hasattr(module, "parallel_env"):
         raise ConfigError(f"env = '{PREFIX}{path}': the module has no parallel_env")
     return module.parallel_env  # type: ignore[no-any-return]

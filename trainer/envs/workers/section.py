@@ -73,10 +73,10 @@ class WorkersConfig(EnvSection):
         if self.num_workers == AUTO:
             return
         factor = 1 if self.async_factor == AUTO else int(self.async_factor)
-        # Cores are another machine's business, on which a policy is looked at.
-        reason = why_not(config.num_envs, int(self.num_workers), factor, MOST_WORKERS)
-        if reason:
-            raise ValueError(reason)
+        numbers = config.num_envs, int(self.num_workers), factor
+        # On a machine with fewer cores a policy can still be looked at, so they are no reason here.
+        if why_not(*numbers, MOST_WORKERS):
+            raise ValueError(why_not(*numbers, num_cores()))
 
     def check_cores(self, num_envs: int) -> None:
         """Raises ConfigError where more workers are asked for than there are cores."""

@@ -82,7 +82,8 @@ ENV = "env=gymnasium:CartPole-v1"
         ),
     ],
 )
-def test_numbers_that_do_not_fit_are_refused_with_the_key_to_change(overrides, words):
+def test_numbers_that_do_not_fit_are_refused_with_the_key_to_change(overrides, words, monkeypatch):
+    monkeypatch.setattr("operant.trainer.envs.workers.section.num_cores", lambda: 16)
     with pytest.raises(ConfigError) as caught:
         make_config({}, (ENV, *overrides))
     assert str(caught.value) == words

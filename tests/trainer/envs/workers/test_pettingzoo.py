@@ -91,6 +91,12 @@ def test_a_first_episode_is_cut_for_all_agents_that_are_left():
     assert totals[0] == 0
 
 
+def test_environments_of_pettingzoos_own_are_known_by_id_and_by_module():
+    for env in ("pettingzoo:classic/rps-v2", "pettingzoo:pettingzoo.classic.rps_v2"):
+        spec = load_any_spec(env)
+        assert (spec.num_agents, spec.obs_size, spec.actions.n) == (2, 4, 3)
+
+
 def test_all_agents_learn_one_policy(make_experiment):
     experiment = make_experiment(f"env={RELAY}", "num_envs=2", "workers.num_workers=2")
     assert experiment.config.num_rows == 6
@@ -111,6 +117,7 @@ def test_all_agents_learn_one_policy(make_experiment):
         ("pettingzoo:hosted_envs:make_count", "it has no possible_agents"),
         ("pettingzoo:nowhere.at_all", "No module named 'nowhere'"),
         ("pettingzoo:parallel_envs:nothing", "the module has no nothing"),
+        ("pettingzoo:sisl/walker-v1", "PettingZoo lists no such parallel environment"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused_in_one_line(env, words):
