@@ -63,7 +63,7 @@ class GroupedCollector(Collector):
                 if log_probs is not None:
                     rollout.log_probs[t, rows] = log_probs
         for group in range(len(envs.groups)):
-            self._receive(group, -1)
+            self._receive(group, len(self._transitions) - 1)
         self._steps_before += len(rollout.rewards)
         self.env_steps_under_way = 0
         return rollout
