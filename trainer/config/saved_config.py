@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ...shared.errors import CheckpointError, ConfigError
+from ..envs.workers.dividing import MOST_WORKERS, most_workers
 from .files import make_config, model_for, parse_override
 from .train_config import TrainConfig, owners_of_sections
 
@@ -62,6 +63,7 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     of other algorithms and environments, which operant 0.1.0 wrote for every run, are left out.
     """
     known, unknown = copy.deepcopy(dict(values)), []
+    _translate(known)
     model = model_for(known)
     for foreign in owners_of_sections().keys() - model.model_fields.keys():
         known.pop(foreign, None)
@@ -77,3 +79,12 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
                 value = place.pop(name)
                 unknown.append(f"{'.'.join(map(str, found['loc']))} = {value}")
     return known, unknown
+
+
+def _translate(values: dict[str, Any]) -> None:
+    """Say in this version's words what 0.1.0 said in others: a process for each environment."""
+    table = values.get("gymnasium")
+    if isinstance(table, dict) and table.get("vectorization") == "async":
+        table["vectorization"] = "sync"
+        num_envs = int(values.get("num_envs", 1))
+        values["workers"] = {"num_workers": most_workers(num_envs, num_envs, MOST_WORKERS)}

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import CONFIGURED_ENV_NAMES, LEARNED_ENV_NAMES, is_hosted, num_agents_of
+from ..envs import (
+    CONFIGURED_ENV_NAMES,
+    LEARNED_ENV_NAMES,
+    NATIVE_PREFIX,
+    PETTINGZOO_PREFIX,
+    is_hosted,
+    num_agents_of,
+)
 from .inspection import EpisodesConfig
 
 if TYPE_CHECKING:
@@ -23,6 +30,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         value, default = (getattr(one, key) for one in (config.episodes, EpisodesConfig()))
         if value != default and not config.episodes.is_on:
             yield f"episodes.{key} = {value}: no interval of episodes is set"
+    if config.episodes.is_on and config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+        yield f"[episodes]: nothing is known of how to draw {config.env}"
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)
         yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"

@@ -65,6 +65,16 @@ def test_a_value_that_is_no_longer_allowed_is_one_clear_line(values):
         saved_config(values)
 
 
+def test_processes_of_each_environment_are_as_many_workers(small_config):
+    values = small_config("env=gymnasium:CartPole-v1").model_dump(mode="json")
+    del values["workers"]
+    values["gymnasium"]["vectorization"] = "async"
+    saved = saved_config(values)
+    assert saved.config.gymnasium.vectorization == "sync"
+    assert saved.config.workers.num_workers == saved.config.num_envs == 8
+    assert saved.warning == ""
+
+
 def test_an_override_is_checked_as_ever(values):
     assert saved_config(values, ["ppo.gamma=0.5"]).config.ppo.gamma == 0.5
     with pytest.raises(ConfigError, match=r"unknown key 'ppo.gama'; did you mean 'ppo.gamma'"):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+MOST_WORKERS = 1024
+
 
 def num_cores() -> int:
     """The cores that this process may use."""

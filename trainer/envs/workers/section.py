@@ -8,13 +8,11 @@ from pydantic import BeforeValidator, Field
 
 from ....shared.errors import ConfigError
 from ...config.section import EnvSection
-from .dividing import most_groups, most_workers, num_cores, why_not
+from .dividing import MOST_WORKERS, most_groups, most_workers, num_cores, why_not
 from .plan import AUTO, Plan
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
-
-MOST_WORKERS = 1024
 
 
 def _number_or_auto(least: int) -> BeforeValidator:

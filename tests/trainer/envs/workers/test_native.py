@@ -54,6 +54,10 @@ def test_first_episodes_are_cut_where_they_can_be():
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
+        (
+            ["env=native:native_envs:make", "episodes.every_s=5"],
+            "nothing is known of how to draw native:native_envs:make",
+        ),
         (["env=native:native_envs:make_none"], "object has no obs_size, actions, attach, reset"),
         (["env=native:native_envs"], "'native_envs' is no path: write module:function"),
         (["env=native:nowhere:make"], "'nowhere:make': no module is called 'nowhere', here or"),
