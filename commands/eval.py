@@ -24,8 +24,14 @@ DEFAULT_EPISODES = 100
     "--scenarios", "scenario_file", type=click.Path(path_type=Path),
     help="Play the scenarios of this file, in environments that have such.",
 )  # fmt: skip
+@click.option(
+    "--risk", metavar="FRACTION|adaptive",
+    help="The lower part of the return to act by, of implicit quantiles; or by what is near.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(run: str, episodes: int | None, scenario_file: Path | None, as_json: bool) -> None:
+def command(
+    run: str, episodes: int | None, scenario_file: Path | None, risk: str | None, as_json: bool
+) -> None:
     """Play greedy episodes with the newest checkpoint of RUN.
 
     RUN is a run's id or any part of it that no other run has.
@@ -36,10 +42,12 @@ def command(run: str, episodes: int | None, scenario_file: Path | None, as_json:
 
     from ..trainer.envs import env_spec_of
     from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
-    from ..trainer.trained_policy import load_trained
+    from ..trainer.trained_policy import act_with_risk, load_trained
     from .output import print_json, print_line, warn
 
     trained = load_trained(chosen, warn)
+    if risk:
+        act_with_risk(trained, risk)
     config = trained.config
     spec = env_spec_of(config)
     scenarios = scenarios_of(spec, scenario_file)

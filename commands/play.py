@@ -35,6 +35,8 @@ FILMED_STEPS = 1000
               help="Write one episode as FILE.svg, .gif or .mp4 instead.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 100_000),
               help=f"With --to: env steps at most, by default {FILMED_STEPS}.")  # fmt: skip
+@click.option("--risk", metavar="FRACTION|adaptive",
+              help="The lower part of the return to act by, of implicit quantiles.")  # fmt: skip
 @click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 def command(
@@ -46,6 +48,7 @@ def command(
     fps: float,
     to: Path | None,
     steps: int | None,
+    risk: str | None,
     theme: str | None,
     as_ascii: bool,
 ) -> None:
@@ -60,7 +63,8 @@ def command(
     if to:
         if episodes or as_ascii:
             raise UsageError("--episodes and --ascii are for the terminal, not for --to")
-        _write(_what(run, latest), to, seed, speed, fps, steps or FILMED_STEPS, theme)
+        most_steps = steps or FILMED_STEPS
+        _write(_what(run, latest), to, risk, seed, speed, fps, most_steps, theme)
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
@@ -74,7 +78,7 @@ def command(
     # The terminal is taken first: keys that are pressed meanwhile are not written over it.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)
-        playing = _episodes_of(chosen)
+        playing = _episodes_of(chosen, risk)
         try:
             title = chosen.name if isinstance(chosen, Path) else chosen.id
             show(Player(playing, title, seed, speed, fps, episodes), terminal)
@@ -94,6 +98,7 @@ def _what(run: str | None, latest: bool) -> Run | Path:
 def _write(
     run: Run | Path,
     path: Path,
+    risk: str | None,
     seed: int | None,
     speed: float,
     fps: float,
@@ -104,7 +109,7 @@ def _write(
     from .output import print_line
 
     writer_for(path)  # which says what is wrong before anything is loaded
-    playing = _episodes_of(run)
+    playing = _episodes_of(run, risk)
     try:
         num_frames = write_episode(path, playing, seed, speed, fps, steps, theme)
     finally:
@@ -112,15 +117,20 @@ def _write(
     print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
-def _episodes_of(run: Run | Path) -> Episodes:
+def _episodes_of(run: Run | Path, risk: str | None) -> Episodes:
     """Played by the policy of a run's newest checkpoint, here and with one thread; or recorded."""
     if isinstance(run, Path):
         from ..shared.episode_file import read_episode
 
+        if risk:
+            raise UsageError(f"--risk {risk}: {run} was played before")
         return read_episode(run)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
     from ..trainer.playing import make_episodes
-    from ..trainer.trained_policy import load_trained
+    from ..trainer.trained_policy import act_with_risk, load_trained
     from .output import warn
 
-    return make_episodes(load_trained(run, warn))
+    trained = load_trained(run, warn)
+    if risk:
+        act_with_risk(trained, risk)
+    return make_episodes(trained)

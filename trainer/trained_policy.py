@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ..shared.errors import UsageError
 from ..shared.run_folder import Run
 from .config import TrainConfig
 from .config.saved_config import saved_config
+from .envs import env_spec_of
 from .making import make_policy
+from .networks.implicit_quantiles import ImplicitQuantiles
 from .networks.policy import Policy, first_state
 from .run.checkpoints import latest_checkpoint
 from .run.restoring import restoring
+
+ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True)
@@ -59,3 +65,25 @@ def load_trained(run: Run, warn: Callable[[str], None] = lambda _: None) -> Trai
     with restoring(saved_policy, lambda: {"policy": policy.state_dict()}):
         policy.load_state_dict(checkpoint.state["policy"])
     return TrainedPolicy(policy, saved.config, checkpoint.iteration)
+
+
+def act_with_risk(trained: TrainedPolicy, risk: str) -> None:
+    """Have a policy of implicit quantiles act by another lower part of the return: a number above 0
+    and up to 1, or `adaptive`. Raises UsageError where that cannot be.
+    """
+    network = getattr(trained.policy, "network", None)
+    if not isinstance(network, ImplicitQuantiles):
+        raise UsageError(f"--risk {risk}: {trained.config.algorithm} has no quantiles to act by")
+    if risk == ADAPTIVE:
+        risk_of = getattr(env_spec_of(trained.config), "adaptive_risk", None)
+        if risk_of is None or trained.config.normalization.obs:
+            raise UsageError(f"--risk adaptive: {trained.config.env} tells of no danger here")
+        network.risk_of = risk_of
+        return
+    try:
+        fraction = float(risk)
+    except ValueError:
+        fraction = math.nan
+    if not 0 < fraction <= 1:
+        raise UsageError(f"--risk {risk}: above 0 and up to 1, or adaptive")
+    network.risk.fill_(fraction)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeVar
 
 import torch
@@ -52,6 +53,8 @@ class ImplicitQuantiles(ActionValues):
         super().__init__()
         self.encoder, self.layers = encoder, layers
         self.embedding = CosineEmbedding(num_features)
+        # The risk [B] of observations [B, D], in the place of `risk`, where it is to differ.
+        self.risk_of: Callable[[Tensor], Tensor] | None = None
         self.risk: Tensor
         self.acting_taus: Tensor
         self.register_buffer("risk", torch.ones(()))
@@ -65,14 +68,15 @@ class ImplicitQuantiles(ActionValues):
         return quantiles
 
     def values(self, obs: Tensor) -> Tensor:
-        return self._means(obs, self.acting_taus * self.risk)
+        risk = self.risk if self.risk_of is None else self.risk_of(obs).unsqueeze(-1)
+        return self._means(obs, (self.acting_taus * risk).view(-1, len(self.acting_taus)))
 
     def expected_values(self, obs: Tensor) -> Tensor:
         """As `values`, over all of the return whatever the risk."""
-        return self._means(obs, self.acting_taus)
+        return self._means(obs, self.acting_taus.unsqueeze(0))
 
     def _means(self, obs: Tensor, taus: Tensor) -> Tensor:
-        quantiles: Tensor = self(obs, taus.unsqueeze(0))
+        quantiles: Tensor = self(obs, taus)
         return quantiles.mean(1)
 
 

@@ -26,6 +26,8 @@ from .section import MarineNavConfig, Stage
 from .world import World, functions_of
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from ...evaluation import Evaluation
     from ...networks.encoder import Encoder
     from .scenario import Scenario
@@ -57,6 +59,7 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
         num_agents=world.robots,
         prepare=stage_writer(section, world),
         make_encoder=partial(make_encoder, world),
+        adaptive_risk=None if world.vessels == "thrusters" else partial(adaptive_risk, world),
         # Of several robots; one alone is evaluated as other environments are.
         evaluate=None if world.vessels == "sonar" else evaluate,
         scenarios=None if world.vessels == "sonar" else partial(scenarios, world),
@@ -70,6 +73,13 @@ def make_encoder(world: World, seed: int) -> Encoder:
     from .encoder import encoder_for  # torch takes a second to import
 
     return encoder_for(world.vessels, seed)
+
+
+def adaptive_risk(world: World, obs: Tensor) -> Tensor:
+    """`EnvSpec.adaptive_risk`."""
+    from . import danger  # torch takes a second to import
+
+    return danger.adaptive_risk(world, obs)
 
 
 def evaluate(*arguments: Any, **options: Any) -> Evaluation:
