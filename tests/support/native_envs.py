@@ -54,5 +54,43 @@ def make_restartable(num_envs):
     return Restartable(num_envs)
 
 
+class Failing(Counters):
+    def step(self):
+        raise RuntimeError("no pool is left")
+
+
+class Pairs(Counters):
+    """Two agents; the second is gone after its first step, and writes nonsense from then on."""
+
+    num_agents = 2
+
+    def show(self):
+        self.arrays.obs[:, 1] = np.repeat(self.steps, 2)
+
+    def reset(self, seeds):
+        self.steps[:] = 0
+        self.show()
+
+    def step(self):
+        a = self.arrays
+        second = np.arange(len(a.reward)) % 2 == 1
+        a.valid[second] = np.repeat(self.steps == 0, 2)[second]
+        self.steps += 1
+        a.reward[:] = 1
+        done = np.repeat(self.steps == 4, 2)
+        a.terminated[:] = np.where(second, True, done)
+        a.truncated[:] = False
+        self.steps[self.steps == 4] = 0
+        self.show()
+
+
+def make_failing(num_envs):
+    return Failing(num_envs)
+
+
+def make_pairs(num_envs):
+    return Pairs(num_envs)
+
+
 def make_none(num_envs):
     return object()

@@ -34,7 +34,8 @@ class Arrays(NamedTuple):
 
 class Counters(NamedTuple):
     """What a block tells besides: `totals` [3] float64, episodes that ended with the sums of their
-    returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped.
+    returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped, or
+    -1 where they all are at once.
     """
 
     totals: Array

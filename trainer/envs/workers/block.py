@@ -44,6 +44,9 @@ class Block:
         a = self._arrays
         self._envs.step()
         self._steps += 1
+        if self._num_agents > 1:
+            for array in (a.reward, a.terminated, a.truncated):
+                array[~a.valid] = 0
         a.truncated[a.terminated] = False
         self._returns += a.reward
         self._lengths += a.valid

@@ -156,7 +156,8 @@ class Processes:
         """Raise what is to be said of a worker."""
         self._has_failed = True
         worker = self._workers[number]
-        env = worker.first_env + int(self.fields.current[number, 0])
+        current = int(self.fields.current[number, 0])
+        env = worker.first_env + current if current >= 0 else None
         if hangs_there:
             _ask_where(worker)
             raise hangs(worker.name, env, self._timeout_s, worker.report)

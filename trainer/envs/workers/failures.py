@@ -26,13 +26,14 @@ def name_of(worker: int, envs: range) -> str:
     return f"worker {worker} ({numbers})"
 
 
-def raised(name: str, env: int, report: int) -> WorkerError:
+def raised(name: str, env: int | None, report: int) -> WorkerError:
     """It said itself what happened, in the last line of its report."""
     lines = _text(report).strip().splitlines() or ["no reason was given"]
-    return WorkerError(f"{name}: in environment {env} {one_line(lines[-1])}")
+    where = "" if env is None else f"in environment {env} "
+    return WorkerError(f"{name}: {where}{one_line(lines[-1])}")
 
 
-def ended(name: str, env: int, code: int, report: int) -> WorkerError:
+def ended(name: str, env: int | None, code: int, report: int) -> WorkerError:
     """Its process is gone."""
     if code == -signal.SIGKILL:
         how = "was killed by SIGKILL, as the kernel does where memory runs out"
@@ -40,25 +41,25 @@ def ended(name: str, env: int, code: int, report: int) -> WorkerError:
         how = f"was ended by {signal.Signals(-code).name}"
     else:
         how = f"ended itself with exit code {code}"
-    return WorkerError(f"{name} {how}, in environment {env}{_place(report)}")
+    return WorkerError(f"{name} {how}{_place(env, report)}")
 
 
-def hangs(name: str, env: int, timeout_s: float, report: int) -> WorkerError:
+def hangs(name: str, env: int | None, timeout_s: float, report: int) -> WorkerError:
     """It has not answered."""
     return WorkerError(
-        f"{name} has not answered for {timeout_s:g} s (workers.timeout_s), in environment "
-        f"{env}{_place(report)}"
+        f"{name} has not answered for {timeout_s:g} s (workers.timeout_s){_place(env, report)}"
     )
 
 
-def _place(report: int) -> str:
+def _place(env: int | None, report: int) -> str:
     """Where it was, by the newest of the places that faulthandler wrote to its report."""
+    where = "" if env is None else f", in environment {env}"
     places = _text(report).rpartition("most recent call first")[2]
     frame = _FRAME.search(places)
     if not frame:
-        return ""
+        return where
     file, line, function = frame.groups()
-    return " " + one_line(f"({file}, line {line}, in {function})")
+    return f"{where} " + one_line(f"({file}, line {line}, in {function})")
 
 
 def _text(report: int) -> str:

@@ -49,4 +49,5 @@ class NativeSource:
         return self
 
     def make(self, num_envs: int, counters: Counters) -> Any:
+        counters.current[0] = -1
         return imported(self.name)(num_envs)

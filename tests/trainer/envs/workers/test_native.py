@@ -13,6 +13,7 @@ from operant.trainer.config.files import make_config
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.failures import WorkerError
 from operant.trainer.envs.workers.hosted import first_seed
 from operant.trainer.envs.workers.plan import Plan
 
@@ -33,6 +34,32 @@ def test_they_step_here_and_in_workers_alike(plan):
         assert out.final_obs[:, 1].tolist() == [4] * 4
         assert out.obs[:, 1].tolist() == [0] * 4
         assert envs.take_episode_totals() == (4, 8.0, 16.0)
+
+
+def test_what_fails_for_all_at_once_names_no_environment():
+    spec = load_any_spec("native:native_envs:make_failing", Plan(2))
+    with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 4)
+        envs.reset(out.obs)
+        with pytest.raises(WorkerError, match=r"^worker 0 \(environments 0 to 1\): RuntimeE"):
+            envs.step(np.zeros(4, np.int64), out)
+
+
+def test_rows_of_agents_that_are_gone_count_for_nothing():
+    with closing(make_envs(load_any_spec("native:native_envs:make_pairs"), 1, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 2)
+        envs.reset(out.obs)
+        flags = []
+        for _ in range(4):
+            envs.step(np.zeros(2, np.int64), out)
+            flags.append([out.valid.tolist(), out.terminated.tolist(), out.reward.tolist()])
+        assert flags == [
+            [[True, True], [False, True], [1, 1]],
+            [[True, False], [False, False], [1, 0]],
+            [[True, False], [False, False], [1, 0]],
+            [[True, False], [True, False], [1, 0]],
+        ]
+        assert envs.take_episode_totals() == (2, 5.0, 5.0)
 
 
 def test_a_policy_learns_on_them(make_experiment):
