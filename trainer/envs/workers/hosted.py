@@ -13,9 +13,10 @@ from ..spec import ActionSpec
 from ..streams import FIRST_EPISODES, TRAINING, unit
 from ..vector import Transitions
 from .arrays import Array
-from .carriers import Carrier, Here, Processes
+from .carriers import Carrier, Here
 from .dividing import most_workers
 from .plan import SERIAL, Plan
+from .processes import Processes
 from .region import Layout
 from .sources import Source, source_of
 from .worker import RESET, STEP

@@ -141,7 +141,7 @@ import sys
 sys.path.append("{support}")
 import numpy as np
 import psutil
-from operant.trainer.envs.workers.carriers import Processes
+from operant.trainer.envs.workers.processes import Processes
 from operant.trainer.envs.workers.region import Layout
 from operant.trainer.envs.workers.sources import source_of
 from operant.trainer.envs.workers.worker import RESET, STEP

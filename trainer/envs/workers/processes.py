@@ -1,0 +1,200 @@
+"""Workers as processes, from their start to their end."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import pickle
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+
+from ....shared.errors import OperantError
+from ....shared.python_program import python_program
+from .arrays import Array
+from .failures import ended, hangs, name_of, raised
+from .region import Layout, nameless_file, shared_fields
+from .sources import Source
+from .worker import DONE, WHERE_SIGNAL, Task
+
+SLICE_S = 0.5  # of waiting: time in which this process was stopped is no reason to give up
+CLOSE_S = 3.0  # for a worker to close its environments
+ASK_S = 1.0  # for a worker that hangs to say where
+# One thread a worker for what environments compute: there are as many workers as there are cores.
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Worker:
+    """One process as its trainer has it, with the trainer's ends of its pipes."""
+
+    name: str
+    first_env: int
+    process: subprocess.Popen[bytes]
+    commands: int
+    answers: int
+    report: int
+
+
+class Processes:
+    """A block in each of W processes. Each waits in `read` while it has nothing to do.
+
+    A command and an answer are a byte each, in pipes: a process that dies closes its ends, which
+    wakes the other side. The bytes also order what both sides read and write in the shared memory.
+    Nobody looks at a word of shared memory for a while before sleeping: measured with 20 to 200 us
+    of that, a command and its answer only ever took longer.
+    """
+
+    def __init__(
+        self, source: Source, layout: Layout, first_env: int, cuts: Array, timeout_s: float
+    ) -> None:
+        """Raises WorkerError where one cannot make its environments."""
+        self._timeout_s = timeout_s
+        self._workers: list[_Worker] = []
+        self._has_failed = False
+        self._region = nameless_file(layout.offsets()["end"])
+        self.fields = shared_fields(layout, self._region)
+        self.fields.rows().valid[:] = True
+        life, self._life = os.pipe()
+        is_main = threading.current_thread() is threading.main_thread()
+        try:
+            source = source.for_workers()
+            for worker, own_cuts in enumerate(cuts.reshape(layout.num_workers, -1)):
+                task = Task(
+                    source, layout, worker, own_cuts, list(sys.path), self._region, life=life,
+                    trainer=os.getpid() if is_main else None,
+                )  # fmt: skip
+                first = first_env + worker * layout.num_envs
+                self._workers.append(_started(task, range(first, first + layout.num_envs)))
+            self.finish(range(layout.num_workers))
+        except BaseException:
+            self._has_failed = True
+            self.close()
+            raise
+        finally:
+            os.close(life)
+
+    def start(self, command: bytes, workers: Sequence[int]) -> None:
+        for worker in workers:
+            # One that is dead is noticed once its answer is waited for.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._workers[worker].commands, command)
+
+    def finish(self, workers: Sequence[int]) -> None:
+        """Until all have answered. Raises WorkerError for the first that failed."""
+        waiting = {self._workers[worker].answers: worker for worker in workers}
+        poll = select.poll()
+        for answers in waiting:
+            poll.register(answers, select.POLLIN)
+        num_slices = math.ceil(self._timeout_s / SLICE_S) if self._timeout_s else 0
+        num_waited = 0
+        while waiting:
+            ready = poll.poll(SLICE_S * 1000)
+            for answers, _ in ready:
+                if os.read(answers, 1) != DONE:
+                    self._fail(waiting[answers])
+                poll.unregister(answers)
+                del waiting[answers]
+            num_waited += not ready
+            if not ready:
+                self._look_after(waiting.values(), num_waited >= num_slices > 0)
+
+    def _look_after(self, workers: Iterable[int], are_late: bool) -> None:
+        for worker in workers:
+            # Its children may hold its end of the pipe.
+            if are_late or self._workers[worker].process.poll() is not None:
+                self._fail(worker, hangs_there=are_late)
+
+    def _fail(self, number: int, hangs_there: bool = False) -> None:
+        """Raise what is to be said of a worker."""
+        self._has_failed = True
+        worker = self._workers[number]
+        current = int(self.fields.current[number, 0])
+        env = worker.first_env + current if current >= 0 else None
+        if hangs_there:
+            _ask_where(worker)
+            raise hangs(worker.name, env, self._timeout_s, worker.report)
+        try:
+            code = worker.process.wait(CLOSE_S)
+        except subprocess.TimeoutExpired:
+            code = 0
+        if code:
+            raise ended(worker.name, env, code, worker.report)
+        raise raised(worker.name, env, worker.report)
+
+    def close(self) -> None:
+        """End all processes: in good order, or at once where one has failed."""
+        if self._life < 0:
+            return
+        for worker in self._workers:
+            os.close(worker.commands)
+            if self._has_failed:
+                worker.process.kill()
+        os.close(self._life)
+        self._life = -1
+        deadline = time.monotonic() + CLOSE_S
+        for worker in self._workers:
+            try:
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+            os.close(worker.answers)
+            os.close(worker.report)
+        self._workers = []
+        os.close(self._region)
+
+
+def _started(task: Task, envs: range) -> _Worker:
+    """The process of a task, which has its files by now. Raises OperantError."""
+    python = python_program()
+    if python is None:
+        raise OperantError(f"{sys.executable} is no Python that could be a worker; use 0 workers")
+    report = nameless_file(0)
+    (commands, to_command), (to_read, answers) = os.pipe(), os.pipe()
+    task = dataclasses.replace(task, commands=commands, answers=answers, report=report)
+    inherited = (task.region, commands, answers, report, task.life)
+    try:
+        with tempfile.TemporaryFile() as told:
+            pickle.dump(task, told)
+            told.seek(0)
+            process = subprocess.Popen(
+                [python, "-P", "-m", __package__],
+                stdin=told,
+                stdout=_standard_error(),  # standard output is the trainer's
+                pass_fds=inherited,
+                start_new_session=True,  # Ctrl-C and a terminal that goes are for the trainer
+                env={**dict.fromkeys(ONE_THREAD, "1"), **os.environ},
+            )
+    except OSError as error:
+        for file in (to_command, to_read, report):
+            os.close(file)
+        raise OperantError(f"a worker cannot be started: {error}") from None
+    finally:
+        os.close(commands)
+        os.close(answers)
+    name = name_of(task.worker, envs)
+    return _Worker(name, envs[0], process, to_command, to_read, report)
+
+
+def _standard_error() -> int:
+    try:
+        os.fstat(2)
+    except OSError:  # closed
+        return subprocess.DEVNULL
+    return 2
+
+
+def _ask_where(worker: _Worker) -> None:
+    """Have a worker that hangs write its place to its report; wait a moment for that."""
+    before = os.fstat(worker.report).st_size
+    worker.process.send_signal(WHERE_SIGNAL)
+    deadline = time.monotonic() + ASK_S
+    while os.fstat(worker.report).st_size == before and time.monotonic() < deadline:
+        time.sleep(0.01)
