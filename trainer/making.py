@@ -147,7 +147,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
         return f"policy.memory.kind = {config.policy.memory.kind}"
-    return ""
+    told = getattr(config.algorithm_section, "not_compiled", {})
+    return " and ".join(f"ppo.{key} = {value}" for key, value in told.items())
 
 
 def notices_on(config: TrainConfig) -> tuple[str, ...]:

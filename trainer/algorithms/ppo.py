@@ -2,110 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..config import TrainConfig
-from ..distributions.protocol import Distribution
 from ..envs.spec import Spaces
 from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
-from ..returns.gae import gae
+from ..returns.gae import Corrections, gae
 from ..rollout import Rollout
+from .accumulating import Accumulation
 from .algorithm import Metrics, scaled_down
-from .minibatches import next_minibatches
 from .on_policy import OnPolicy, explained_variance
+from .ppo_loss import KL, LOSS_METRICS, Batch, normalized, ppo_loss_sums
+from .samplers import make_sampler
 from .schedules import scheduled
-
-EPSILON = 1e-8
-
-# What becomes of the fields of `LossSums`, in their order.
-LOSS_METRICS = (
-    "loss/policy",
-    "loss/value",
-    "policy/entropy",
-    "policy/approx_kl",
-    "policy/clip_fraction",
-)
-
-
-class Batch(NamedTuple):
-    """Samples to learn from; the first dimension of each is [B]."""
-
-    obs: Tensor
-    actions: Tensor
-    log_probs: Tensor
-    advantages: Tensor
-    returns: Tensor
-    values: Tensor
-
-    @property
-    def num_parts(self) -> int:
-        """What minibatches are drawn from: samples."""
-        return len(self.returns)
-
-    def at(self, index: Tensor) -> Batch:
-        return Batch(*(x[index] for x in self))
-
-
-class LossSums(NamedTuple):
-    """Sums over samples, as scalars: losses, and what people watch to see an update go wrong."""
-
-    policy: Tensor
-    value: Tensor
-    entropy: Tensor
-    kl: Tensor
-    clipped: Tensor
-
-
-KL = LossSums._fields.index("kl")
-
-
-def ppo_loss_sums(
-    distribution: Distribution,
-    outputs: Tensor,
-    values: Tensor,
-    batch: Batch,
-    clip_coef: Any,
-    value_clip: float | None = None,
-) -> LossSums:
-    """The terms of the clipped objective, summed over the samples, from the `outputs` [B, O] and
-    `values` [B] that the policy now has for them.
-
-        policy = -min(ratio * A, clip(ratio, 1 - clip_coef, 1 + clip_coef) * A)
-        value  = (V - R)^2 / 2, or with `value_clip` the larger of that and of
-                 (clip(V, V_old - value_clip, V_old + value_clip) - R)^2 / 2
-
-    `kl` is the estimator (ratio - 1) - log(ratio) of KL(old, new), `clipped` the count of ratios
-    outside the clip range. Source: arXiv:1707.06347, eq. 7; http://joschu.net/blog/kl-approx.html;
-    Huang et al. 2022, "The 37 implementation details of PPO", detail 9.
-    """
-    log_probs, entropy = distribution.log_prob_and_entropy(outputs, batch.actions)
-    log_ratios = log_probs - batch.log_probs
-    ratios = log_ratios.exp()
-    clipped_ratios = ratios.clamp(1 - clip_coef, 1 + clip_coef)
-    objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
-    squares = (values - batch.returns).square()
-    if value_clip:
-        moves = (values - batch.values).clamp(-value_clip, value_clip)
-        squares = torch.maximum(squares, (batch.values + moves - batch.returns).square())
-    with torch.no_grad():
-        kl = ((ratios - 1) - log_ratios).sum()
-        clipped = ((ratios - 1).abs() > clip_coef).sum(dtype=torch.float32)
-    return LossSums(-objective.sum(), 0.5 * squares.sum(), entropy.sum(), kl, clipped)
-
-
-def normalized(advantages: Tensor, among: Tensor | None = None) -> Tensor:
-    """Mean 0 and deviation 1, of the samples `among` where those are others; a single sample is
-    left as it is.
-    """
-    among = advantages if among is None else among
-    if among.numel() < 2:
-        return advantages
-    return (advantages - among.mean()) / (among.std() + EPSILON)
 
 
 @dataclass
@@ -138,6 +53,14 @@ class PPO(OnPolicy):
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> Any:
         return ActorCritic(spec, config.policy, config.normalization.obs, seed)
 
+    def __init__(self, config: TrainConfig, policy: Any, **options: Any) -> None:
+        super().__init__(config, policy, **options)
+        self.sampler = make_sampler(
+            self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
+            policy.flat_parameters.device, self.is_inline,
+        )  # fmt: skip
+        self._accumulation = Accumulation(self.section.max_minibatch_size)
+
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         if not rollout.has_values:
             self.evaluate(rollout)
@@ -151,11 +74,26 @@ class PPO(OnPolicy):
         rollout.values.copy_(values)
         rollout.next_values.copy_(next_values)
 
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """Of the actions taken, as the policy is now: [T, N]."""
+        assert isinstance(self.policy, ActorCritic)
+        outputs = self.policy.outputs(rollout.obs[:-1].flatten(0, 1))
+        actions = rollout.actions.flatten(0, 1)
+        found, _ = self.policy.distribution.log_prob_and_entropy(outputs, actions)
+        return found.view_as(rollout.log_probs)
+
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
         advantages, returns = self.estimates(rollout, rewards)
+
+        def batch_now() -> Any:
+            """Of advantages as the policy is now."""
+            fresh, fresh_returns = self.fresh_estimates(rollout, rewards)
+            targets = fresh_returns if self.section.recompute_returns else returns
+            return self.batch_of(rollout, fresh, targets)
+
         batch = self.batch_of(rollout, advantages, returns)
-        losses, grad_norm = self._epochs(batch, coefficients)
+        losses, grad_norm = self._epochs(batch, batch_now, coefficients, progress_fraction)
         values, returns = map(rollout.valid_of, (rollout.values, returns))
         return update_metrics(losses, grad_norm, values, returns, coefficients)
 
@@ -176,14 +114,36 @@ class PPO(OnPolicy):
         obs = minibatch.obs
         return self.policy.outputs(obs), self.policy.values(obs), minibatch
 
-    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+    def estimates(
+        self, rollout: Rollout, rewards: Tensor, corrections: Corrections | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Advantages and returns of a rollout, each [T, N]."""
         return gae(
             rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
-            self.section.gamma, self.section.gae_lambda,
+            self.section.gamma, self.section.gae_lambda, corrections,
         )  # fmt: skip
 
-    def _epochs(self, batch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
+    @torch.no_grad()
+    def fresh_estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        """As `estimates`, by the values that the policy has by now, and corrected for how far it
+        has moved since it acted. What the rollout holds stays as it is.
+        """
+        kept = [x.clone() for x in (rollout.values, rollout.next_values)]
+        self.evaluate(rollout)
+        ratios = (self.log_probs(rollout) - rollout.log_probs).exp()
+        corrections = Corrections(ratios, self.section.rho_clip, self.section.c_clip)
+        found = self.estimates(rollout, rewards, corrections)
+        for x, before in zip((rollout.values, rollout.next_values), kept, strict=True):
+            x.copy_(before)
+        return found
+
+    def _epochs(
+        self,
+        batch: Any,
+        batch_now: Callable[[], Any],
+        coefficients: Coefficients,
+        progress_fraction: Any,
+    ) -> tuple[Tensor, Tensor]:
         """Returns mean loss terms [5] and the mean gradient norm of all steps taken, float64."""
         section = self.section
         device = self.policy.flat_parameters.device
@@ -191,16 +151,21 @@ class PPO(OnPolicy):
         sums = active.new_zeros(len(LOSS_METRICS))
         norms, num_samples = active.new_zeros(()), active.new_zeros(())
         num_steps = active.new_zeros(())
-        for _ in range(section.num_epochs):
-            minibatches = next_minibatches(self.orders, batch.num_parts, section.num_minibatches)
+        for epoch in range(section.num_epochs):
+            if epoch and section.recompute_advantages == "epoch":
+                batch = batch_now()
             epoch_kl, epoch_size = active.new_zeros(()), 0
-            for index in minibatches:
-                minibatch_sums, norm, size = self._learn(batch.at(index), coefficients, active)
+            drawn = self.sampler.epoch(batch, section.num_minibatches, progress_fraction)
+            for number, (index, weights) in enumerate(drawn):
+                if (epoch or number) and section.recompute_advantages == "minibatch":
+                    batch = batch_now()
+                minibatch = self._prepared(batch.at(index), weights)
+                minibatch_sums, norm = self._learn(minibatch, coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]
-                epoch_size += size
+                epoch_size += minibatch.num_samples
                 norms += norm * active
-                num_samples += active * size
+                num_samples += active * minibatch.num_samples
                 num_steps += active
                 self.tick()
             if section.target_kl:
@@ -209,24 +174,24 @@ class PPO(OnPolicy):
                     break
         return sums / num_samples, norms / num_steps
 
+    def _prepared(self, minibatch: Any, weights: Tensor | None) -> Any:
+        """Advantages as the loss takes them, by statistics of the whole minibatch."""
+        if self.section.normalize_advantages == "minibatch":
+            among = minibatch.valid_of(minibatch.advantages)
+            minibatch = minibatch.with_advantages(normalized(minibatch.advantages, among))
+        if weights is not None:
+            spread = minibatch.spread(weights)
+            minibatch = minibatch.with_advantages(minibatch.advantages * spread)
+        return minibatch
+
     def _learn(
         self, minibatch: Any, coefficients: Coefficients, active: Tensor
-    ) -> tuple[Tensor, Tensor, int]:
-        """One optimizer step; returns loss sums [5] and the mean gradient norm, float64, and the
-        number of samples.
-        """
-        section = self.section
-        outputs, values, samples = self.judged(minibatch)
-        if section.normalize_advantages == "minibatch":
-            samples = samples._replace(advantages=normalized(samples.advantages))
-        sums = ppo_loss_sums(
-            self.policy.distribution, outputs, values, samples, coefficients.clip_coef,
-            section.value_clip,
-        )  # fmt: skip
-        loss = (
-            sums.policy + section.value_coef * sums.value - coefficients.entropy_coef * sums.entropy
-        ) / len(samples.returns)
-        gradient = self.flat_gradient(loss)
+    ) -> tuple[Tensor, Tensor]:
+        """One optimizer step; returns loss sums [5] and the mean gradient norm, float64."""
+        section, num_samples = self.section, minibatch.num_samples
+        gradient, sums = self._accumulation.of(
+            minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients)
+        )
         # Each network by itself, where they share no layers: a large value loss would otherwise
         # shrink the actor's steps.
         parts = self.policy.networks_of(gradient)
@@ -234,8 +199,32 @@ class PPO(OnPolicy):
         skippable = active if section.target_kl else None
         self.optimizer.step(gradient, coefficients.learning_rate, skippable)
         self.policy.limit_log_std()
-        mean_norm = torch.stack(norms).mean().double()
-        return torch.stack(sums).detach().double(), mean_norm, len(samples.returns)
+        return sums, torch.stack(norms).mean().double()
+
+    def _gradient_of(
+        self, piece: Any, num_samples: int, coefficients: Coefficients
+    ) -> tuple[Tensor, Tensor]:
+        """Its part of the gradient [P] of a mean over `num_samples`, and loss sums [5] float64."""
+        outputs, values, samples = self.judged(piece)
+        sums = ppo_loss_sums(
+            self.policy.distribution, outputs, values, samples, coefficients.clip_coef,
+            self.section.value_clip,
+        )  # fmt: skip
+        loss = (
+            sums.policy + self.section.value_coef * sums.value
+            - coefficients.entropy_coef * sums.entropy
+        ) / num_samples  # fmt: skip
+        return self.flat_gradient(loss), torch.stack(sums).detach().double()
+
+    def take_notices(self) -> list[str]:
+        return super().take_notices() + self._accumulation.take_notices()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), **self.sampler.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.sampler.load_state_dict(state)
 
 
 def update_metrics(

@@ -13,7 +13,8 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..rollout import Rollout
-from .ppo import PPO, Batch, normalized
+from .ppo import PPO
+from .ppo_loss import Batch, normalized
 
 
 class Rows(NamedTuple):
@@ -41,6 +42,28 @@ class Rows(NamedTuple):
     def valid_of(self, x: Tensor) -> Tensor:
         """The samples of x [L, R, ...] that count, as [B, ...]."""
         return x.flatten(0, 1) if self.valid is None else x[self.valid]
+
+    @property
+    def num_samples(self) -> int:
+        """Those that count; waits for the device where some do not."""
+        return self.resets.numel() if self.valid is None else int(self.valid.sum())
+
+    @property
+    def advantages(self) -> Tensor:
+        return self.samples.advantages
+
+    @property
+    def part_advantages(self) -> Tensor:
+        """How large the advantages of each row are together [R]."""
+        large = self.advantages.abs()
+        return (large if self.valid is None else large.masked_fill(~self.valid, 0.0)).sum(0)
+
+    def spread(self, weights: Tensor) -> Tensor:
+        """What belongs to each sample [L, R], from weights [R] of the rows."""
+        return weights.expand_as(self.advantages)
+
+    def with_advantages(self, advantages: Tensor) -> Rows:
+        return self._replace(samples=self.samples._replace(advantages=advantages))
 
 
 class RecurrentPPO(PPO):
@@ -73,6 +96,15 @@ class RecurrentPPO(PPO):
         last = value_of(rollout.obs[-1], known[-1]).unsqueeze(0)
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        rows = rows_of(rollout)
+        features = self.policy.over_rows(rows.samples.obs, rows.states, rows.resets)[0]
+        outputs, actions = (x.flatten(0, 1) for x in (features, rows.samples.actions))
+        found, _ = self.policy.distribution.log_prob_and_entropy(
+            self.policy.outputs(outputs), actions
+        )
+        return in_order(found.view_as(rows.resets), rollout)
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Rows:
         if self.section.normalize_advantages == "rollout":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float32
 from numpy.typing import NDArray
 
-from ..algorithms.ppo import LossSums
+from ..algorithms.ppo_loss import LossSums
 from ..compiling import compiled
 from .heads.bindings import head_backward, log_prob_and_entropy
 from .log_stds import add_log_std_gradients, append_log_stds

@@ -10,7 +10,8 @@ from learning import collected, iterate, learn, num_steps_by_target_kl
 
 from operant.trainer.algorithms.algorithm import scaled_down
 from operant.trainer.algorithms.on_policy import explained_variance
-from operant.trainer.algorithms.ppo import PPO, Batch, normalized, ppo_loss_sums
+from operant.trainer.algorithms.ppo import PPO
+from operant.trainer.algorithms.ppo_loss import Batch, normalized, ppo_loss_sums
 from operant.trainer.compiled.learning import CompiledPPO
 
 

@@ -8,7 +8,8 @@ from learning import collected, iterate, learn
 from toy_envs import WALK
 
 from operant.trainer import making
-from operant.trainer.algorithms.ppo import PPO, ppo_loss_sums
+from operant.trainer.algorithms.ppo import PPO
+from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
 from operant.trainer.algorithms.recurrent_ppo import RecurrentPPO, rows_of
 from operant.trainer.config import train_config
 

@@ -124,3 +124,15 @@ def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experimen
     assert (experiment.num_started, experiment.iteration) == (4, 2)
     assert len(list(experiment.finish())) == 2
     assert experiment.iteration == 4
+
+
+def test_switches_of_ppo_run_as_captured_work_does(make_cuda_experiment):
+    experiment = make_cuda_experiment(
+        "ppo.sampler=prioritised", "ppo.recompute_advantages=minibatch",
+        "ppo.max_minibatch_size=20", "normalization.reward_centring=0.01",
+    )  # fmt: skip
+    before = experiment.policy.flat_parameters.clone()
+    for _ in range(3):
+        list(experiment.iterate(Stopwatch(), wait=True))
+    assert (experiment.policy.flat_parameters != before).any()
+    assert experiment.policy.flat_parameters.isfinite().all()

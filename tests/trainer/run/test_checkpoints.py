@@ -60,6 +60,14 @@ def test_that_holds_with_rewards_cut_and_centred(make_experiment, tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("memory", ["none", "lstm"])
+def test_that_holds_with_everything_that_is_drawn_and_recomputed(make_experiment, tmp_path, memory):
+    assert_goes_on_exactly(
+        make_experiment, tmp_path, "ppo.sampler=prioritised", "ppo.max_minibatch_size=16",
+        "ppo.recompute_advantages=minibatch", f"policy.memory.kind={memory}",
+    )  # fmt: skip
+
+
 def test_that_holds_in_pytorch_as_well(make_experiment, tmp_path):
     assert_goes_on_exactly(make_experiment, tmp_path, "policy.precision=bfloat16")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -53,8 +53,61 @@ class PPOConfig(AlgorithmSection):
     target_kl: float | None = Field(
         None, gt=0, description="ends an update once approx_kl exceeds it; none by default"
     )
+    sampler: Literal["shuffled", "sequential", "prioritised"] = Field(
+        "shuffled",
+        description="which samples, with memory which rows, make a minibatch; prioritised: large "
+        "advantages more often, so that K minibatches have 1 - (1 - 1/K)^K of all where these are "
+        "alike",
+    )
+    priority_exponent: float = Field(
+        0.5, ge=0, le=4, description="of prioritised: alpha; 0: as shuffled, every one once"
+    )
+    importance_exponent: Fraction = Field(
+        0.4, description="of prioritised: beta at the start, growing to 1; undoes priorities"
+    )
+    recompute_advantages: Literal["never", "epoch", "minibatch"] = Field(
+        "never",
+        description="anew by the policy as it then is, corrected for how far it has moved, before "
+        "each but the first",
+    )
+    recompute_returns: bool = Field(
+        False, description="whether the values' targets are computed anew as well"
+    )
+    rho_clip: float = Field(
+        1.0, gt=0, le=1000, description="most that a ratio counts in a step, as in V-trace"
+    )
+    c_clip: float = Field(
+        1.0, gt=0, le=1000, description="most that a ratio passes on of what follows; <= rho_clip"
+    )
+    max_minibatch_size: int = Field(
+        0,
+        ge=0,
+        description="samples learned from at once, gradients of which are added up; 0: a minibatch",
+    )
+
+    @property
+    def not_compiled(self) -> dict[str, Any]:
+        """What is asked for that the compiled loops do not do."""
+        keys = ("sampler", "recompute_advantages", "max_minibatch_size")
+        values = {key: getattr(self, key) for key in keys}
+        defaults = type(self).model_fields
+        return {key: value for key, value in values.items() if value != defaults[key].default}
 
     def check(self, config: TrainConfig) -> None:
         if config.policy.precision == "float16":
             raise ValueError("policy.precision = float16: ppo takes float32 or bfloat16")
         check_minibatches(config, self.num_minibatches)
+        for key in ("priority_exponent", "importance_exponent"):
+            self._check_use(key, self.sampler == "prioritised", f"ppo.sampler = {self.sampler}")
+        for key in ("recompute_returns", "rho_clip", "c_clip"):
+            is_used = self.recompute_advantages != "never"
+            self._check_use(key, is_used, "ppo.recompute_advantages = never")
+        if self.c_clip > self.rho_clip:
+            raise ValueError(
+                f"ppo.c_clip = {self.c_clip:g} is above ppo.rho_clip = {self.rho_clip:g}"
+            )
+
+    def _check_use(self, key: str, is_used: bool, reason: str) -> None:
+        value, default = getattr(self, key), type(self).model_fields[key].default
+        if value != default and not is_used:
+            raise ValueError(f"ppo.{key} = {value}: no use for it, {reason}")

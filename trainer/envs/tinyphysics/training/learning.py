@@ -14,6 +14,7 @@ from ....algorithms.minibatches import next_minibatches
 from ....algorithms.ppo import PPO
 from ....config import TrainConfig
 from ....networks.actor_critic import ActorCritic
+from ....returns.gae import Corrections
 from ....rollout import Rollout
 from ..engines.engine import Engine
 from ..routes import Routes
@@ -77,8 +78,10 @@ class EpisodePPO(PPO):
         metrics = super().learn(rollout, rewards, progress_fraction)
         return {"loss/cloning": self._cloning_loss, **metrics}
 
-    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
-        advantages, returns = super().estimates(rollout, rewards)
+    def estimates(
+        self, rollout: Rollout, rewards: Tensor, corrections: Corrections | None = None
+    ) -> tuple[Tensor, Tensor]:
+        advantages, returns = super().estimates(rollout, rewards, corrections)
         return centred(advantages, self._settings.rollouts_per_route), returns
 
     def fit_critic(self, rollout: Rollout, rewards: Tensor, num_epochs: int) -> None:

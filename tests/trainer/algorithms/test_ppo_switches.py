@@ -1,0 +1,134 @@
+"""What PPO does by switch: gradients in pieces, samplers, advantages anew. Off, nothing differs."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learning import collected, iterate
+
+from operant.trainer.making import notices_on
+from operant.trainer.returns.gae import Corrections, gae
+
+MEMORY = ("none", "lstm")
+DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps
+
+
+def weights_after(make_experiment, *options, iterations=2):
+    experiment = make_experiment("policy.precision=float32", *options)
+    iterate(experiment, iterations)
+    return experiment.policy.flat_parameters.clone()
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+@pytest.mark.parametrize("env", [(), DEAD], ids=["own", "dead steps"])
+def test_gradients_in_pieces_add_up_to_the_same_update(make_experiment, memory, env):
+    options = (*env, f"policy.memory.kind={memory}", "ppo.sampler=sequential")
+    whole = weights_after(make_experiment, *options)
+    pieces = weights_after(make_experiment, *options, "ppo.max_minibatch_size=9")
+    torch.testing.assert_close(pieces, whole, atol=1e-5, rtol=1e-5)
+    assert (pieces != whole).any()  # sums in another order: it was in pieces
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+def test_where_memory_runs_out_it_goes_on_with_half_and_says_so(
+    make_experiment, monkeypatch, memory
+):
+    options = (f"policy.memory.kind={memory}", "ppo.sampler=sequential")
+    whole = weights_after(make_experiment, *options, iterations=1)
+    experiment = make_experiment(*options)
+    judged, sizes = experiment.algorithm.judged, []
+
+    def forgetful(piece):
+        sizes.append(piece.num_samples)
+        if piece.num_samples > 16:  # of 32 in a minibatch
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return judged(piece)
+
+    monkeypatch.setattr(experiment.algorithm, "judged", forgetful)
+    iterate(experiment)
+    torch.testing.assert_close(experiment.policy.flat_parameters, whole, atol=1e-5, rtol=1e-5)
+    assert sizes.count(32) == 1
+    (notice,) = [text for text in experiment.take_notices() if "out of memory" in text]
+    assert "16 samples at once" in notice
+    experiment.algorithm._accumulation.most_samples = 32
+    with pytest.raises(torch.OutOfMemoryError):  # a second time it is no accident
+        iterate(experiment)
+
+
+def test_with_all_priorities_alike_it_is_the_same_as_shuffled(make_experiment):
+    pytorch = "ppo.max_minibatch_size=1000000"
+    shuffled = weights_after(make_experiment, pytorch)
+    alike = weights_after(
+        make_experiment, pytorch, "ppo.sampler=prioritised", "ppo.priority_exponent=0"
+    )
+    assert (shuffled == alike).all()
+
+
+@pytest.mark.parametrize("memory", MEMORY)
+def test_advantages_anew_are_those_of_the_policy_as_it_is(make_experiment, memory):
+    experiment = make_experiment(
+        f"policy.memory.kind={memory}", "ppo.recompute_advantages=epoch", "ppo.rho_clip=1.2"
+    )
+    algorithm, rollout = experiment.algorithm, collected(experiment)
+    before = algorithm.estimates(rollout, rollout.rewards)
+    same = algorithm.fresh_estimates(rollout, rollout.rewards)
+    torch.testing.assert_close(same, before, atol=1e-4, rtol=1e-5)
+
+    generator = torch.Generator().manual_seed(1)
+    moved = experiment.policy.flat_parameters
+    moved += 0.05 * torch.randn(moved.shape, generator=generator)
+    kept = {name: getattr(rollout, name).clone() for name in ("values", "next_values", "log_probs")}
+    fresh, _ = algorithm.fresh_estimates(rollout, rollout.rewards)
+    for name, value in kept.items():
+        assert (getattr(rollout, name) == value).all()
+    ratios = (algorithm.log_probs(rollout) - rollout.log_probs).exp().detach()
+    assert (ratios - 1).abs().max() > 0.01
+    algorithm.evaluate(rollout)
+    expected, _ = gae(
+        rollout.rewards, rollout.values, rollout.next_values, rollout.terminated,
+        rollout.truncated, 0.99, 0.95, Corrections(ratios, 1.2, 1.0),
+    )  # fmt: skip
+    torch.testing.assert_close(fresh, expected)
+
+
+@pytest.mark.parametrize("when", ["epoch", "minibatch"])
+@pytest.mark.parametrize("returns", ["true", "false"])
+def test_advantages_anew_change_what_is_learned(make_experiment, when, returns):
+    pytorch = "ppo.max_minibatch_size=1000000"
+    never = weights_after(make_experiment, pytorch)
+    anew = weights_after(
+        make_experiment, f"ppo.recompute_advantages={when}", f"ppo.recompute_returns={returns}"
+    )
+    assert (never != anew).any()
+    assert anew.isfinite().all()
+
+
+def test_one_epoch_of_one_minibatch_has_nothing_to_compute_anew(make_experiment):
+    options = ("ppo.num_epochs=1", "ppo.num_minibatches=1")
+    never = weights_after(make_experiment, *options, "ppo.max_minibatch_size=1000000")
+    for when in ("epoch", "minibatch"):
+        anew = weights_after(make_experiment, *options, f"ppo.recompute_advantages={when}")
+        assert (never == anew).all()
+
+
+def test_prioritised_minibatches_prefer_large_advantages(make_experiment, monkeypatch):
+    experiment = make_experiment("ppo.sampler=prioritised", "ppo.priority_exponent=2")
+    algorithm = experiment.algorithm
+    seen = []
+    prepared = algorithm._prepared
+
+    def watched(minibatch, weights):
+        seen.append(minibatch.advantages.abs().mean())
+        return prepared(minibatch, weights)
+
+    monkeypatch.setattr(algorithm, "_prepared", watched)
+    rollout = collected(experiment)
+    advantages, _ = algorithm.estimates(rollout, rollout.rewards)
+    iterate(experiment)
+    assert torch.stack(seen).mean() > advantages.abs().mean()
+
+
+def test_what_the_compiled_loops_do_not_do_is_pytorchs_and_told(small_config):
+    assert notices_on(small_config()) == ()
+    (notice,) = notices_on(small_config("ppo.sampler=sequential", "ppo.max_minibatch_size=64"))
+    assert "ppo.sampler = sequential and ppo.max_minibatch_size = 64" in notice

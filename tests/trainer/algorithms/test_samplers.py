@@ -1,0 +1,100 @@
+"""Which parts make a minibatch, against what has been worked out of their probabilities."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operant.trainer.algorithms.minibatches import RandomOrders
+from operant.trainer.algorithms.samplers import (
+    Prioritised,
+    Sequential,
+    make_sampler,
+    probabilities,
+    without_replacement,
+)
+
+CPU = torch.device("cpu")
+
+
+def section(**changes):
+    values = {"sampler": "prioritised", "priority_exponent": 0.5, "importance_exponent": 0.5,
+              "num_minibatches": 2}  # fmt: skip
+    return SimpleNamespace(**{**values, **changes})
+
+
+def batch(*advantages):
+    sizes = torch.tensor(advantages)
+    return SimpleNamespace(num_parts=len(sizes), part_advantages=sizes)
+
+
+def test_probabilities_are_powers_of_advantages_over_their_sum():
+    found = probabilities(torch.tensor([1.0, 4.0, 9.0, 0.0]), 0.5)
+    torch.testing.assert_close(found, torch.tensor([1 / 6, 2 / 6, 3 / 6, 0.0]))
+    assert probabilities(torch.zeros(4), 0.5).tolist() == [0.25] * 4
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0.1, 3))
+def test_probabilities_add_up_to_one(advantages, alpha):
+    found = probabilities(torch.tensor(advantages), alpha)
+    assert float(found.double().sum()) == pytest.approx(1, abs=1e-5)
+    assert (found >= 0).all()
+
+
+def test_pairs_are_drawn_as_one_after_the_other_would_be():
+    # P(i then j) = p_i p_j / (1 - p_i) for p = 1/2, 1/3, 1/6
+    probs = torch.tensor([1 / 2, 1 / 3, 1 / 6])
+    uniform = torch.rand(60_000, 3, generator=torch.Generator().manual_seed(1))
+    drawn = without_replacement(probs, uniform, 2)
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    for i in range(3):
+        for j in range(3):
+            if i != j:
+                expected = float(probs[i] * probs[j] / (1 - probs[i]))
+                share = ((drawn[:, 0] == i) & (drawn[:, 1] == j)).double().mean()
+                # four standard errors
+                assert float(share) == pytest.approx(expected, abs=4 * (0.25 / 60_000) ** 0.5)
+
+
+def test_weights_undo_the_probabilities_as_far_as_beta_says():
+    sampler = Prioritised(section(num_minibatches=1), 2, 0, CPU, True)
+    # P = 3/4 and 1/4: (2 * 3/4)^-1/2 and (2 * 1/4)^-1/2; at the end 1 / (S P)
+    for fraction, beta in ((0.0, 0.5), (1.0, 1.0)):
+        ((index, weights),) = sampler.epoch(batch(9.0, 1.0), 1, fraction)
+        expected = torch.tensor([1.5, 0.5])[index] ** -beta
+        torch.testing.assert_close(weights, expected)
+
+
+def test_what_has_no_advantage_is_drawn_last_and_moves_no_policy():
+    sampler = Prioritised(section(num_minibatches=1), 3, 0, CPU, True)
+    ((index, weights),) = sampler.epoch(batch(0.0, 2.0, 1.0), 1, 0.0)
+    assert index[-1] == 0
+    assert weights[-1] == 0
+
+
+def test_without_priorities_every_part_comes_once():
+    orders = RandomOrders(0, CPU)
+    shuffled = make_sampler(section(priority_exponent=0), orders, 8, 0, CPU, True)
+    drawn = torch.cat([index for index, _ in shuffled.epoch(batch(*range(8)), 4, 0.0)])
+    assert sorted(drawn.tolist()) == list(range(8))
+    assert shuffled.state_dict() == {}
+
+
+def test_in_sequence_parts_come_as_they_lie():
+    drawn = [index.tolist() for index, _ in Sequential(CPU).epoch(batch(*range(7)), 3, 0.0)]
+    assert drawn == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_the_next_epoch_is_another_and_a_copy_goes_on_alike():
+    def drawn(sampler):
+        return [index.tolist() for index, _ in sampler.epoch(batch(*([1.0] * 16)), 2, 0.0)]
+
+    first, second = (Prioritised(section(), 16, 3, CPU, True) for _ in range(2))
+    one, two = drawn(first), drawn(first)
+    assert one != two
+    second.load_state_dict(first.state_dict())
+    assert drawn(second) == drawn(first)

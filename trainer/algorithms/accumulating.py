@@ -1,0 +1,65 @@
+"""Gradients of minibatches that are too large to be learned from at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+GradientOf = Callable[[Any], tuple[Tensor, Tensor]]
+
+
+class Accumulation:
+    """Adds up gradients of pieces of a minibatch, of `most_samples` each; 0: of all at once.
+
+    Where memory runs out it goes on with half as many, once.
+    """
+
+    def __init__(self, most_samples: int) -> None:
+        self.most_samples = most_samples
+        self._has_halved = False
+        self._notices: list[str] = []
+
+    def of(self, minibatch: Any, gradient_of: GradientOf) -> tuple[Tensor, Tensor]:
+        """The sums over all pieces of what `gradient_of` gives: a gradient [P] and other sums."""
+        try:
+            return self._added_up(minibatch, gradient_of)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            if self._has_halved:
+                raise
+            self._halve(minibatch, error)
+        return self._added_up(minibatch, gradient_of)
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def _added_up(self, minibatch: Any, gradient_of: GradientOf) -> tuple[Tensor, Tensor]:
+        pieces = self._pieces(minibatch)
+        gradient, sums = gradient_of(next(pieces))
+        for piece in pieces:
+            more, more_sums = gradient_of(piece)
+            gradient, sums = gradient.add_(more), sums + more_sums
+        return gradient, sums
+
+    def _pieces(self, minibatch: Any) -> Iterator[Any]:
+        num_parts = minibatch.num_parts
+        part_samples = minibatch.advantages.numel() // num_parts
+        at_once = max(1, self.most_samples // part_samples) if self.most_samples else num_parts
+        if at_once >= num_parts:
+            yield minibatch
+            return
+        numbers: Any = torch.arange(num_parts, device=minibatch.advantages.device)
+        yield from map(minibatch.at, numbers.split(at_once))
+
+    def _halve(self, minibatch: Any, error: Exception) -> None:
+        before = min(self.most_samples or minibatch.num_samples, minibatch.num_samples)
+        self._has_halved, self.most_samples = True, max(1, before // 2)
+        self._notices.append(
+            f"out of memory: gradients of {self.most_samples} samples at once are added up from "
+            "now on; ppo.max_minibatch_size says so from the start"
+        )
+        if isinstance(error, torch.OutOfMemoryError) and torch.cuda.is_available():
+            torch.cuda.empty_cache()

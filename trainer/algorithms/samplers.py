@@ -1,0 +1,128 @@
+"""Which parts of a rollout make a minibatch: samples, or rows of steps where a policy remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .draws import make_draws
+from .minibatches import Orders, next_minibatches
+
+Drawn = Iterator[tuple[Tensor, Tensor | None]]
+
+
+class Sampler(Protocol):
+    """Minibatches of an epoch."""
+
+    def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
+        """The parts of each minibatch [size], int64, and their weights [size] in the policy's loss;
+        None: all 1.
+        """
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the next epoch depends on besides the orders, under names of its own."""
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+def make_sampler(
+    section: Any, orders: Orders, num_parts: int, seed: int, device: torch.device, is_inline: bool
+) -> Sampler:
+    """As `section` wants it, of at most `num_parts`. With all priorities alike it is shuffled."""
+    if section.sampler == "sequential":
+        return Sequential(device)
+    if section.sampler == "prioritised" and section.priority_exponent:
+        return Prioritised(section, num_parts, seed, device, is_inline)
+    return Shuffled(orders)
+
+
+class Unchanging:
+    """What samplers have that keep nothing of their own."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """There is nothing to load."""
+
+
+class Shuffled(Unchanging):
+    """Every part once an epoch, in a new random order each time."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
+        for index in next_minibatches(self._orders, batch.num_parts, num_minibatches):
+            yield index, None
+
+
+class Sequential(Unchanging):
+    """Every part once an epoch, in the order in which they lie."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
+        num_parts = batch.num_parts
+        num_minibatches = min(num_minibatches, num_parts)
+        size = num_parts // num_minibatches
+        numbers = torch.arange(num_minibatches * size, device=self._device)
+        for index in numbers.view(num_minibatches, size):
+            yield index, None
+
+
+class Prioritised:
+    """Parts with larger advantages more often: p_i = (sum_t |A_it|)^alpha.
+
+    A minibatch has no part twice; minibatches are drawn independently, so that of K an epoch has
+    not all parts. Weights (S P_i)^-beta, P_i = p_i / sum p, of S parts, undo that in the policy's
+    loss, all the way once beta has grown to 1 at the run's end.
+    """
+
+    def __init__(
+        self, section: Any, num_parts: int, seed: int, device: torch.device, is_inline: bool
+    ) -> None:
+        self._alpha, self._beta = section.priority_exponent, section.importance_exponent
+        self._num_parts = num_parts
+        shape = (section.num_minibatches, num_parts)
+        self._draws = make_draws("uniform", shape, seed + 1, device, is_inline)
+
+    def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
+        num_parts = batch.num_parts
+        num_minibatches = min(num_minibatches, num_parts)
+        probs = probabilities(batch.part_advantages, self._alpha)
+        beta = self._beta + (1 - self._beta) * progress_fraction
+        weights = (num_parts * probs).pow(-beta).masked_fill(probs == 0, 0.0)
+        uniform = self._draws.next()[:num_minibatches, :num_parts]
+        for index in without_replacement(probs, uniform, num_parts // num_minibatches):
+            yield index, weights[index]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sampler": self._draws.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._draws.load_state_dict(state["sampler"])
+
+
+def probabilities(advantages: Tensor, alpha: float) -> Tensor:
+    """P_i = a_i^alpha / sum a^alpha of a_i [S], not negative; all alike where all are 0."""
+    powers = advantages.double().pow(alpha)
+    total = powers.sum()
+    alike = torch.full_like(powers, 1 / len(powers))
+    return torch.where(total > 0, powers / total, alike).to(advantages.dtype)
+
+
+def without_replacement(probs: Tensor, uniform: Tensor, size: int) -> Tensor:
+    """`size` different of S parts for each row of `uniform` [K, S] in [0, 1): [K, size], int64.
+
+    They are those with the largest log P_i - log(-log(1 - u_i)), which has the probabilities of
+    drawing one after the other from those that are left.
+    Source: Kool et al. 2019, arXiv:1903.06059, section 2.
+    """
+    gumbel = -torch.log(-torch.log1p(-uniform.clamp(1e-12, 1 - 1e-7)))
+    found: Tensor = (probs.log() + gumbel).topk(size, -1).indices
+    return found
