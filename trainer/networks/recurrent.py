@@ -2,8 +2,9 @@
 
 A row is a stretch of steps of one environment. The products of all inputs are computed at once;
 what is left for each step is the product with the state. Both are differentiated by hand: most of
-the time of small layers goes into starting operations, and automatic differentiation starts four
-times as many. Nothing here asks the host, so that the same lines run captured on a GPU.
+the time of small layers goes into starting operations, of which automatic differentiation starts
+more, a product for the weights' gradient in every step among them. Nothing here asks the host, so
+that the same lines run captured on a GPU.
 """
 
 from __future__ import annotations
