@@ -47,8 +47,8 @@ class Processes:
 
     A command and an answer are a byte each, in pipes: a process that dies closes its ends, which
     wakes the other side. The bytes also order what both sides read and write in the shared memory.
-    Nobody looks at a word of shared memory for a while before sleeping: measured with 20 to 200 us
-    of that, a command and its answer only ever took longer.
+    Nobody looks at a word of shared memory for a while before sleeping: with 20 us of that two
+    workers answered 26 us earlier on idle cores, and 60 us later where one core was taken.
     """
 
     def __init__(
