@@ -41,6 +41,7 @@ BARS = {
     "cart_pole_c51": 495.0,
     "cart_pole_dqn": 495.0,
     "cart_pole_iqn": 495.0,
+    "cart_pole_memory_ppo": 495.0,
     "cart_pole_ppo": 495.0,
     "cart_pole_pqn": 495.0,
     "cart_pole_qr_dqn": 495.0,
