@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from ...shared.errors import OperantError
 from ...shared.run_folder import Run
 from ...shared.small_file import open_to_append
 from ..experiment import Experiment
@@ -56,7 +57,8 @@ class Inspection:
             from .episode import EpisodeRecorder  # only here drawings are needed
 
             recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
-            with self._telemetry.errors_as_events(OSError):
+            # An environment that cannot be drawn, or a full disk, is no reason not to train.
+            with self._telemetry.errors_as_events(OSError, OperantError):
                 with self._telemetry.stopwatch.phase("evaluate"):
                     path = recorder.record(self._experiment.policy, self._experiment.iteration)
                 self._telemetry.event("info", f"episode: {path.name}")

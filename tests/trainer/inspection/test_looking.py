@@ -10,6 +10,7 @@ from learning import iterate
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.episode_file import read_episode
+from operant.shared.errors import ConfigError
 from operant.shared.run_folder import Run
 from operant.trainer.loop import train
 from operant.trainer.run.checkpoints import latest_checkpoint
@@ -114,3 +115,13 @@ def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
     iterate(experiment, 6)
     for name, weights in experiment.policy.state_dict().items():
         assert (weights == looked_at[name]).all(), name
+
+
+def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch):
+    def make_episodes(_):
+        raise ConfigError("it draws nothing")
+
+    monkeypatch.setattr("operant.trainer.inspection.episode.make_episodes", make_episodes)
+    _, page = trained("episodes.every_iterations=3")
+    assert "ConfigError: it draws nothing" in told(page)
+    assert page.read().iteration == 6
