@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
-from ..shared.run_folder import EPISODE_ENDING
 from .choosing_a_run import chosen_run, run_argument
 from .monitor import known_theme
 from .numbers import NumberRange
@@ -88,6 +87,8 @@ def command(
 
 def _what(run: str | None, latest: bool) -> Run | Path:
     """A run, or the file of an episode."""
+    from ..shared.run_folder import EPISODE_ENDING
+
     if run and run.endswith(EPISODE_ENDING):
         if latest:
             raise UsageError(f"give either '{run}' or --latest")

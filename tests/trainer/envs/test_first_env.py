@@ -14,8 +14,7 @@ from operant.trainer.compiled.collecting import CompiledCollector
 from operant.trainer.cuda.collecting import ActorCollector, CudaCollector
 from operant.trainer.cuda.fused import FusedCollector
 from operant.trainer.cuda.vector import CudaVectorEnv
-from operant.trainer.envs import ENV_NAMES, load_spec
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, load_gymnasium_spec
+from operant.trainer.envs import ENV_NAMES, load_any_spec, load_spec, make_envs
 from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.networks.actor_critic import ActorCritic
@@ -92,11 +91,11 @@ def test_two_halves_of_a_rollout_are_the_whole_with_its_actions(make, name, smal
 
 
 def test_gymnasiums_environments_begin_as_they_would_among_all():
-    spec = load_gymnasium_spec("CartPole-v1")
+    spec = load_any_spec("gymnasium:CartPole-v1")
 
     def begun(num_envs, first_env):
         obs = np.zeros((num_envs, 4), np.float32)
-        with closing(GymnasiumEnvs(spec, num_envs, 5, TRAINING, first_env)) as envs:
+        with closing(make_envs(spec, num_envs, 5, TRAINING, first_env)) as envs:
             envs.reset(obs)
         return obs
 
