@@ -122,8 +122,18 @@ def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algor
         return CompiledPPO(config, policy, seed=seed, threads=threads)
     return made(
         config, policy, seed=seed, tick=lambda: threads.tick(),
-        num_threads=lambda: threads.num_threads,
+        num_threads=lambda: threads.num_threads, **teaching(config),
     )  # fmt: skip
+
+
+def teaching(config: TrainConfig) -> dict[str, Any]:
+    """What an algorithm is given that learns from teachers. Raises ConfigError."""
+    names = config.table("kickstart").teachers if config.algorithm == "ppo" else ()
+    if not names:
+        return {}
+    from .teachers import load_teachers  # which imports this
+
+    return {"teachers": load_teachers(config, names)}
 
 
 def make_policy(config: TrainConfig) -> Policy:
@@ -147,6 +157,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
         return f"policy.memory.kind = {config.policy.memory.kind}"
+    if config.algorithm == "ppo" and config.table("kickstart").teachers:
+        return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
     told = getattr(config.algorithm_section, "not_compiled", {})
     return " and ".join(f"ppo.{key} = {value}" for key, value in told.items())
 

@@ -17,7 +17,7 @@ from .envs import env_spec_of
 from .making import make_policy
 from .networks.implicit_quantiles import ImplicitQuantiles
 from .networks.policy import Policy, first_state
-from .run.checkpoints import latest_checkpoint
+from .run.checkpoints import Checkpoint, latest_checkpoint
 from .run.restoring import restoring
 
 ADAPTIVE = "adaptive"
@@ -56,7 +56,13 @@ def load_trained(run: Run, warn: Callable[[str], None] = lambda _: None) -> Trai
     """The policy of a run's newest checkpoint that can be read, on the processor; `warn` is told of
     newer ones, and of what in it this version leaves out. Raises CheckpointError.
     """
-    checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+    return trained_in(latest_checkpoint(run.checkpoint_folder, warn), warn)
+
+
+def trained_in(
+    checkpoint: Checkpoint, warn: Callable[[str], None] = lambda _: None
+) -> TrainedPolicy:
+    """The policy of a checkpoint, on the processor. Raises CheckpointError."""
     saved = saved_config(checkpoint.config)
     if saved.warning:
         warn(saved.warning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..returns.gae import Corrections, gae
 from ..rollout import Rollout
 from .accumulating import Accumulation
 from .algorithm import Metrics, scaled_down
+from .kickstart import Kickstart, Teacher
 from .on_policy import OnPolicy, explained_variance
 from .ppo_loss import KL, LOSS_METRICS, Batch, normalized, ppo_loss_sums
 from .samplers import make_sampler
@@ -53,8 +54,19 @@ class PPO(OnPolicy):
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> Any:
         return ActorCritic(spec, config.policy, config.normalization.obs, seed)
 
-    def __init__(self, config: TrainConfig, policy: Any, **options: Any) -> None:
+    def __init__(
+        self, config: TrainConfig, policy: Any, teachers: Sequence[Teacher] = (), **options: Any
+    ) -> None:
+        """`options` are `OnPolicy`'s; `teachers` are learned from as well."""
         super().__init__(config, policy, **options)
+        self.kickstart: Kickstart | None = None
+        if teachers:
+            device = policy.flat_parameters.device
+            section = config.table("kickstart")
+            self.kickstart = Kickstart(section, teachers, config.num_rows, device)
+        self._told: Tensor | None = None  # by teachers, of the rollout
+        self._kickstart_factor: Any = 0.0
+        self.loss_names = (*LOSS_METRICS, *(("loss/kickstart",) if teachers else ()))
         self.sampler = make_sampler(
             self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
             policy.flat_parameters.device, self.is_inline,
@@ -85,6 +97,9 @@ class PPO(OnPolicy):
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
         advantages, returns = self.estimates(rollout, rewards)
+        if self.kickstart:
+            self._kickstart_factor = self.kickstart.factor(progress_fraction)
+            self._told = self.kickstart.told(rollout)
 
         def batch_now() -> Any:
             """Of advantages as the policy is now."""
@@ -95,7 +110,8 @@ class PPO(OnPolicy):
         batch = self.batch_of(rollout, advantages, returns)
         losses, grad_norm = self._epochs(batch, batch_now, coefficients, progress_fraction)
         values, returns = map(rollout.valid_of, (rollout.values, returns))
-        return update_metrics(losses, grad_norm, values, returns, coefficients)
+        named = dict(zip(self.loss_names, losses.unbind(), strict=True))
+        return update_metrics(named, grad_norm, values, returns, coefficients)
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
         """What minibatches are drawn from."""
@@ -103,7 +119,8 @@ class PPO(OnPolicy):
             rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
         )  # fmt: skip
-        batch = Batch(*map(rollout.valid_of, tensors))
+        told = None if self._told is None else rollout.valid_of(self._told)
+        batch = Batch(*map(rollout.valid_of, tensors))._replace(told=told)
         if self.section.normalize_advantages == "rollout":
             batch = batch._replace(advantages=normalized(batch.advantages))
         return batch
@@ -144,11 +161,13 @@ class PPO(OnPolicy):
         coefficients: Coefficients,
         progress_fraction: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Returns mean loss terms [5] and the mean gradient norm of all steps taken, float64."""
+        """Returns mean loss terms, as `loss_names` has them, and the mean gradient norm of all
+        steps taken, float64.
+        """
         section = self.section
         device = self.policy.flat_parameters.device
         active = torch.ones((), dtype=torch.float64, device=device)
-        sums = active.new_zeros(len(LOSS_METRICS))
+        sums = active.new_zeros(len(self.loss_names))
         norms, num_samples = active.new_zeros(()), active.new_zeros(())
         num_steps = active.new_zeros(())
         for epoch in range(section.num_epochs):
@@ -187,7 +206,7 @@ class PPO(OnPolicy):
     def _learn(
         self, minibatch: Any, coefficients: Coefficients, active: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """One optimizer step; returns loss sums [5] and the mean gradient norm, float64."""
+        """One optimizer step; returns loss sums and the mean gradient norm, float64."""
         section, num_samples = self.section, minibatch.num_samples
         gradient, sums = self._accumulation.of(
             minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients)
@@ -204,7 +223,7 @@ class PPO(OnPolicy):
     def _gradient_of(
         self, piece: Any, num_samples: int, coefficients: Coefficients
     ) -> tuple[Tensor, Tensor]:
-        """Its part of the gradient [P] of a mean over `num_samples`, and loss sums [5] float64."""
+        """Its part of the gradient [P] of a mean over `num_samples`, and loss sums, float64."""
         outputs, values, samples = self.judged(piece)
         sums = ppo_loss_sums(
             self.policy.distribution, outputs, values, samples, coefficients.clip_coef,
@@ -213,30 +232,45 @@ class PPO(OnPolicy):
         loss = (
             sums.policy + self.section.value_coef * sums.value
             - coefficients.entropy_coef * sums.entropy
-        ) / num_samples  # fmt: skip
-        return self.flat_gradient(loss), torch.stack(sums).detach().double()
+        )  # fmt: skip
+        every = [*sums]
+        if self.kickstart:
+            assert samples.told is not None
+            told = self.kickstart.loss_sum(self.policy.distribution, outputs, values, samples.told)
+            loss = loss + self._kickstart_factor * told
+            every.append(told)
+        gradient = self.flat_gradient(loss / num_samples)
+        return gradient, torch.stack(every).detach().double()
 
     def take_notices(self) -> list[str]:
         return super().take_notices() + self._accumulation.take_notices()
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), **self.sampler.state_dict()}
+        teachers = self.kickstart.state_dict() if self.kickstart else {}
+        return {**super().state_dict(), **self.sampler.state_dict(), **teachers}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
         self.sampler.load_state_dict(state)
+        if self.kickstart:
+            self.kickstart.load_state_dict(state)
+
+    def forget_episodes(self) -> None:
+        super().forget_episodes()
+        if self.kickstart:
+            self.kickstart.forget_episodes()
 
 
 def update_metrics(
-    mean_losses: Tensor,
+    mean_losses: Mapping[str, Any],
     grad_norm: Any,
     values: Tensor,
     returns: Tensor,
     coefficients: Coefficients,
 ) -> Metrics:
-    """What is published of an update, from the mean loss terms [5]."""
+    """What is published of an update, from the mean loss terms by name."""
     return {
-        **dict(zip(LOSS_METRICS, mean_losses.unbind(), strict=True)),
+        **mean_losses,
         "value/explained_variance": explained_variance(returns, values),
         "optimizer/grad_norm": grad_norm,
         "optimizer/learning_rate": coefficients.learning_rate,

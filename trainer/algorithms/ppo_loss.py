@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -30,6 +31,7 @@ class Batch(NamedTuple):
     advantages: Tensor
     returns: Tensor
     values: Tensor
+    told: Tensor | None = None  # what teachers say, where there are any
 
     @property
     def num_parts(self) -> int:
@@ -41,7 +43,12 @@ class Batch(NamedTuple):
         return len(self.returns)
 
     def at(self, index: Tensor) -> Batch:
-        return Batch(*(x[index] for x in self))
+        return self.each(lambda x: x[index])
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """With every tensor changed."""
+        tensors: list[Any] = [x if x is None else change(x) for x in self]
+        return Batch(*tensors)
 
     def valid_of(self, x: Tensor) -> Tensor:
         """The samples of x [B, ...] that count: all of them."""

@@ -35,7 +35,7 @@ class Rows(NamedTuple):
         return len(self.states)
 
     def at(self, index: Tensor) -> Rows:
-        samples = Batch(*(x[:, index] for x in self.samples))
+        samples = self.samples.each(lambda x: x[:, index])
         valid = None if self.valid is None else self.valid[:, index]
         return Rows(samples, self.states[index], self.resets[:, index], valid)
 
@@ -109,7 +109,7 @@ class RecurrentPPO(PPO):
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Rows:
         if self.section.normalize_advantages == "rollout":
             advantages = normalized(advantages, rollout.valid_of(advantages))
-        rows = rows_of(rollout, advantages, returns)
+        rows = rows_of(rollout, advantages, returns, self._told)
         if rows.valid is None:
             return rows
         # A row with nothing to learn from is none: a minibatch of such would have no samples.
@@ -119,12 +119,15 @@ class RecurrentPPO(PPO):
         obs = minibatch.samples.obs
         features = self.policy.over_rows(obs, minibatch.states, minibatch.resets)[0]
         features = minibatch.valid_of(features)
-        samples = Batch(*map(minibatch.valid_of, minibatch.samples))
+        samples = minibatch.samples.each(minibatch.valid_of)
         return self.policy.outputs(features), self.policy.values(features), samples
 
 
 def rows_of(
-    rollout: Rollout, advantages: Tensor | None = None, returns: Tensor | None = None
+    rollout: Rollout,
+    advantages: Tensor | None = None,
+    returns: Tensor | None = None,
+    told: Tensor | None = None,
 ) -> Rows:
     """A rollout [T, N] cut into rows [L, K N] where it kept states; the first N are of its first
     piece.
@@ -140,6 +143,7 @@ def rows_of(
         cut(rollout.obs[:-1]), cut(rollout.actions), cut(rollout.log_probs),
         cut(values if advantages is None else advantages),
         cut(values if returns is None else returns), cut(values),
+        None if told is None else cut(told),
     )  # fmt: skip
     valid = None if rollout.valid is None else cut(rollout.valid)
     return Rows(samples, rollout.states.flatten(0, 1), cut(rollout.resets()), valid)

@@ -21,6 +21,7 @@ from torch import Tensor
 from ..algorithms.algorithm import Metrics
 from ..algorithms.minibatches import next_minibatches
 from ..algorithms.ppo import PPO, Coefficients, update_metrics
+from ..algorithms.ppo_loss import LOSS_METRICS
 from ..compiling import specialised
 from ..config import TrainConfig
 from ..networks.actor_critic import ActorCritic
@@ -125,8 +126,9 @@ class CompiledPPO(PPO):
         num_steps = int(results.num_steps[0])
         optimizer.age += num_steps
         results.num_steps[0] = 0
+        mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / orders.shape[2]
         return update_metrics(
-            torch.from_numpy(results.sums[:num_steps]).mean(0) / orders.shape[2],
+            dict(zip(LOSS_METRICS, mean_losses, strict=True)),
             results.norms[:num_steps].mean(),
             torch.from_numpy(samples.values),
             torch.from_numpy(samples.returns),

@@ -13,7 +13,7 @@ from ..envs import env_spec_of
 from ..envs.spec import EnvSpec
 from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import Parts
-from ..making import make_policy, part_seed
+from ..making import make_policy, part_seed, teaching
 from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from .collecting import (
@@ -35,7 +35,7 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
     policy: Any = make_policy(config)
     policy.to_device(device)
     algorithm = algorithm_class(config)(
-        config, policy, seed=part_seed(config, "learner"), is_inline=False
+        config, policy, seed=part_seed(config, "learner"), is_inline=False, **teaching(config)
     )
     envs = CudaVectorEnv(spec, config.num_envs, config.seed, device=device)
 

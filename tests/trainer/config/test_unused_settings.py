@@ -104,6 +104,11 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     **{f"{table}.{key}": None
        for table in ("gradients", "weights", "trace", "episodes")
        for key in ("every_iterations", "every_env_steps", "every_s")},
+    **{f"kickstart.{key}": (CART_POLE_DQN, (f"kickstart.{key}={value}",), "algorithm = ppo alone")
+       for key, value in {
+           "teachers": "['a']", "policy_coef": 2, "value_coef": 2, "until_fraction": 0.2,
+           "fade_fraction": 0.2,
+       }.items()},
     "trace.keep": None,
     "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
     "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),
@@ -153,6 +158,9 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
          "pqn.num_minibatches = 3 does not divide the rollout of 32 environments x 64 steps"),
         (CART_POLE, ("ppo.priority_exponent=1",), "no use for it, ppo.sampler = shuffled"),
         (CART_POLE, ("ppo.importance_exponent=1",), "no use for it, ppo.sampler = shuffled"),
+        (CART_POLE, ("kickstart.policy_coef=2",), "there are no kickstart.teachers"),
+        (TINYPHYSICS, ("kickstart.teachers=['a']",), "learns from its controllers alone"),
+        (CART_POLE, ("kickstart.teachers=['a']", "kickstart.policy_coef=0"), "one is wanted"),
         (CART_POLE, ("ppo.rho_clip=2",), "no use for it, ppo.recompute_advantages = never"),
         (CART_POLE, ("ppo.recompute_returns=true",), "ppo.recompute_advantages = never"),
         (CART_POLE, ("ppo.recompute_advantages=epoch", "ppo.c_clip=2"), "above ppo.rho_clip"),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import AlgorithmSection, Fraction, Schedule
+from ...config.section import AlgorithmSection, Fraction, Schedule, Section
+from .kickstart import KickstartConfig
 from .rollouts import check_minibatches
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class PPOConfig(AlgorithmSection):
         Metric("value/explained_variance", better="up",
                description="part of the returns' variance that the values predict"),
     )  # fmt: skip
+
+    tables: ClassVar[dict[str, type[Section]]] = {"kickstart": KickstartConfig}
 
     gae_lambda: Fraction = Field(0.95, description="lambda of the advantage estimates; 0 to 1")
     num_epochs: int = Field(4, ge=1, le=1000, description="passes over each rollout")
@@ -102,6 +105,7 @@ class PPOConfig(AlgorithmSection):
         for key in ("recompute_returns", "rho_clip", "c_clip"):
             is_used = self.recompute_advantages != "never"
             self._check_use(key, is_used, "ppo.recompute_advantages = never")
+        config.table("kickstart").check(config)
         if self.c_clip > self.rho_clip:
             raise ValueError(
                 f"ppo.c_clip = {self.c_clip:g} is above ppo.rho_clip = {self.rho_clip:g}"

@@ -133,7 +133,7 @@ class MarineNavConfig(EnvSection):
                 f"{LONGEST_ON_50_M:g} on the map of marine_nav.vessels = {self.vessels}"
             )
         has_mask = self.vessels == "thrusters"
-        if has_mask and config.normalization.obs and config.algorithm_section.tables:
+        if has_mask and config.normalization.obs and "replay" in config.algorithm_section.tables:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
                 f"{config.algorithm}; use marine_nav.scaled_obs"
