@@ -318,7 +318,9 @@ def test_gymnasiums_vector_environments_have_one_agent():
 
 def test_a_scenario_with_more_robots_than_the_sea_has_room_for_is_refused():
     sea = Stepped(2)
-    with pytest.raises(ConfigError, match="a scenario has 6 robots, and the world has room for 5"):
+    with pytest.raises(
+        ConfigError, match="a scenario has 6 robots, and the run's world has room for 5"
+    ):
         load_scenario(sea.envs, 0, near_goals(*[30.0] * 6), sea.out.obs)
 
 

@@ -133,5 +133,7 @@ def test_a_vessel_among_vortices():
 def test_a_scenario_that_there_is_no_room_for_is_refused():
     too_many = np.zeros((6, 2))
     scenario = Scenario(too_many, too_many, np.zeros(6), np.zeros((0, 3)), np.zeros((0, 4)))
-    with pytest.raises(ConfigError, match="a scenario has 6 robots, and the world has room for 5"):
+    with pytest.raises(
+        ConfigError, match="a scenario has 6 robots, and the run's world has room for 5"
+    ):
         put_scenario(vessel().state, 0, scenario, ROOM)
