@@ -12,6 +12,7 @@ import base64
 import gzip
 import json
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,9 +22,10 @@ import numpy as np
 
 from .errors import UsageError
 from .scene import ROLES, Frame, Kind, Moment, Scene, Shape, points_of
+from .small_file import open_regular
 
 FORMAT = "operant episode 1"
-MOST_BYTES = 2**30  # of a file, unpacked
+MOST_BYTES, MOST_LINE_BYTES = 2**30, 2**26  # of a file and of a moment, unpacked
 MOST_MOMENTS, MOST_PIXELS, MOST_AGENTS = 200_000, 2**24, 10_000
 
 
@@ -76,7 +78,7 @@ def _number(x: float) -> float | None:
 def read_episode(path: Path) -> RecordedEpisode:
     """Raises UsageError where that is no whole file of this kind."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             lines = _lines(file)
             head = next(lines, None)
             if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -89,7 +91,7 @@ def read_episode(path: Path) -> RecordedEpisode:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, zlib.error,
-            RecursionError, OverflowError) as error:  # fmt: skip
+            RecursionError, OverflowError, MemoryError) as error:  # fmt: skip
         raise UsageError(f"{path} is damaged: {str(error)[:100] or type(error).__name__}") from None
 
 
@@ -97,9 +99,9 @@ def _lines(file: IO[bytes]) -> Iterator[Any]:
     left = MOST_BYTES
     with gzip.GzipFile(fileobj=file) as packed:
         for number in range(MOST_MOMENTS + 2):
-            line = packed.readline(left + 1)
+            line = packed.readline(MOST_LINE_BYTES + 1)
             left -= len(line)
-            if left < 0 or number > MOST_MOMENTS:
+            if left < 0 or number > MOST_MOMENTS or len(line) > MOST_LINE_BYTES:
                 raise ValueError("it is too large")
             if not line:
                 return

@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playing import CountedEpisodes
 
-from operant.shared.episode_file import FORMAT, read_episode, write_moments
+from operant.shared.episode_file import FORMAT, MOST_LINE_BYTES, read_episode, write_moments
 from operant.shared.errors import UsageError
 from operant.shared.scene import ROLES, Frame, Moment, Scene, Shape, points_of
 
@@ -144,8 +146,22 @@ def test_a_file_that_unpacks_to_more_than_there_can_be_is_refused(tmp_path, monk
         read_episode(path)
 
 
+def test_a_line_without_an_end_is_refused_before_it_is_in_memory(tmp_path):
+    path = tmp_path / "a.episode.gz"
+    path.write_bytes(gzip.compress(b"\0" * (MOST_LINE_BYTES + 10), 1))
+    with pytest.raises(UsageError, match="too large"):
+        read_episode(path)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.episode.gz")
+    for path in (tmp_path / "a.episode.gz", Path("/dev/zero")):
+        with pytest.raises(UsageError, match="not a regular file"):
+            read_episode(path)
+
+
 def test_nothing_is_read_where_there_is_nothing(tmp_path):
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_episode(tmp_path / "a.episode.gz")
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="cannot be read: not a regular file"):
         read_episode(tmp_path)

@@ -123,5 +123,5 @@ def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch)
 
     monkeypatch.setattr("operant.trainer.inspection.episode.make_episodes", make_episodes)
     _, page = trained("episodes.every_iterations=3")
-    assert "ConfigError: it draws nothing" in told(page)
+    assert "no episode: it draws nothing" in told(page)
     assert page.read().iteration == 6

@@ -51,6 +51,10 @@ def hangs(name: str, env: int | None, timeout_s: float, report: int) -> WorkerEr
     )
 
 
+def said_nothing(report: int) -> bool:
+    return not _text(report).strip()
+
+
 def _place(env: int | None, report: int) -> str:
     """Where it was, by the newest of the places that faulthandler wrote to its report."""
     where = "" if env is None else f", in environment {env}"

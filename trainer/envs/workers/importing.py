@@ -9,16 +9,25 @@ from types import ModuleType
 from typing import Any
 
 from ....shared.errors import ConfigError
+from ....shared.harmless import one_line
+
+MOST_SAID = 200  # characters
 
 
 def import_from_here(module: str) -> ModuleType:
     """The module, which may lie in the current folder: that is then where imports look first, as
-    with `python -m`. Raises ImportError.
+    with `python -m`. Raises ImportError where there is none, and ConfigError where it fails.
     """
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
-    return importlib.import_module(module)
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a user's module does as it is imported
+        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
+        raise ConfigError(f"importing {module} fails: {said}") from None
 
 
 def imported(path: str) -> Any:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from ....shared.errors import OperantError
 from ....shared.python_program import python_program
 from .arrays import Array
-from .failures import ended, hangs, name_of, raised
+from .failures import ended, hangs, name_of, raised, said_nothing
 from .region import Layout, nameless_file, shared_fields
 from .sources import Source
 from .worker import DONE, WHERE_SIGNAL, Task
@@ -121,10 +121,10 @@ class Processes:
             _ask_where(worker)
             raise hangs(worker.name, env, self._timeout_s, worker.report)
         try:
-            code = worker.process.wait(CLOSE_S)
+            code: int | None = worker.process.wait(CLOSE_S)
         except subprocess.TimeoutExpired:
-            code = 0
-        if code:
+            code = None
+        if code or (code == 0 and said_nothing(worker.report)):
             raise ended(worker.name, env, code, worker.report)
         raise raised(worker.name, env, worker.report)
 

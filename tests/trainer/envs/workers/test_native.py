@@ -41,7 +41,7 @@ def test_what_fails_for_all_at_once_names_no_environment():
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
         envs.reset(out.obs)
-        with pytest.raises(WorkerError, match=r"^worker 0 \(environments 0 to 1\): RuntimeE"):
+        with pytest.raises(WorkerError, match=r"^worker \d \(environments \d to \d\): RuntimeE"):
             envs.step(np.zeros(4, np.int64), out)
 
 
@@ -98,3 +98,24 @@ def test_what_is_not_as_the_protocol_has_it_is_refused_in_one_line(overrides, wo
     with pytest.raises(ConfigError, match=words) as caught:
         make_config({}, overrides)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "raise RuntimeError('two\\nlines \\x1b[31m')",
+            "importing broken fails: RuntimeError: two",
+        ),
+        ("import sys; sys.exit(3)", "importing broken fails: SystemExit: 3"),
+        ("def (", "importing broken fails: SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, text, words):
+    (tmp_path / "broken.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for env in ("native:broken:make", "gymnasium:broken:make"):
+        with pytest.raises(ConfigError, match=words) as caught:
+            make_config({}, [f"env={env}"])
+        assert "\n" not in str(caught.value)
+        assert "\x1b" not in str(caught.value)

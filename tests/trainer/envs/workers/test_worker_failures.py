@@ -78,6 +78,7 @@ IN_3 = r"in environment 3"
         ("runs out of memory", rf": {IN_3} .*MemoryError: Unable to allocate .*\)$"),
         ("exits", rf": {IN_3} SystemExit: 3 {FILE.format('<lambda>')}$"),
         ("exits at once", rf" ended itself with exit code 3, {IN_3}$"),
+        ("exits as if all were well", rf" ended itself with exit code 0, {IN_3}$"),
         ("is killed", rf" was killed by SIGKILL, as the kernel does where memory .*, {IN_3}$"),
         ("crashes", rf" was ended by SIGSEGV, {IN_3} \(.*ctypes.*\)$"),
     ],
