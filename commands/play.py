@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,12 +59,12 @@ def command(
     pauses, + and - change the speed, n and p go to the next episode and the one before, s to the
     next seed, . plays one step, tab looks at the next robot, q leaves.
     """
-    theme = known_theme(theme)
+    theme, of_runs = known_theme(theme), {"seed": seed, "risk": risk}
     if to:
         if episodes or as_ascii:
             raise UsageError("--episodes and --ascii are for the terminal, not for --to")
         most_steps = steps or FILMED_STEPS
-        _write(_what(run, latest), to, risk, seed, speed, fps, most_steps, theme)
+        _write(_what(run, latest, of_runs), to, risk, seed, speed, fps, most_steps, theme)
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
@@ -73,7 +74,7 @@ def command(
     from ..monitor.play.showing import make_terminal, show
 
     terminal = make_terminal(theme, as_ascii)
-    chosen = _what(run, latest)
+    chosen = _what(run, latest, of_runs)
     # The terminal is taken first: keys that are pressed meanwhile are not written over it.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)
@@ -85,13 +86,16 @@ def command(
             playing.close()
 
 
-def _what(run: str | None, latest: bool) -> Run | Path:
-    """A run, or the file of an episode."""
+def _what(run: str | None, latest: bool, of_runs: Mapping[str, object]) -> Run | Path:
+    """A run, or the file of an episode, for which none of the options `of_runs` may be given."""
     from ..shared.run_folder import EPISODE_ENDING
 
     if run and run.endswith(EPISODE_ENDING):
         if latest:
             raise UsageError(f"give either '{run}' or --latest")
+        for name, value in of_runs.items():
+            if value is not None:
+                raise UsageError(f"--{name} {value}: {run} was played before")
         return Path(run)
     return chosen_run(run, latest)
 
@@ -123,8 +127,6 @@ def _episodes_of(run: Run | Path, risk: str | None) -> Episodes:
     if isinstance(run, Path):
         from ..shared.episode_file import read_episode
 
-        if risk:
-            raise UsageError(f"--risk {risk}: {run} was played before")
         return read_episode(run)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
     from ..trainer.playing import make_episodes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 
 import click
 
@@ -28,8 +27,7 @@ def command(run: str | None, latest: bool) -> None:
 
     chosen = chosen_run(run, latest)
     page = open_page(chosen)
-    with ExitStack() as stack:
-        stack.callback(page.detach)
+    try:
         newest = max((event.number for event in page.events()), default=0)
         send_request(chosen, "trace")
         while True:
@@ -43,3 +41,5 @@ def command(run: str | None, latest: bool) -> None:
             if is_over:
                 raise OperantError(f"{chosen.id} ended before it had traced an iteration")
             time.sleep(LOOK_AGAIN_S)
+    finally:
+        page.detach()

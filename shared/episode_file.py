@@ -57,10 +57,11 @@ def _moment_as_json(moment: Moment, numbers: dict[str, int]) -> dict[str, Any]:
         return {**told, "size": [height, width], "pixels": pixels}
     new, seen = [], []
     for shape in view.shapes:
-        key = json.dumps(_shape_as_json(shape))
+        told_shape = _shape_as_json(shape)
+        key = json.dumps(told_shape)
         if key not in numbers:
             numbers[key] = len(numbers)
-            new.append(_shape_as_json(shape))
+            new.append(told_shape)
         seen.append(numbers[key])
     part = [*view.low, *view.high]
     return {**told, "part": part, "is_stretched": view.is_stretched, "new": new, "shapes": seen}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from .collector import Collector
 from .envs.workers.hosted import HostedEnvs
 from .networks.policy import Policy
 from .rollout import Rollout
-from .run.threads import available_cores, one_torch_thread
+from .run.threads import one_torch_thread
 
 
 class GroupedCollector(Collector):
@@ -27,20 +26,14 @@ class GroupedCollector(Collector):
 
     envs: HostedEnvs
 
-    def __init__(
-        self,
-        envs: HostedEnvs,
-        policy: Policy,
-        steps: int,
-        seed: int,
-        tick: Callable[[], None] = lambda: None,
-        num_threads: Callable[[], int] = available_cores,
-    ) -> None:
-        """Raises ConfigError for a policy that explores with noise kept for each row."""
+    def __init__(self, envs: HostedEnvs, policy: Policy, *arguments: Any, **options: Any) -> None:
+        """`arguments` and `options` are `Collector`'s. Raises ConfigError for a policy that
+        explores with noise kept for each row.
+        """
         why = why_one_group(policy)
         if why:
             raise ConfigError(f"workers.async_factor = {len(envs.groups)}: {why}; use 1")
-        super().__init__(envs, policy, steps, seed, tick, num_threads)
+        super().__init__(envs, policy, *arguments, **options)
         self._led_to = [torch.empty(0)] * len(envs.groups)  # of each group, states after its step
 
     @torch.inference_mode()

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from results import print_result
+from sb3_marks import sb3_marks
 
 START_S = time.perf_counter()
 NUM_ENVS, STEPS, NUM_EPOCHS, SIZE = 128, 64, 4, 64
@@ -19,22 +20,10 @@ def main(seed: int, env_steps: int, num_threads: int) -> None:
     import gymnasium
     import torch
     from sb3_contrib import RecurrentPPO
-    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
 
     torch.set_num_threads(num_threads)
-    marks: list[tuple[float, int]] = []
-
-    class Marks(BaseCallback):  # type: ignore[misc]
-        def _on_rollout_start(self) -> None:
-            if self.num_timesteps:
-                marks.append((time.perf_counter(), self.num_timesteps))
-
-        def _on_step(self) -> bool:
-            return True
-
-        def _on_training_end(self) -> None:
-            marks.append((time.perf_counter(), self.num_timesteps))
+    marks, callback = sb3_marks()
 
     class Positions(gymnasium.ObservationWrapper):  # type: ignore[type-arg]
         def __init__(self, env: Any) -> None:
@@ -61,7 +50,7 @@ def main(seed: int, env_steps: int, num_threads: int) -> None:
         seed=seed,
         device="cpu",
     )  # fmt: skip
-    model.learn(env_steps, callback=Marks())
+    model.learn(env_steps, callback=callback)
     print_result(START_S, marks, NUM_EPOCHS, 0.0, "sb3-contrib", "gymnasium", "torch")
 
 

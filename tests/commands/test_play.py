@@ -99,6 +99,8 @@ def test_an_episode_that_was_kept_is_played_without_its_run(tmp_path):
     assert done.returncode == 0, done.stderr
     words = [text.text for text in ElementTree.parse(path).getroot().iter() if text.text]
     assert "line, seed 7: step 0, return 0.0" in words
+    for option in (["--seed", "3"], ["--risk", "0.5"]):
+        assert "was played before" in error_line("play", str(kept), "--to", str(path), *option)
     kept.write_bytes(kept.read_bytes()[:50])
     assert "damaged" in error_line("play", str(kept), "--to", str(path))
     with operant_in_a_terminal("play", str(tmp_path / "none.episode.gz")) as (_, terminal):

@@ -101,17 +101,20 @@ def test_the_loop_never_synchronises_while_it_is_read(config, operant_pages, str
     assert snapshot.metrics["time/collect_s"] > 0
 
 
+def with_and_without_a_graph(config, num_iterations=6):
+    """Two experiments after so many iterations: replayed from graphs, and run as they stand."""
+    experiments = [device_experiment(config, CUDA, capture) for capture in (True, False)]
+    for experiment in experiments:
+        for _ in range(num_iterations):
+            list(experiment.iterate(Stopwatch(), wait=True))
+    return experiments
+
+
 @pytest.mark.parametrize("normalize", ["true", "false"])
 def test_replayed_iterations_are_those_without_a_graph(config, normalize):
     overrides = [f"normalization.obs={normalize}", "ppo.learning_rate_schedule=linear"]
-    experiments = [
-        device_experiment(config(*overrides), CUDA, capture) for capture in (True, False)
-    ]
-    for experiment in experiments:
-        for _ in range(6):
-            list(experiment.iterate(Stopwatch(), wait=True))
-    replayed, eager = (experiment.policy.flat_parameters for experiment in experiments)
-    assert (replayed == eager).all()
+    replayed, eager = with_and_without_a_graph(config(*overrides))
+    assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
@@ -121,13 +124,7 @@ def test_replayed_iterations_with_memory_are_those_without_a_graph(config, kind,
         f"env={env}", f"policy.memory.kind={kind}", "policy.memory.horizon=16", "num_envs=64",
         "normalization.obs=true", "ppo.target_kl=0.01",
     )  # fmt: skip
-    experiments = [
-        device_experiment(config(*overrides), CUDA, capture) for capture in (True, False)
-    ]
-    for experiment in experiments:
-        for _ in range(8):
-            list(experiment.iterate(Stopwatch(), wait=True))
-    replayed, eager = experiments
+    replayed, eager = with_and_without_a_graph(config(*overrides), 8)
     assert torch.equal(replayed.policy.flat_parameters, eager.policy.flat_parameters)
     # What is remembered goes on from replay to replay.
     assert torch.equal(replayed.collector.rollout.states, eager.collector.rollout.states)
@@ -155,13 +152,9 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
             },
         }
     )  # fmt: skip
-    experiments = [device_experiment(config, CUDA, capture) for capture in (True, False)]
-    for experiment in experiments:
-        for _ in range(6):
-            list(experiment.iterate(Stopwatch(), wait=True))
-    replayed, eager = (experiment.policy.flat_parameters for experiment in experiments)
-    assert (replayed == eager).all()
-    assert int(experiments[0].algorithm.num_updates) == 16 * 5
+    replayed, eager = with_and_without_a_graph(config)
+    assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
+    assert int(replayed.algorithm.num_updates) == 16 * 5
 
 
 def test_replayed_iterations_of_agents_are_those_without_a_graph():
@@ -177,11 +170,7 @@ def test_replayed_iterations_of_agents_are_those_without_a_graph():
             },
         }
     )  # fmt: skip
-    experiments = [device_experiment(config, CUDA, capture) for capture in (True, False)]
-    for experiment in experiments:
-        for _ in range(6):
-            list(experiment.iterate(Stopwatch(), wait=True))
-    replayed, eager = experiments
+    replayed, eager = with_and_without_a_graph(config)
     assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
     assert replayed.env_steps == eager.env_steps < 6 * 1280
     assert int(replayed.algorithm.num_updates) == int(eager.algorithm.num_updates) > 0

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 from waiting import wait_for
 
@@ -96,10 +97,14 @@ def test_forked_workers_left_alive_do_not_make_a_dead_process_look_alive(start):
         "time.sleep(600) if 0 in children else work()"
     )
     wait_for(lambda: state(run) == "running")
+    children = psutil.Process(process.pid).children()
+    assert len(children) == 9
+    # A child that was forked this moment has still to let go of the lock.
+    lock = str(run.lock_path.resolve())
+    wait_for(lambda: not any(lock == file.path for c in children for file in c.open_files()))
     process.kill()
     process.wait()
-    # A child that was forked this moment may still have to let go of the lock.
-    wait_for(lambda: state(run) == "crashed")
+    assert state(run) == "crashed"
 
 
 def test_an_orderly_end_leaves_state_message_and_a_copy_of_the_page(start):

@@ -70,12 +70,14 @@ class Kickstart:
         return told.view(*obs.shape[:2], -1)
 
     def loss_sum(
-        self, distribution: Distribution, outputs: Tensor, values: Tensor, told: Tensor
+        self, distribution: Distribution, outputs: Tensor, values: Tensor, told: Tensor | None
     ) -> Tensor:
         """The loss of all samples, summed, of outputs [B, O] and values [B] of the policy and what
-        teachers told [B, K (O + 1)].
+        teachers told [B, K (O + 1)]; 0 where they were not asked.
         """
         section, total = self._section, values.new_zeros(())
+        if told is None:
+            return total
         for one in torch.split(told, distribution.num_outputs + 1, -1):
             if section.policy_coef:
                 divergence = distribution.kl(one[..., :-1], outputs).sum()

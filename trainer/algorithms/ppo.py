@@ -99,7 +99,9 @@ class PPO(OnPolicy):
         advantages, returns = self.estimates(rollout, rewards)
         if self.kickstart:
             self._kickstart_factor = self.kickstart.factor(progress_fraction)
-            self._told = self.kickstart.told(rollout)
+            # What is captured asks them to the end; else they cost nothing once they do not count.
+            counts = not self.is_inline or bool(self._kickstart_factor)
+            self._told = self.kickstart.told(rollout) if counts else None
 
         def batch_now() -> Any:
             """Of advantages as the policy is now."""
@@ -235,7 +237,6 @@ class PPO(OnPolicy):
         )  # fmt: skip
         every = [*sums]
         if self.kickstart:
-            assert samples.told is not None
             told = self.kickstart.loss_sum(self.policy.distribution, outputs, values, samples.told)
             loss = loss + self._kickstart_factor * told
             every.append(told)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +58,10 @@ class Inspection:
 
             recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
             # An environment that cannot be drawn, or a full disk, is no reason not to train.
-            with self._told("no episode"):
+            with self._telemetry.errors_as_events(OSError, OperantError, what="no episode"):
                 with self._telemetry.stopwatch.phase("evaluate"):
                     path = recorder.record(self._experiment.policy, self._experiment.iteration)
                 self._telemetry.event("info", f"episode: {path.name}")
-
-    @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Say in an event that `what` could not be written, and why."""
-        try:
-            yield
-        except (OSError, OperantError) as error:
-            self._telemetry.event("error", f"{what}: {error}")
 
     def _weights(self) -> dict[str, float]:
         experiment = self._experiment
@@ -78,7 +69,7 @@ class Inspection:
         metrics, layers = analysed(dict(policy.named_parameters()))
         line = {"iteration": experiment.iteration, "env_steps": experiment.env_steps, **metrics}
         with (
-            self._told("no line of weights.jsonl"),
+            self._telemetry.errors_as_events(OSError, what="no line of weights.jsonl"),
             os.fdopen(open_to_append(self._run.weights_path), "a") as file,
         ):
             file.write(json.dumps({**line, "layers": layers}) + "\n")

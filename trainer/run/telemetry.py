@@ -171,12 +171,14 @@ class Telemetry:
         self._metrics.event(level, text, self._work.env_steps)
 
     @contextmanager
-    def errors_as_events(self, *kinds: type[Exception]) -> Iterator[None]:
-        """Errors of these kinds inside become events: training goes on."""
+    def errors_as_events(self, *kinds: type[Exception], what: str = "") -> Iterator[None]:
+        """Errors of these kinds inside become events, which begin with `what`, by default the kind:
+        training goes on.
+        """
         try:
             yield
         except kinds as error:
-            self.event("error", f"{type(error).__name__}: {error}")
+            self.event("error", f"{what or type(error).__name__}: {error}")
 
     @property
     def _planned_steps(self) -> int:

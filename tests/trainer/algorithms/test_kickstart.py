@@ -153,3 +153,23 @@ def test_teachers_are_runs_or_checkpoints_that_fit(tmp_path):
     assert "sees 4 numbers, and acrobot shows 6" in words
     learned = trained_run("cart_pole_dqn", "total_env_steps=1024", "dqn.warmup_env_steps=1024")
     assert "learned by dqn; teachers are PPO's" in refused(learned.id)
+
+
+def test_teachers_that_no_longer_count_are_not_asked(
+    make_experiment, small_config, teach, monkeypatch
+):
+    teach(teacher(small_config))
+    options = ("kickstart.until_fraction=0.5", "kickstart.fade_fraction=0")
+    experiment = make_experiment(*TAUGHT, *options)
+    asked = []
+    told = experiment.algorithm.kickstart.told
+
+    def watched(rollout):
+        asked.append(rollout)
+        return told(rollout)
+
+    monkeypatch.setattr(experiment.algorithm.kickstart, "told", watched)
+    losses = [iterate(experiment)["loss/kickstart"] for _ in range(6)]
+    # of six iterations half: progress is 0, 1/6 and 2/6 there
+    assert len(asked) == 3
+    assert losses[3:] == [0, 0, 0]
