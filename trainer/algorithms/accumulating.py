@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 GradientOf = Callable[[Any], tuple[Tensor, Tensor]]
+InPieces = Callable[[Any, Sequence[Tensor]], Any]
 
 
 class Accumulation:
@@ -22,37 +23,49 @@ class Accumulation:
         self._has_halved = False
         self._notices: list[str] = []
 
-    def of(self, minibatch: Any, gradient_of: GradientOf) -> tuple[Tensor, Tensor]:
-        """The sums over all pieces of what `gradient_of` gives: a gradient [P] and other sums."""
+    def of(
+        self, minibatch: Any, gradient_of: GradientOf, in_pieces: InPieces
+    ) -> tuple[Tensor, Tensor]:
+        """The sums over all pieces of what `gradient_of` gives: a gradient [P] and other sums.
+
+        Where there are several, `in_pieces` is given the minibatch and the numbers of the parts of
+        each, and returns the minibatch with whatever a piece has to know of the others.
+        """
         try:
-            return self._added_up(minibatch, gradient_of)
+            return self._added_up(minibatch, gradient_of, in_pieces)
         except (torch.OutOfMemoryError, MemoryError) as error:
             if self._has_halved:
                 raise
             self._halve(minibatch, error)
-        return self._added_up(minibatch, gradient_of)
+        return self._added_up(minibatch, gradient_of, in_pieces)
 
     def take_notices(self) -> list[str]:
         taken, self._notices = self._notices, []
         return taken
 
-    def _added_up(self, minibatch: Any, gradient_of: GradientOf) -> tuple[Tensor, Tensor]:
+    def _added_up(
+        self, minibatch: Any, gradient_of: GradientOf, in_pieces: InPieces
+    ) -> tuple[Tensor, Tensor]:
         pieces = self._pieces(minibatch)
-        gradient, sums = gradient_of(next(pieces))
-        for piece in pieces:
-            more, more_sums = gradient_of(piece)
+        if not pieces:
+            return gradient_of(minibatch)
+        minibatch = in_pieces(minibatch, pieces)
+        gradient, sums = gradient_of(minibatch.at(pieces[0]))
+        for index in pieces[1:]:
+            more, more_sums = gradient_of(minibatch.at(index))
             gradient, sums = gradient.add_(more), sums + more_sums
         return gradient, sums
 
-    def _pieces(self, minibatch: Any) -> Iterator[Any]:
+    def _pieces(self, minibatch: Any) -> Sequence[Tensor]:
+        """The numbers of the parts of each; empty where it stays in one."""
         num_parts = minibatch.num_parts
         part_samples = minibatch.advantages.numel() // num_parts
         at_once = max(1, self.most_samples // part_samples) if self.most_samples else num_parts
         if at_once >= num_parts:
-            yield minibatch
-            return
+            return ()
         numbers: Any = torch.arange(num_parts, device=minibatch.advantages.device)
-        yield from map(minibatch.at, numbers.split(at_once))
+        pieces: Sequence[Tensor] = numbers.split(at_once)
+        return pieces
 
     def _halve(self, minibatch: Any, error: Exception) -> None:
         before = min(self.most_samples or minibatch.num_samples, minibatch.num_samples)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ class PPO(OnPolicy):
             self.kickstart = Kickstart(section, teachers, config.num_rows, device)
         self._told: Tensor | None = None  # by teachers, of the rollout
         self._kickstart_factor: Any = 0.0
-        self.loss_names = (*LOSS_METRICS, *(("loss/kickstart",) if teachers else ()))
+        besides = ("loss/kickstart",) if teachers else ()
+        self.loss_names: tuple[str, ...] = (*LOSS_METRICS, *besides)
         self.sampler = make_sampler(
             self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
             policy.flat_parameters.device, self.is_inline,
@@ -127,11 +128,30 @@ class PPO(OnPolicy):
             batch = batch._replace(advantages=normalized(batch.advantages))
         return batch
 
-    def judged(self, minibatch: Any) -> tuple[Tensor, Tensor, Batch]:
+    def features_of(self, minibatch: Any) -> Tensor:
+        """What outputs and values are computed from: observations, or what is remembered."""
+        obs: Tensor = minibatch.obs
+        return obs
+
+    def judged(self, minibatch: Any, features: Tensor) -> tuple[Tensor, Tensor, Batch]:
         """The outputs [B, O] and values [B] of the policy as it is, and the samples they are of."""
-        assert isinstance(self.policy, ActorCritic)
-        obs = minibatch.obs
-        return self.policy.outputs(obs), self.policy.values(obs), minibatch
+        return self.policy.outputs(features), self.policy.values(features), minibatch
+
+    def losses_besides(
+        self, piece: Any, features: Tensor, judged: tuple[Tensor, Tensor, Batch]
+    ) -> Iterator[tuple[Any, Tensor]]:
+        """Weights and sums over samples of losses besides PPO's, in the order of `loss_names`."""
+        if self.kickstart:
+            outputs, values, samples = judged
+            distribution = self.policy.distribution
+            told = self.kickstart.loss_sum(distribution, outputs, values, samples.told)
+            yield self._kickstart_factor, told
+
+    def in_pieces(self, minibatch: Any, pieces: Sequence[Tensor]) -> Any:
+        """The minibatch with what a piece has to know of the others; `pieces` are their parts'
+        numbers.
+        """
+        return minibatch
 
     def estimates(
         self, rollout: Rollout, rewards: Tensor, corrections: Corrections | None = None
@@ -180,7 +200,7 @@ class PPO(OnPolicy):
             for number, (index, weights) in enumerate(drawn):
                 if (epoch or number) and section.recompute_advantages == "minibatch":
                     batch = batch_now()
-                minibatch = self._prepared(batch.at(index), weights)
+                minibatch = self.prepared(batch.at(index), weights)
                 minibatch_sums, norm = self._learn(minibatch, coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]
@@ -195,8 +215,8 @@ class PPO(OnPolicy):
                     break
         return sums / num_samples, norms / num_steps
 
-    def _prepared(self, minibatch: Any, weights: Tensor | None) -> Any:
-        """Advantages as the loss takes them, by statistics of the whole minibatch."""
+    def prepared(self, minibatch: Any, weights: Tensor | None) -> Any:
+        """What losses take, by statistics of the whole minibatch: advantages."""
         if self.section.normalize_advantages == "minibatch":
             among = minibatch.valid_of(minibatch.advantages)
             minibatch = minibatch.with_advantages(normalized(minibatch.advantages, among))
@@ -211,8 +231,9 @@ class PPO(OnPolicy):
         """One optimizer step; returns loss sums and the mean gradient norm, float64."""
         section, num_samples = self.section, minibatch.num_samples
         gradient, sums = self._accumulation.of(
-            minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients)
-        )
+            minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients),
+            self.in_pieces,
+        )  # fmt: skip
         # Each network by itself, where they share no layers: a large value loss would otherwise
         # shrink the actor's steps.
         parts = self.policy.networks_of(gradient)
@@ -226,20 +247,19 @@ class PPO(OnPolicy):
         self, piece: Any, num_samples: int, coefficients: Coefficients
     ) -> tuple[Tensor, Tensor]:
         """Its part of the gradient [P] of a mean over `num_samples`, and loss sums, float64."""
-        outputs, values, samples = self.judged(piece)
+        features = self.features_of(piece)
+        judged = self.judged(piece, features)
         sums = ppo_loss_sums(
-            self.policy.distribution, outputs, values, samples, coefficients.clip_coef,
-            self.section.value_clip,
-        )  # fmt: skip
+            self.policy.distribution, *judged, coefficients.clip_coef, self.section.value_clip
+        )
         loss = (
             sums.policy + self.section.value_coef * sums.value
             - coefficients.entropy_coef * sums.entropy
         )  # fmt: skip
         every = [*sums]
-        if self.kickstart:
-            told = self.kickstart.loss_sum(self.policy.distribution, outputs, values, samples.told)
-            loss = loss + self._kickstart_factor * told
-            every.append(told)
+        for weight, loss_sum in self.losses_besides(piece, features, judged):
+            loss = loss + weight * loss_sum
+            every.append(loss_sum)
         gradient = self.flat_gradient(loss / num_samples)
         return gradient, torch.stack(every).detach().double()
 

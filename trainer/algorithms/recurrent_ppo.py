@@ -4,6 +4,7 @@ began with.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..rollout import Rollout
+from .contrastive import Contrast, Contrastive
 from .ppo import PPO
 from .ppo_loss import Batch, normalized
 
@@ -21,13 +23,15 @@ class Rows(NamedTuple):
     """R rows of L steps each, a piece of one environment's rollout: `samples` are [L, R, ...].
 
     `states` [R, S] are those before the first step; they are forgotten after the steps `resets`
-    [L, R]. Nothing is learned from what is not `valid` [L, R], where that is told.
+    [L, R]. Nothing is learned from what is not `valid` [L, R], where that is told. With the
+    contrastive loss `contrast` says what is compared with what.
     """
 
     samples: Batch
     states: Tensor
     resets: Tensor
     valid: Tensor | None
+    contrast: Contrast | None = None
 
     @property
     def num_parts(self) -> int:
@@ -37,7 +41,8 @@ class Rows(NamedTuple):
     def at(self, index: Tensor) -> Rows:
         samples = self.samples.each(lambda x: x[:, index])
         valid = None if self.valid is None else self.valid[:, index]
-        return Rows(samples, self.states[index], self.resets[:, index], valid)
+        contrast = None if self.contrast is None else self.contrast.at(index)
+        return Rows(samples, self.states[index], self.resets[:, index], valid, contrast)
 
     def valid_of(self, x: Tensor) -> Tensor:
         """The samples of x [L, R, ...] that count, as [B, ...]."""
@@ -73,7 +78,25 @@ class RecurrentPPO(PPO):
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> RecurrentActorCritic:
-        return RecurrentActorCritic(spec, config.policy, config.normalization.obs, seed)
+        contrastive = config.table("contrastive")
+        embedding_size = contrastive.embedding_size if contrastive.coef else 0
+        normalizes = config.normalization.obs
+        return RecurrentActorCritic(spec, config.policy, normalizes, seed, embedding_size)
+
+    def __init__(self, config: TrainConfig, policy: Any, *arguments: Any, **options: Any) -> None:
+        """The rest is `PPO`'s."""
+        super().__init__(config, policy, *arguments, **options)
+        self.contrastive: Contrastive | None = None
+        section = config.table("contrastive")
+        if not section.coef:
+            return
+        row_steps = self.part_steps(config)
+        num_rows = config.rollout_size // row_steps // self.section.num_minibatches
+        self.contrastive = Contrastive(
+            section, self.policy.embed, (row_steps, num_rows), self.seed,
+            policy.flat_parameters.device, self.is_inline,
+        )  # fmt: skip
+        self.loss_names += ("loss/contrastive",)
 
     @staticmethod
     def part_steps(config: TrainConfig) -> int:
@@ -115,12 +138,49 @@ class RecurrentPPO(PPO):
         # A row with nothing to learn from is none: a minibatch of such would have no samples.
         return rows.at(rows.valid.any(0).nonzero().squeeze(1))
 
-    def judged(self, minibatch: Any) -> tuple[Tensor, Tensor, Batch]:
+    def features_of(self, minibatch: Rows) -> Tensor:
+        """What is remembered after each step [L, R, H]."""
         obs = minibatch.samples.obs
-        features = self.policy.over_rows(obs, minibatch.states, minibatch.resets)[0]
+        return self.policy.over_rows(obs, minibatch.states, minibatch.resets)[0]
+
+    def judged(self, minibatch: Rows, features: Tensor) -> tuple[Tensor, Tensor, Batch]:
         features = minibatch.valid_of(features)
         samples = minibatch.samples.each(minibatch.valid_of)
         return self.policy.outputs(features), self.policy.values(features), samples
+
+    def prepared(self, minibatch: Rows, weights: Tensor | None) -> Rows:
+        """Advantages and, with the contrastive loss, positives."""
+        minibatch = super().prepared(minibatch, weights)
+        if self.contrastive is None:
+            return minibatch
+        drawn = self.contrastive.drawn(minibatch.resets, minibatch.num_samples)
+        return minibatch._replace(contrast=drawn)
+
+    def losses_besides(
+        self, piece: Rows, features: Tensor, judged: tuple[Tensor, Tensor, Batch]
+    ) -> Iterator[tuple[Any, Tensor]]:
+        yield from super().losses_besides(piece, features, judged)
+        if self.contrastive and piece.contrast:
+            yield self.contrastive.coef, self.contrastive.loss_sum(features, piece.contrast)
+
+    @torch.no_grad()
+    def in_pieces(self, minibatch: Rows, pieces: Sequence[Tensor]) -> Rows:
+        """Negatives are all other rows of the minibatch, in whatever piece they are: one more pass
+        forward over it tells each piece of the others.
+        """
+        if self.contrastive is None or minibatch.contrast is None:
+            return minibatch
+        features = torch.cat([self.features_of(minibatch.at(index)) for index in pieces], 1)
+        return minibatch._replace(contrast=self.contrastive.among_all(features, minibatch.contrast))
+
+    def state_dict(self) -> dict[str, Any]:
+        contrastive = self.contrastive.state_dict() if self.contrastive else {}
+        return {**super().state_dict(), **contrastive}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        super().load_state_dict(state)
+        if self.contrastive:
+            self.contrastive.load_state_dict(state)
 
 
 def rows_of(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from ..config import PolicyConfig
 from ..envs.spec import Spaces
@@ -24,8 +25,17 @@ class RecurrentActorCritic(DistributionPolicy):
     keeps it, so that no two that act share any. It is zeros where an episode begins.
     """
 
-    def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool, seed: int) -> None:
-        """Weights are drawn from `seed` alone."""
+    def __init__(
+        self,
+        spec: Spaces,
+        config: PolicyConfig,
+        normalize_obs: bool,
+        seed: int,
+        embedding_size: int = 0,
+    ) -> None:
+        """Weights are drawn from `seed` alone; with an `embedding_size` there is a third head, for
+        learning alone, after all others.
+        """
         super().__init__(spec, config, normalize_obs)
         generator = torch.Generator().manual_seed(seed)
         memory, sizes = config.memory, (spec.obs_size, *config.hidden_sizes)
@@ -39,6 +49,9 @@ class RecurrentActorCritic(DistributionPolicy):
         # Near-equal probabilities at first, values of the size of the inputs.
         for head, gain in ((self.actor, 0.01), (self.critic, 1.0)):
             init_orthogonal(nn.Sequential(head), gain, generator)
+        self.projection = nn.Linear(memory.size, embedding_size) if embedding_size else None
+        if self.projection:
+            init_orthogonal(nn.Sequential(self.projection), 1.0, generator)
         self.flat_parameters = flattened(self.parameters_to_learn())
 
     @property
@@ -71,6 +84,11 @@ class RecurrentActorCritic(DistributionPolicy):
         values: Tensor = self.critic(features)
         return values.squeeze(-1)
 
+    def embed(self, features: Tensor) -> Tensor:
+        """Unit vectors [..., embedding_size] by which features [..., size] are compared."""
+        assert self.projection is not None
+        return normalize(self.projection(features), dim=-1)
+
     def act_step(self, obs: Tensor, noise: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Actions [B, *action_shape] drawn for obs [B, obs_size], their log-probabilities, and the
         next state.
@@ -87,7 +105,8 @@ class RecurrentActorCritic(DistributionPolicy):
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
         """In the order of `flat_parameters`."""
-        modules = (self.encoder, self.layer, self.actor, self.critic)
+        every = (self.encoder, self.layer, self.actor, self.critic, self.projection)
+        modules = [module for module in every if module is not None]
         return [*(x for module in modules for x in module.parameters()), *self._log_stds]
 
     def networks_of(self, gradient: Tensor) -> Sequence[Tensor]:

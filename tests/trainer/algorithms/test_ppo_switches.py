@@ -38,11 +38,11 @@ def test_where_memory_runs_out_it_goes_on_with_half_and_says_so(
     experiment = make_experiment(*options)
     judged, sizes = experiment.algorithm.judged, []
 
-    def forgetful(piece):
+    def forgetful(piece, features):
         sizes.append(piece.num_samples)
         if piece.num_samples > 16:  # of 32 in a minibatch
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return judged(piece)
+        return judged(piece, features)
 
     monkeypatch.setattr(experiment.algorithm, "judged", forgetful)
     iterate(experiment)
@@ -115,13 +115,13 @@ def test_prioritised_minibatches_prefer_large_advantages(make_experiment, monkey
     experiment = make_experiment("ppo.sampler=prioritised", "ppo.priority_exponent=2")
     algorithm = experiment.algorithm
     seen = []
-    prepared = algorithm._prepared
+    prepared = algorithm.prepared
 
     def watched(minibatch, weights):
         seen.append(minibatch.advantages.abs().mean())
         return prepared(minibatch, weights)
 
-    monkeypatch.setattr(algorithm, "_prepared", watched)
+    monkeypatch.setattr(algorithm, "prepared", watched)
     rollout = collected(experiment)
     advantages, _ = algorithm.estimates(rollout, rollout.rewards)
     iterate(experiment)

@@ -35,7 +35,9 @@ def walkers(monkeypatch):
 def ratios(experiment, rollout):
     """Of what learning computes now, to what was remembered while collecting."""
     with torch.no_grad():
-        outputs, _, samples = experiment.algorithm.judged(rows_of(rollout))
+        rows = rows_of(rollout)
+        algorithm = experiment.algorithm
+        outputs, _, samples = algorithm.judged(rows, algorithm.features_of(rows))
         log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(outputs, samples.actions)
     return (log_probs - samples.log_probs).exp()
 
@@ -172,7 +174,8 @@ def test_the_gradient_over_rows_is_that_of_single_steps(make_experiment, kind):
     assert ends_inside(rollout) > 0
     advantages = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
     rows = rows_of(rollout, advantages, rollout.rewards)
-    outputs, values, samples = experiment.algorithm.judged(rows)
+    algorithm = experiment.algorithm
+    outputs, values, samples = algorithm.judged(rows, algorithm.features_of(rows))
     features, _ = lived(policy, rollout)
     features = features.flatten(0, 1)
     gradients = []

@@ -109,6 +109,11 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
            "teachers": "['a']", "policy_coef": 2, "value_coef": 2, "until_fraction": 0.2,
            "fade_fraction": 0.2,
        }.items()},
+    **{f"contrastive.{key}": (
+        CART_POLE_DQN, (f"contrastive.{key}={value}",), "algorithm = ppo alone",
+    ) for key, value in {
+        "coef": 0.1, "temperature": 0.2, "discount": 0.5, "embedding_size": 8,
+    }.items()},
     "trace.keep": None,
     "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
     "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ....shared import Metric
 from ...config.section import AlgorithmSection, Fraction, Schedule, Section
+from .contrastive import ContrastiveConfig
 from .kickstart import KickstartConfig
 from .rollouts import check_minibatches
 
@@ -28,7 +29,9 @@ class PPOConfig(AlgorithmSection):
                description="part of the returns' variance that the values predict"),
     )  # fmt: skip
 
-    tables: ClassVar[dict[str, type[Section]]] = {"kickstart": KickstartConfig}
+    tables: ClassVar[dict[str, type[Section]]] = {
+        "kickstart": KickstartConfig, "contrastive": ContrastiveConfig,
+    }  # fmt: skip
 
     gae_lambda: Fraction = Field(0.95, description="lambda of the advantage estimates; 0 to 1")
     num_epochs: int = Field(4, ge=1, le=1000, description="passes over each rollout")
@@ -105,7 +108,8 @@ class PPOConfig(AlgorithmSection):
         for key in ("recompute_returns", "rho_clip", "c_clip"):
             is_used = self.recompute_advantages != "never"
             self._check_use(key, is_used, "ppo.recompute_advantages = never")
-        config.table("kickstart").check(config)
+        for table in self.tables:
+            config.table(table).check(config)
         if self.c_clip > self.rho_clip:
             raise ValueError(
                 f"ppo.c_clip = {self.c_clip:g} is above ppo.rho_clip = {self.rho_clip:g}"
