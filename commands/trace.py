@@ -14,7 +14,8 @@ LOOK_AGAIN_S = 0.05
 
 @click.command("trace")
 @run_argument
-def command(run: str | None, latest: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(run: str | None, latest: bool, as_json: bool) -> None:
     """Have a run, the latest by default, trace an iteration; prints the files' names.
 
     They are for https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are traced:
@@ -23,7 +24,7 @@ def command(run: str | None, latest: bool) -> None:
     from ..shared.requests import send_request
     from ..shared.status import holder_of, open_page
     from ..shared.tracing import read_notice
-    from .output import print_line
+    from .output import print_json, print_line
 
     chosen = chosen_run(run, latest)
     page = open_page(chosen)
@@ -33,10 +34,13 @@ def command(run: str | None, latest: bool) -> None:
         while True:
             is_over = holder_of(chosen) is None  # asked first: what it said last is then there
             names = [name for event in page.events(newest) for name in read_notice(event.text)]
-            for name in names:
-                path = chosen.trace_folder / name
-                print_line(f"{path}: {path.stat().st_size / 1000:.0f} kB")
-            if names:
+            sizes = {path: path.stat().st_size for path in map(chosen.trace_folder.joinpath, names)}
+            if sizes and as_json:
+                files = [{"path": str(path), "size_bytes": size} for path, size in sizes.items()]
+                print_json({"run": chosen.id, "files": files})
+            for path, size in sizes.items() if not as_json else ():
+                print_line(f"{path}: {size / 1000:.0f} kB")
+            if sizes:
                 return
             if is_over:
                 raise OperantError(f"{chosen.id} ended before it had traced an iteration")

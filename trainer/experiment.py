@@ -158,7 +158,9 @@ class Experiment:
         self.executor.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Tensors in main memory and plain values only. Waits for the device."""
+        """Tensors in main memory, which go on changing as training does, and plain values only.
+        Waits for the device.
+        """
         return {
             "policy": {name: x.cpu() for name, x in self.policy.state_dict().items()},
             "collector": self.collector.state_dict(),

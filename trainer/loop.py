@@ -11,12 +11,14 @@ from ..shared import MetricsWriter
 from ..shared.requests import TakeRequest
 from ..shared.status import AVERAGE_ENV_STEPS_PER_S
 from .config import TrainConfig
+from .diverged import check_weights
 from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .inspection.inspection import Inspection
 from .making import make_experiment
 from .run.agenda import Agenda
-from .run.checkpoints import Checkpoint, save_checkpoint
+from .run.checkpoint_writer import CheckpointWriter
+from .run.checkpoints import Checkpoint
 from .run.restoring import restoring
 from .run.telemetry import Report, Telemetry
 
@@ -35,7 +37,8 @@ def train(
     is `take_request`. The run's folder is the one that `checkpoint_folder` is in.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
-    whether the run is complete.
+    whether the run is complete. Raises DivergedError, without a checkpoint, where weights are no
+    longer numbers.
     """
     metrics.phase("compiling")
     with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
@@ -52,31 +55,34 @@ def train(
         experiment.on_tick(telemetry.tick)
         telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
         tell_notices(experiment, telemetry)
-        inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
         saved_at = experiment.iteration if resume_from else None
-
-        while not experiment.is_complete and not should_stop():
-            due = agenda.of_next_iteration()
-            wait = due.anything or inspection.wants_next
-            with inspection.tracing(due.trace):
-                finished = experiment.iterate(telemetry.stopwatch, wait)
-            for values in finished:
-                if due.anything and experiment.is_idle:
-                    values |= inspection.values(due)
-                    if due.evaluation:
-                        values |= evaluation_values(evaluated(experiment, telemetry))
+        keep = config.checkpoint.keep
+        with closing(CheckpointWriter(checkpoint_folder, keep, telemetry, saved_at)) as writer:
+            inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
+            while not experiment.is_complete and not should_stop():
+                due = agenda.of_next_iteration()
+                wait = due.anything or inspection.wants_next
+                with inspection.tracing(due.trace):
+                    finished = experiment.iterate(telemetry.stopwatch, wait)
+                for values in finished:
+                    if due.anything and experiment.is_idle:
+                        values |= inspection.values(due)
+                        if due.evaluation:
+                            values |= evaluation_values(experiment, telemetry, should_stop)
+                    telemetry.iteration(values)
+                    check_weights(experiment, values)
+                tell_notices(experiment, telemetry)
+                inspection.after(due)
+                writer.tell()
+                if due.checkpoint:
+                    with telemetry.stopwatch.phase("checkpoint"):
+                        writer.begin(checkpoint_of(experiment, metrics))
+            for values in experiment.finish():
                 telemetry.iteration(values)
-            tell_notices(experiment, telemetry)
-            inspection.after(due)
-            if due.checkpoint:
-                with telemetry.errors_as_events(OSError):
-                    save(experiment, metrics, checkpoint_folder, telemetry)
-                    saved_at = experiment.iteration
-        for values in experiment.finish():
-            telemetry.iteration(values)
 
-        if saved_at != experiment.iteration:
-            save(experiment, metrics, checkpoint_folder, telemetry)
+            if writer.needs(experiment.iteration):
+                with telemetry.stopwatch.phase("checkpoint"):
+                    writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete
 
 
@@ -90,29 +96,46 @@ def is_compiling(experiment: Experiment, first: int) -> bool:
     return experiment.iteration == first and not all(loop.signatures for loop in experiment.loops)
 
 
-def save(
-    experiment: Experiment, metrics: MetricsWriter, folder: Path, telemetry: Telemetry
-) -> None:
-    """Write a checkpoint of this moment. Raises OSError when the disk does not take it."""
-    with telemetry.stopwatch.phase("checkpoint"):
-        checkpoint = Checkpoint(
-            iteration=experiment.iteration,
-            env_steps=experiment.env_steps,
-            publish=metrics.num_publishes,
-            config=experiment.config.model_dump(mode="json"),
-            state=experiment.state_dict(),
-        )
-        path = save_checkpoint(folder, checkpoint, experiment.config.checkpoint.keep)
-    telemetry.event("info", f"checkpoint: {path.name}")
+def checkpoint_of(experiment: Experiment, metrics: MetricsWriter) -> Checkpoint:
+    """This moment of a run, with tensors that training goes on changing."""
+    return Checkpoint(
+        iteration=experiment.iteration,
+        env_steps=experiment.env_steps,
+        publish=metrics.num_publishes,
+        config=experiment.config.model_dump(mode="json"),
+        state=experiment.state_dict(),
+    )
 
 
-def evaluated(experiment: Experiment, telemetry: Telemetry) -> Evaluation:
-    """Greedy episodes with the policy as it is now; tells what came of them."""
-    with telemetry.stopwatch.phase("evaluate"):
-        num_episodes = experiment.config.evaluation.num_episodes
-        evaluation = experiment.evaluate(num_episodes, telemetry.progress)
+class _StoppedError(Exception):
+    """A stop was asked for in the middle of an evaluation."""
+
+
+def evaluation_values(
+    experiment: Experiment, telemetry: Telemetry, should_stop: Callable[[], bool]
+) -> dict[str, float]:
+    """Metrics of greedy episodes with the policy as it is now; tells what came of them. None where
+    a stop is asked for meanwhile: episodes can be long.
+    """
+
+    def progress(done: int, total: int, unit: str) -> None:
+        if should_stop():
+            raise _StoppedError
+        telemetry.progress(done, total, unit)
+
+    try:
+        with telemetry.stopwatch.phase("evaluate"):
+            num_episodes = experiment.config.evaluation.num_episodes
+            evaluation = experiment.evaluate(num_episodes, progress)
+    except _StoppedError:
+        telemetry.event("info", "the evaluation was left for the stop that was asked for")
+        return {}
     report_evaluation(evaluation, experiment.config, telemetry)
-    return evaluation
+    return {
+        "evaluation/return": float(evaluation.returns.mean()),
+        "evaluation/length": float(evaluation.lengths.mean()),
+        **evaluation.details,
+    }
 
 
 def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Telemetry) -> None:
@@ -120,11 +143,3 @@ def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Te
     if evaluation.num_cut_off:
         limit = config.evaluation.max_episode_steps
         telemetry.event("warning", cut_off_message(evaluation, limit))
-
-
-def evaluation_values(evaluation: Evaluation) -> dict[str, float]:
-    return {
-        "evaluation/return": float(evaluation.returns.mean()),
-        "evaluation/length": float(evaluation.lengths.mean()),
-        **evaluation.details,
-    }

@@ -17,6 +17,12 @@ def test_a_run_that_is_training_is_traced_and_goes_on(start_training):
     assert done.returncode == 0, done.stderr
     (path,) = re.findall(r"^(.*\.trace\.json): \d+ kB$", done.stdout, re.MULTILINE)
     assert json.loads(Path(path).read_text())["traceEvents"]
+
+    answer = json.loads(operant("trace", run.id, "--json").stdout)
+    assert answer["run"] == run.id
+    (file,) = answer["files"]
+    assert file["path"] != str(path)
+    assert Path(file["path"]).stat().st_size == file["size_bytes"]
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
+
+import torch
 
 from operant.shared import MetricsWriter
 from operant.trainer.config import TrainConfig
@@ -75,3 +78,20 @@ def check_that_a_stopped_run_goes_on(
     parts = latest_checkpoint(folder / "parts").state["policy"]
     assert all((straight[name] == parts[name]).all() for name in straight)
     return checkpoint
+
+
+def differing(expected: Any, found: Any) -> list[str]:
+    """Names of the leaves of nested states that differ in a bit, or that one of them lacks."""
+    former, latter = _flat(expected), _flat(found)
+    return sorted(former.keys() ^ latter.keys()) + [
+        name
+        for name in former.keys() & latter.keys()
+        if not torch.equal(former[name], latter[name])
+    ]
+
+
+def _flat(state: Any) -> dict[str, torch.Tensor]:
+    if not isinstance(state, dict | list | tuple):
+        return {"": torch.as_tensor(0 if state is None else state)}
+    items = state.items() if isinstance(state, dict) else enumerate(state)
+    return {f"{key}.{name}": leaf for key, part in items for name, leaf in _flat(part).items()}

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import threading
 
 import pytest
-from learning import check_that_a_stopped_run_goes_on
+from learning import check_that_a_stopped_run_goes_on, differing
+from waiting import PATIENCE_S
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.config.files import load_config
 from operant.trainer.loop import train
-from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
+from operant.trainer.run.checkpoints import (
+    checkpoint_path,
+    latest_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+)
 from operant.trainer.run.telemetry import metrics_of
 
 
@@ -139,3 +147,68 @@ def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_pat
     learned = ["collecting", "learning"] * 6
     assert steps == ["compiling", *learned, "evaluating", "learning", "saving", "learning"]
     assert reader.phase().name == "learning"
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(small_config, page, tmp_path, monkeypatch):
+    """The write waits for an iteration that comes only if training does not wait for the write."""
+    writer, _ = page
+    fifth, was_waited_for = threading.Event(), []
+
+    def slow(file):
+        was_waited_for.append(fifth.wait(PATIENCE_S))
+
+    def report(values, iteration, env_steps):
+        if iteration == 5:
+            fifth.set()
+
+    monkeypatch.setattr("os.fsync", slow)
+    config = small_config("checkpoint.every_iterations=3", "checkpoint.keep=9")
+    train(config, writer, tmp_path, report=report)
+    assert was_waited_for == [True, True]  # of iterations 3 and 6
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [3, 6]
+
+    saved = load_checkpoint(checkpoint_path(tmp_path, 3))
+    asked = itertools.count()
+    train(small_config(), writer, tmp_path / "stopped", should_stop=lambda: next(asked) >= 3)
+    stopped = latest_checkpoint(tmp_path / "stopped")
+    assert stopped.iteration == 3
+    assert differing(stopped.state, saved.state) == []
+
+
+def test_what_could_not_be_written_in_time_is_written_at_the_end(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, reader = page
+    fsync, calls = os.fsync, []
+
+    def full_once(file):
+        calls.append(file)
+        if len(calls) == 1:
+            raise OSError(28, "No space left on device")
+        fsync(file)
+
+    monkeypatch.setattr("os.fsync", full_once)
+    assert train(small_config("checkpoint.every_iterations=6"), writer, tmp_path)
+    assert latest_checkpoint(tmp_path).iteration == 6
+    assert [event.text for event in reader.events() if event.level == "error"] == [
+        "OSError: [Errno 28] No space left on device"
+    ]
+
+
+def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(
+    small_config, page, tmp_path
+):
+    writer, reader = page
+    config = small_config(
+        "env=pendulum", "evaluation.every_iterations=2", "evaluation.num_episodes=4"
+    )
+    asked = itertools.count()
+    # Asked before iterations 1 and 2, then in the first three steps of the evaluation.
+    assert not train(config, writer, tmp_path, should_stop=lambda: next(asked) >= 5)
+    assert latest_checkpoint(tmp_path).iteration == 2
+    texts = [event.text for event in reader.events()]
+    assert texts[-2:] == [
+        "the evaluation was left for the stop that was asked for",
+        "checkpoint: iteration-000000002.pt",
+    ]
+    assert math.isnan(reader.read().metrics["evaluation/return"])

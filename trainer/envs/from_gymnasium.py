@@ -40,7 +40,10 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     try:
         envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
     except (gymnasium.error.Error, ModuleNotFoundError, AttributeError, ValueError) as error:
-        raise ConfigError(f"env = '{PREFIX}{name}': {first_line(error)}") from None
+        reason = first_line(error)
+        if ":" in name:
+            reason += "; gymnasium.vectorization = own takes ids, and sync also module:function"
+        raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from None
     observations, actions = envs.single_observation_space, envs.single_action_space
     envs.close()
     if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:

@@ -200,11 +200,13 @@ class Replay:
         }
 
     def state_dict(self) -> dict[str, Tensor]:
-        """All that draws depend on, as copies in main memory. Waits for a GPU."""
+        """All that draws depend on, in main memory; on the processor the replay itself, which goes
+        on changing. Waits for a GPU.
+        """
         rows = self._num_used_rows(int(self._ring.written))
         arrays = self._arrays
-        saved = {name: arrays[name].cpu().clone() for name in SAVED}
-        saved |= {name: arrays[name][:rows].cpu().clone() for name in SAVED_BY_SLOT}
+        saved = {name: arrays[name].cpu() for name in SAVED}
+        saved |= {name: arrays[name][:rows].cpu() for name in SAVED_BY_SLOT}
         return saved | {"layout": self._layout_numbers}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:

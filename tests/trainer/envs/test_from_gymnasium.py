@@ -11,7 +11,7 @@ from learning import collected, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
 from operant.trainer.envs.spaces import action_spec
 from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
@@ -163,6 +163,11 @@ def test_any_environment_is_trained_by_its_id(make_experiment, num_workers):
 
 def test_observations_that_are_no_vector_are_made_one():
     assert load_any_spec("gymnasium:FrozenLake-v1").obs_size == 16
+
+
+def test_a_factory_is_no_id_of_a_vector_environment():
+    with pytest.raises(ConfigError, match=r"own takes ids, and sync also module:function"):
+        load_gymnasium_spec("hosted_envs:Count")
 
 
 @pytest.mark.parametrize(

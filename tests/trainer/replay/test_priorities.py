@@ -10,6 +10,7 @@ from replay_draws import chi_squared_of_draws, replay_with, unreachable_rows
 
 from operant.shared.errors import ConfigError
 from operant.trainer.replay import Priorities
+from operant.trainer.run.checkpoint_writer import copied_state
 
 ENGINES = pytest.mark.parametrize("with_kernels", [False, True], ids=["loops", "kernels"])
 
@@ -53,7 +54,7 @@ def test_an_update_with_an_error_that_is_no_number_changes_nothing_and_is_counte
 ):
     replay = with_rows(4, with_kernels=with_kernels)
     replay.update_priorities(torch.arange(4), torch.tensor([1.0, 2.0, 4.0, 1.0]))
-    before = replay.state_dict()
+    before = copied_state(replay.state_dict())
     replay.update_priorities(torch.arange(4), torch.tensor([9.0, 9.0, bad, 9.0]))
     assert replay.num_refused == 1
     after = replay.state_dict()

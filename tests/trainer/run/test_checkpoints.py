@@ -6,7 +6,7 @@ import re
 
 import pytest
 import torch
-from learning import iterate
+from learning import differing, iterate
 
 from operant.shared import CheckpointError
 from operant.trainer.run.checkpoints import (
@@ -29,14 +29,6 @@ def checkpoint_of(experiment, publish=0) -> Checkpoint:
         experiment.config.model_dump(mode="json"),
         experiment.state_dict(),
     )
-
-
-def flat(state) -> dict[str, torch.Tensor]:
-    """All leaves of nested states, as tensors."""
-    if not isinstance(state, dict | list):
-        return {"": torch.as_tensor(0 if state is None else state)}
-    items = state.items() if isinstance(state, dict) else enumerate(state)
-    return {f"{key}.{name}": leaf for key, part in items for name, leaf in flat(part).items()}
 
 
 @pytest.mark.parametrize("normalize", ["true", "false"])
@@ -86,9 +78,7 @@ def assert_goes_on_exactly(make_experiment, tmp_path, *options):
     second.load_state_dict(loaded.state, loaded.iteration)
     iterate(second, 3)
 
-    expected, found = flat(straight.state_dict()), flat(second.state_dict())
-    assert expected.keys() == found.keys()
-    assert [key for key in expected if not torch.equal(expected[key], found[key])] == []
+    assert differing(straight.state_dict(), second.state_dict()) == []
 
 
 def test_only_the_newest_are_kept(make_experiment, tmp_path):
