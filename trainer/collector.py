@@ -74,16 +74,20 @@ class Collector:
         seed: int,
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = available_cores,
+        obs_on_host: bool = False,
     ) -> None:
-        """`tick` is called after every step; `num_threads` share the environments."""
+        """`tick` is called after every step; `num_threads` share the environments. `obs_on_host`
+        is `Rollout.empty`'s.
+        """
         self.envs, self._policy, self._tick = envs, policy, tick
         self._num_threads = num_threads
         self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
         self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
-            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps
-        )
+            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps,
+            obs_on_host=obs_on_host,
+        )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -140,10 +140,16 @@ class Graphs:
     The first runs as it stands, which compiles kernels; the second is captured, and replayed from
     then on. At most as many are under way as `StagedValues` has slots, so the device never waits
     for the host. Without `capture` all run as they stand: that is how the processor is tested.
+    What `asks_host` runs as it stands everywhere: collect, learn, or none.
     """
 
-    def __init__(self, device: torch.device, capture: bool | None = None) -> None:
-        self.device = device
+    def __init__(
+        self,
+        device: torch.device,
+        capture: bool | None = None,
+        asks_host: Collection[str] = (),
+    ) -> None:
+        self.device, self._asks_host = device, asks_host
         self.capture = device.type == "cuda" if capture is None else capture
         self.tick: Callable[[], None] = lambda: None
         self.span: Span = no_span
@@ -172,7 +178,8 @@ class Graphs:
         from .cuda.graphs import Replayed  # only here a GPU is wanted
 
         if name not in self._replayed:
-            self._replayed[name] = Replayed(work, self.capture)
+            can_be_captured = name not in self._asks_host
+            self._replayed[name] = Replayed(work, self.capture and can_be_captured)
         with self.prepared():
             self._replayed[name]()
 

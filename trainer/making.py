@@ -74,7 +74,9 @@ def device_experiment(
     """Environments, policy and algorithm in the memory of one device; see `Graphs`."""
     from .cuda.parts import make_parts  # only here numba-cuda is needed
 
-    return Experiment(config, Graphs(device, capture), lambda: make_parts(config, device))
+    asks_host = ("learn",) if config.cpu_offload else ()
+    executor = Graphs(device, capture, asks_host)
+    return Experiment(config, executor, lambda: make_parts(config, device))
 
 
 def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
@@ -98,7 +100,7 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         try:
             collector = kind(
                 envs, policy, steps, seed, tick=lambda: threads.tick(),
-                num_threads=lambda: threads.num_threads,
+                num_threads=lambda: threads.num_threads, obs_on_host=config.cpu_offload,
             )  # fmt: skip
         except BaseException:  # it may have begun no episode
             envs.close()
@@ -164,8 +166,15 @@ def why_pytorch(config: TrainConfig) -> str:
 
 
 def notices_on(config: TrainConfig) -> tuple[str, ...]:
+    """What people should know of how a run on the processor is made."""
     reason = why_pytorch(config)
-    return (f"PyTorch collects and learns because {reason}",) if reason else ()
+    notices: tuple[str, ...] = (f"PyTorch collects and learns because {reason}",) if reason else ()
+    if config.cpu_offload:
+        notices += (
+            "cpu_offload saves nothing: this run learns on the processor, and its observations "
+            "are in main memory anyway",
+        )
+    return notices
 
 
 def part_seed(config: TrainConfig, part: str) -> int:

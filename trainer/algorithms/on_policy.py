@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..config import TrainConfig
+from ..host_obs import Drawn, HostMinibatches
 from ..networks.normalizers import RewardCentring, RewardNormalizer
 from ..networks.policy import Policy
 from ..rollout import Rollout
@@ -31,6 +32,7 @@ class OnPolicy(Algorithm):
         self.parameters = policy.parameters_to_learn()
         num_parts = config.rollout_size // self.part_steps(config)
         self.orders = make_orders(num_parts, self.seed, device, self.is_inline)
+        self._fetching: HostMinibatches | None = None
         wanted = config.normalization
         self.reward_normalizer = (
             RewardNormalizer(config.num_rows, self.section.gamma).to(device)
@@ -59,9 +61,34 @@ class OnPolicy(Algorithm):
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
         metrics = self.learn(rollout, self.rewards_of(rollout), progress_fraction)
-        # After the update: all of an iteration sees observations through the same statistics.
-        self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
+        if self.config.normalization.obs:
+            # After the update: all of an iteration sees them through the same statistics.
+            for obs in rollout.obs_in_pieces():
+                self.policy.observe(obs)
         return metrics
+
+    def with_obs(
+        self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
+    ) -> Iterator[tuple[Tensor, Tensor | None, Tensor | None]]:
+        """The minibatches `drawn` with their observations [..., D], or None where these lie with
+        everything else. `places_at` is `HostMinibatches.of`'s.
+        """
+        if rollout.places is None:
+            for index, weights in drawn:
+                yield index, weights, None
+        else:
+            yield from self._host_minibatches(rollout).of(drawn, places_at)
+
+    def draw_from_now(self, rollout: Rollout) -> None:
+        """What minibatches are drawn by, and from, is given to the device by now."""
+        if rollout.places is not None:
+            self._host_minibatches(rollout).draw_from_now()
+
+    def _host_minibatches(self, rollout: Rollout) -> HostMinibatches:
+        if self._fetching is None:
+            most_samples = rollout.rewards.numel() // self.section.num_minibatches
+            self._fetching = HostMinibatches(rollout, most_samples)
+        return self._fetching
 
     def rewards_of(self, rollout: Rollout) -> Tensor:
         """Rewards [T, N] as the run wants them: cut, then centred, then scaled, and so taken into

@@ -90,9 +90,12 @@ class PPO(OnPolicy):
     def log_probs(self, rollout: Rollout) -> Tensor:
         """Of the actions taken, as the policy is now: [T, N]."""
         assert isinstance(self.policy, ActorCritic)
-        outputs = self.policy.outputs(rollout.obs[:-1].flatten(0, 1))
-        actions = rollout.actions.flatten(0, 1)
-        found, _ = self.policy.distribution.log_prob_and_entropy(outputs, actions)
+        policy = self.policy
+
+        def of(obs: Tensor, actions: Tensor) -> Tensor:
+            return policy.distribution.log_prob_and_entropy(policy.outputs(obs), actions)[0]
+
+        found = rollout.in_pieces(of, rollout.obs[:-1].flatten(0, 1), rollout.actions.flatten(0, 1))
         return found.view_as(rollout.log_probs)
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
@@ -111,7 +114,7 @@ class PPO(OnPolicy):
             return self.batch_of(rollout, fresh, targets)
 
         batch = self.batch_of(rollout, advantages, returns)
-        losses, grad_norm = self._epochs(batch, batch_now, coefficients, progress_fraction)
+        losses, grad_norm = self._epochs(rollout, batch, batch_now, coefficients, progress_fraction)
         values, returns = map(rollout.valid_of, (rollout.values, returns))
         named = dict(zip(self.loss_names, losses.unbind(), strict=True))
         return update_metrics(named, grad_norm, values, returns, coefficients)
@@ -119,7 +122,7 @@ class PPO(OnPolicy):
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
         """What minibatches are drawn from."""
         tensors = (
-            rollout.obs[:-1], rollout.actions, rollout.log_probs, advantages, returns,
+            rollout.obs_or_places, rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
         )  # fmt: skip
         told = None if self._told is None else rollout.valid_of(self._told)
@@ -178,6 +181,7 @@ class PPO(OnPolicy):
 
     def _epochs(
         self,
+        rollout: Rollout,
         batch: Any,
         batch_now: Callable[[], Any],
         coefficients: Coefficients,
@@ -196,11 +200,17 @@ class PPO(OnPolicy):
             if epoch and section.recompute_advantages == "epoch":
                 batch = batch_now()
             epoch_kl, epoch_size = active.new_zeros(()), 0
+            if not epoch or section.recompute_advantages != "never":
+                self.draw_from_now(rollout)
             drawn = self.sampler.epoch(batch, section.num_minibatches, progress_fraction)
-            for number, (index, weights) in enumerate(drawn):
+            fetched = self.with_obs(rollout, drawn, batch.places_at)
+            for number, (index, weights, obs) in enumerate(fetched):
                 if (epoch or number) and section.recompute_advantages == "minibatch":
                     batch = batch_now()
-                minibatch = self.prepared(batch.at(index), weights)
+                minibatch = batch.at(index)
+                if obs is not None:
+                    minibatch = minibatch.with_obs(obs)
+                minibatch = self.prepared(minibatch, weights)
                 minibatch_sums, norm = self._learn(minibatch, coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]

@@ -23,7 +23,9 @@ LOSS_METRICS = (
 
 
 class Batch(NamedTuple):
-    """Samples to learn from; the first dimension of each is [B]."""
+    """Samples to learn from; the first dimension of each is [B]. Where observations stay in main
+    memory `obs` [B] are their places there, until those of a minibatch are put instead.
+    """
 
     obs: Tensor
     actions: Tensor
@@ -65,6 +67,13 @@ class Batch(NamedTuple):
 
     def with_advantages(self, advantages: Tensor) -> Batch:
         return self._replace(advantages=advantages)
+
+    def with_obs(self, obs: Tensor) -> Batch:
+        return self._replace(obs=obs)
+
+    def places_at(self, index: Tensor) -> Tensor:
+        """Where the observations of these samples are, of those in main memory."""
+        return self.obs[index]
 
 
 class LossSums(NamedTuple):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
+from ..host_obs import Drawn
 from ..networks.q_network import QPolicy
 from ..networks.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
@@ -47,12 +48,16 @@ class PQN(OnPolicy):
                 rewards, next_values, rollout.terminated, rollout.truncated,
                 section.gamma, section.q_lambda,
             )  # fmt: skip
-        obs, actions, returns = map(rollout.valid_of, (rollout.obs[:-1], rollout.actions, returns))
+        tensors = (rollout.obs_or_places, rollout.actions, returns)
+        obs, actions, returns = map(rollout.valid_of, tensors)
+        self.draw_from_now(rollout)
         rate = self.learning_rate(progress_fraction)
         losses, values, norms = [], [], []
         for _ in range(section.num_epochs):
-            for index in next_minibatches(self.orders, len(obs), section.num_minibatches):
-                loss, mean_value = q_loss(policy, obs[index], actions[index], returns[index])
+            fetched = self.with_obs(rollout, self._drawn(len(obs)), lambda index: obs[index])
+            for index, _, fetched_obs in fetched:
+                seen = obs[index] if fetched_obs is None else fetched_obs
+                loss, mean_value = q_loss(policy, seen, actions[index], returns[index])
                 gradient = self.flat_gradient(loss)
                 norms.append(scaled_down(gradient, section.max_grad_norm))
                 self.optimizer.step(gradient, rate)
@@ -66,6 +71,11 @@ class PQN(OnPolicy):
             "optimizer/grad_norm": torch.stack(norms).mean(),
             "optimizer/learning_rate": rate,
         }
+
+    def _drawn(self, num_samples: int) -> Drawn:
+        """The minibatches of an epoch; all samples weigh the same."""
+        for index in next_minibatches(self.orders, num_samples, self.section.num_minibatches):
+            yield index, None
 
 
 def q_loss(policy: QPolicy, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:

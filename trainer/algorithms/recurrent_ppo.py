@@ -13,7 +13,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
-from ..rollout import Rollout
+from ..rollout import MOST_AT_ONCE, Rollout
 from .contrastive import Contrast, Contrastive
 from .ppo import PPO
 from .ppo_loss import Batch, normalized
@@ -70,6 +70,13 @@ class Rows(NamedTuple):
     def with_advantages(self, advantages: Tensor) -> Rows:
         return self._replace(samples=self.samples._replace(advantages=advantages))
 
+    def with_obs(self, obs: Tensor) -> Rows:
+        return self._replace(samples=self.samples._replace(obs=obs))
+
+    def places_at(self, index: Tensor) -> Tensor:
+        """Where the observations of these rows are [L, size], of those in main memory."""
+        return self.samples.obs[:, index]
+
 
 class RecurrentPPO(PPO):
     """As `PPO`, from rows: the same losses, of outputs and values that a row's state led to."""
@@ -108,21 +115,33 @@ class RecurrentPPO(PPO):
         """Fill in the values of all states. Those that a step led to are seen by what was known
         after it: also the one that a time limit cut an episode short in, and the last.
         """
-        rows, policy = rows_of(rollout), self.policy
-        parts = policy.over_rows(rows.samples.obs, rows.states, rows.resets)
+        policy, parts = self.policy, self._lived(rollout)
         rollout.values.copy_(in_order(policy.values(parts[0]), rollout))
         known = in_order(torch.cat(parts, -1), rollout)
 
         def value_of(obs: Tensor, states: Tensor) -> Tensor:
             return policy.values(policy.step(obs, states)[0])
 
-        last = value_of(rollout.obs[-1], known[-1]).unsqueeze(0)
+        last = value_of(rollout.on_device(rollout.obs[-1]), known[-1]).unsqueeze(0)
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
 
-    def log_probs(self, rollout: Rollout) -> Tensor:
+    def _lived(self, rollout: Rollout) -> tuple[Tensor, ...]:
+        """The state's parts [L, K N, size] after every step of the rows, features first."""
         rows = rows_of(rollout)
-        features = self.policy.over_rows(rows.samples.obs, rows.states, rows.resets)[0]
+        length, num_rows = rows.resets.shape
+        at_once = max(1, MOST_AT_ONCE // length)
+        pieces = []
+        for first in range(0, num_rows, at_once):
+            some = slice(first, first + at_once)
+            obs = rollout.obs_at(rows.samples.obs[:, some])
+            pieces.append(self.policy.over_rows(obs, rows.states[some], rows.resets[:, some]))
+        if len(pieces) == 1:
+            return pieces[0]
+        return tuple(torch.cat(parts, 1) for parts in zip(*pieces, strict=True))
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        rows, features = rows_of(rollout), self._lived(rollout)[0]
         outputs, actions = (x.flatten(0, 1) for x in (features, rows.samples.actions))
         found, _ = self.policy.distribution.log_prob_and_entropy(
             self.policy.outputs(outputs), actions
@@ -200,7 +219,7 @@ def rows_of(
 
     values = rollout.values
     samples = Batch(
-        cut(rollout.obs[:-1]), cut(rollout.actions), cut(rollout.log_probs),
+        cut(rollout.obs_or_places), cut(rollout.actions), cut(rollout.log_probs),
         cut(values if advantages is None else advantages),
         cut(values if returns is None else returns), cut(values),
         None if told is None else cut(told),

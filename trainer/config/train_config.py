@@ -71,6 +71,12 @@ class TrainConfig(Section):
         "steps",
         description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
     )
+    cpu_offload: bool = Field(
+        False,
+        description="on a GPU, of what learns from rollouts: their observations stay in pinned "
+        "main memory, minibatches are copied while the one before is learned from; costs time; "
+        "on the processor it saves nothing",
+    )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
     )

@@ -24,6 +24,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     if config.rollout == "fused":
         yield from _of_fused_rollouts(config)
     yield from _of_memory(config)
+    if config.cpu_offload:
+        yield from _of_offloading(config)
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
     for key in ("keep", "max_steps"):
@@ -55,6 +57,18 @@ def _of_memory(config: TrainConfig) -> Iterator[str]:
             f"policy.precision = {config.policy.precision}: with policy.memory.kind = "
             f"{memory.kind} it is float32"
         )
+
+
+def _of_offloading(config: TrainConfig) -> Iterator[str]:
+    if "replay" in config.algorithm_section.tables:
+        yield (
+            f"cpu_offload = true: {config.algorithm} learns from replay, whose observations "
+            "replay.memory = host keeps in main memory"
+        )
+    if config.env in LEARNED_ENV_NAMES:
+        yield f"cpu_offload = true: {config.env} keeps its rollouts where its model is; use false"
+    if config.rollout == "fused":
+        yield "cpu_offload = true: rollout = fused writes all observations on the GPU; use steps"
 
 
 def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:

@@ -20,6 +20,7 @@ from ..envs.bindings import step_range
 from ..envs.spec import EnvSpec
 from ..envs.streams import uniform_at
 from ..envs.vector import Transitions
+from ..host_obs import StepObs
 from ..networks.actor_critic import ActorCritic
 from ..networks.policy import Policy
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
@@ -38,30 +39,34 @@ class CudaCollector:
     resumes_exactly = True
     env_steps_under_way = 0  # only the device knows
 
-    def __init__(self, envs: CudaVectorEnv, policy: Policy, steps: int) -> None:
+    def __init__(
+        self, envs: CudaVectorEnv, policy: Policy, steps: int, obs_on_host: bool = False
+    ) -> None:
+        """With `obs_on_host` the rollout's observations stay in main memory."""
         self.envs, self._policy = envs, policy
         has_agents = envs.spec.num_agents > 1  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
             num_final_obs=None if has_agents else most_truncated, device=envs.device,
+            obs_on_host=obs_on_host,
         )  # fmt: skip
-        self._states = RowStates(policy, self.rollout)
+        self._states, self._obs = RowStates(policy, self.rollout), StepObs(self.rollout)
         # Of each environment: episodes of this rollout that a time limit cut short.
         self._num_truncated = torch.zeros(envs.num_envs, dtype=torch.int32, device=envs.device)
         # Of each environment, in former rollouts: the place in the random streams of actions.
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
-        self._final_obs = torch.zeros_like(self.rollout.obs[0])
+        self._final_obs = torch.zeros_like(self._obs.newest)
         self._valid = torch.ones_like(self.rollout.terminated[0])
         self._noise = policy.noise((envs.num_rows,), torch.Generator(envs.device)).contiguous()
         self._step_and_keep = make_step_and_keep(envs.spec)
-        envs.reset(self.rollout.obs[-1])
+        envs.reset(self._obs.newest)
 
     @torch.no_grad()
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
         rollout = self.rollout
-        rollout.obs[0].copy_(rollout.obs[-1])
+        self._obs.go_on()
         self._num_truncated.zero_()
         self._steps(len(rollout.rewards))
         self._steps_before += len(rollout.rewards)
@@ -70,6 +75,7 @@ class CudaCollector:
     def _steps(self, steps: int) -> None:
         for t in range(steps):
             self._step(t)
+            self._obs.keep(t)
 
     def _step(self, t: int) -> None:
         """Have the policy choose actions, and take them."""
@@ -77,7 +83,7 @@ class CudaCollector:
         noise = self._noise.view(envs.num_envs, -1)
         NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.source)
         actions, log_probs, states = policy.act_step(
-            rollout.obs[t], self._noise, self._states.before(t)
+            self._obs.at(t), self._noise, self._states.before(t)
         )
         rollout.remember(t, actions, log_probs)
         self._step_and_keep.launch(
@@ -93,7 +99,7 @@ class CudaCollector:
         """The memory of step `t`."""
         rollout = self.rollout
         rows: tuple[Any, ...] = (
-            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            self._obs.after(t), rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             self._final_obs, self._valid,
         )  # fmt: skip
         return Transitions(*rows)
@@ -112,14 +118,14 @@ class CudaCollector:
         """Everything the next collection depends on, in main memory."""
         return {
             "envs": self.envs.state_dict(),
-            "obs": self.rollout.obs[-1].cpu().clone(),
+            "obs": self._obs.newest.cpu().clone(),
             "steps_before": int(self._steps_before),
             **self._states.state_dict(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.envs.load_state_dict(state["envs"])
-        self.rollout.obs[-1].copy_(state["obs"])
+        self._obs.begin(state["obs"])
         self._states.load_state_dict(state)
         self._steps_before.fill_(state.get("steps_before", 0))
 
@@ -136,12 +142,12 @@ class AgentsCollector(CudaCollector):
             envs.num_rows, self._noise.view(envs.num_rows, -1), self._steps_before, t, envs.source
         )
         actions, log_probs, states = policy.act_step(
-            rollout.obs[t], self._noise, self._states.before(t)
+            self._obs.at(t), self._noise, self._states.before(t)
         )
         rollout.remember(t, actions, log_probs)
         assert rollout.valid is not None
         out: tuple[Any, ...] = (
-            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            self._obs.after(t), rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             rollout.final_obs[t], rollout.valid[t],
         )  # fmt: skip
         envs.step(policy.env_actions(rollout.actions[t]).contiguous(), Transitions(*out))
@@ -156,16 +162,20 @@ class ActorCollector(CudaCollector):
     _policy: ActorCritic | RecurrentActorCritic
 
     def __init__(
-        self, envs: CudaVectorEnv, policy: ActorCritic | RecurrentActorCritic, steps: int
+        self,
+        envs: CudaVectorEnv,
+        policy: ActorCritic | RecurrentActorCritic,
+        steps: int,
+        obs_on_host: bool = False,
     ) -> None:
-        super().__init__(envs, policy, steps)
+        super().__init__(envs, policy, steps, obs_on_host)
         self._env_actions = torch.zeros_like(self.rollout.actions[0])
         self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
         self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))
 
     def _step(self, t: int) -> None:
         assert isinstance(self._policy, ActorCritic)
-        self._act_and_step_from(t, self._policy.outputs(self.rollout.obs[t]))
+        self._act_and_step_from(t, self._policy.outputs(self._obs.at(t)))
 
     def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
         envs, rollout = self.envs, self.rollout
@@ -184,7 +194,7 @@ class RecurrentActorCollector(ActorCollector):
 
     def _step(self, t: int) -> None:
         policy = self._policy
-        features, states = policy.step(self.rollout.obs[t], self._states.before(t))
+        features, states = policy.step(self._obs.at(t), self._states.before(t))
         self._act_and_step_from(t, policy.outputs(features))
         self._states.after(t, states)
 

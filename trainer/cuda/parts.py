@@ -53,4 +53,6 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
         collects = RecurrentActorCollector
     elif isinstance(policy, ActorCritic):
         collects = FusedCollector if config.rollout == "fused" else ActorCollector
-    return Parts(algorithm, collects(envs, policy, config.rollout_steps), play)
+    options = {"obs_on_host": True} if config.cpu_offload else {}
+    collector = collects(envs, policy, config.rollout_steps, **options)
+    return Parts(algorithm, collector, play)

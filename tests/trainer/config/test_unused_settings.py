@@ -27,6 +27,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "num_envs": (TINYPHYSICS, ("num_envs=66",), "multiple of tinyphysics.rollouts_per_route = 4"),
     "rollout_steps": (TINYPHYSICS, ("rollout_steps=100",), "rollout_steps = 100: .* use 400"),
     "rollout": (CART_POLE, ("rollout=fused", "device=cpu"), "rollout = fused is for a GPU"),
+    "cpu_offload": (CART_POLE_DQN, ("cpu_offload=true",), "dqn learns from replay"),
     "total_env_steps": None,
     "policy.hidden_sizes": None,
     "policy.activation": None,
