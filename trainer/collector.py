@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .algorithms.algorithm import Metrics
+from .envs.spec import obs_type
 from .generators import set_generator
 from .networks.policy import Policy
 from .rollout import Rollout
@@ -86,7 +87,7 @@ class Collector:
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps,
-            obs_on_host=obs_on_host,
+            obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]

@@ -111,7 +111,7 @@ def _play(
     most_steps: int,
     progress: Progress,
 ) -> Evaluation:
-    out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+    out = Transitions.of(envs.spec, envs.num_rows)
     envs.reset(out.obs)
     returns, lengths = np.zeros(envs.num_rows), np.zeros(envs.num_rows, np.int64)
     playing = np.ones(envs.num_rows, np.bool_)

@@ -71,7 +71,7 @@ class HostMinibatches:
         make_stream: Any = torch.cuda.Stream
         self._aside = make_stream(device) if has_streams(device) else None
         shape = (most_samples, rollout.obs.shape[-1])
-        self._buffers = [_Buffer(shape, device) for _ in range(2)]
+        self._buffers = [_Buffer(shape, device, rollout.obs.dtype) for _ in range(2)]
         self._is_there = event_maker(device)()
         self._turn = 0
 
@@ -135,10 +135,10 @@ def has_streams(device: torch.device) -> bool:
 class _Buffer:
     """Room for the observations of a minibatch, `shape` [B, D], in main memory and on `device`."""
 
-    def __init__(self, shape: tuple[int, int], device: torch.device) -> None:
+    def __init__(self, shape: tuple[int, int], device: torch.device, dtype: torch.dtype) -> None:
         is_apart = has_streams(device)
-        self.gathered = torch.empty(shape, pin_memory=is_apart)
-        self.copied = torch.empty(shape, device=device) if is_apart else self.gathered
+        self.gathered = torch.empty(shape, dtype=dtype, pin_memory=is_apart)
+        self.copied = torch.empty(shape, dtype=dtype, device=device) if is_apart else self.gathered
         make_event = event_maker(device)
         self.was_copied: Any = make_event()
         self.was_read: Any = make_event()

@@ -161,6 +161,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.memory.kind = {config.policy.memory.kind}"
     if config.algorithm == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
+    if getattr(config.env_section, "shows_tokens", False):
+        return f"env = {config.env} shows tokens"
     told = getattr(config.algorithm_section, "not_compiled", {})
     return " and ".join(f"ppo.{key} = {value}" for key, value in told.items())
 

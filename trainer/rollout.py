@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from .envs.spec import ObsType
 from .envs.vector import Transitions
 from .networks.policy import Policy
 
 ALL = slice(None)
 MOST_AT_ONCE = 2**17  # observations judged at once: what that takes beside a rollout has a limit
+TORCH_TYPES: dict[ObsType, torch.dtype] = {np.float32: torch.float32, np.uint8: torch.uint8}
 
 
 @dataclass
@@ -22,8 +25,8 @@ class Rollout:
     A row is an environment, or one agent of it where it has several: those of an environment lie
     side by side.
 
-    `obs` [T + 1, N, D] ends with what the next rollout starts from; `actions` [T, N, ...] are as
-    the policy keeps them; `rewards`, `terminated` and `truncated` are [T, N].
+    `obs` [T + 1, N, D], float32 or bytes, ends with what the next rollout starts from; `actions`
+    [T, N, ...] are as the policy keeps them; `rewards`, `terminated` and `truncated` are [T, N].
 
     `final_obs` [C, N, D] are the observations that episodes ended in. On the processor C is T, and
     row t counts where an episode ended in step t. With `finals_in_order` C is the most time limits
@@ -70,10 +73,12 @@ class Rollout:
         num_final_obs: int | None = None,
         device: torch.device | str = "cpu",
         obs_on_host: bool = False,
+        obs_type: ObsType = np.float32,
     ) -> Rollout:
         """With `num_final_obs` there are so many final observations of each row, in order. With
         `obs_on_host` those acted on are in main memory, pinned where `device` is another.
         """
+        seen = TORCH_TYPES[obs_type]
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
@@ -86,12 +91,16 @@ class Rollout:
             numbers: Tensor = torch.arange(steps * num_rows, dtype=torch.int32, device=device)
             places = numbers.view(steps, num_rows)
         return cls(
-            obs=host_zeros(obs_shape, torch.device(device)) if obs_on_host else zeros(*obs_shape),
+            obs=(
+                host_zeros(obs_shape, torch.device(device), seen)
+                if obs_on_host
+                else zeros(*obs_shape, dtype=seen)
+            ),
             actions=zeros(steps, num_rows, *policy.action_shape, dtype=policy.action_dtype),
             rewards=zeros(steps, num_rows),
             terminated=zeros(steps, num_rows, dtype=torch.bool),
             truncated=zeros(steps, num_rows, dtype=torch.bool),
-            final_obs=zeros(num_finals, num_rows, obs_size),
+            final_obs=zeros(num_finals, num_rows, obs_size, dtype=seen),
             log_probs=zeros(steps, num_rows),
             values=zeros(steps, num_rows),
             next_values=zeros(steps, num_rows),
@@ -205,9 +214,9 @@ class Rollout:
         return next_values
 
 
-def host_zeros(shape: tuple[int, ...], device: torch.device) -> Tensor:
+def host_zeros(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
     """In main memory, where `device` can copy from it and to it in passing."""
-    return torch.zeros(shape, pin_memory=device.type == "cuda")
+    return torch.zeros(shape, dtype=dtype, pin_memory=device.type == "cuda")
 
 
 def at_each(number: Tensor, count: int, x: Tensor) -> Tensor:

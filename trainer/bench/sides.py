@@ -58,7 +58,7 @@ class ProcessorEnvs:
 
     def prepare(self) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, seed=1)
-        self._out = Transitions.empty(self._spec.obs_size, self._envs.num_rows)
+        self._out = Transitions.of(self._spec, self._envs.num_rows)
         self._actions = random_actions(self._spec, ACTION_ROWS, self._envs.num_rows)
         self._envs.reset(self._out.obs)
         self._steps()

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from ... import configs
 from ...shared.errors import ConfigError, nearest
 from ...shared.small_file import read_small
-from ..envs import CONFIGURED_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..envs import CONFIGURED_ENV_NAMES, FOREIGN_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
 from .section import Section
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -116,7 +116,8 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
 
 def _foreign_section(name: str) -> type[Section]:
     sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
-    for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, GYMNASIUM_PREFIX):
+    configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
+    for env in (*configured, GYMNASIUM_PREFIX):
         sections |= env_sections(env)
     return sections[name]
 

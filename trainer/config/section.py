@@ -49,17 +49,20 @@ class AlgorithmSection(Section):
 
 
 class EnvSection(Section):
-    """What the environments of one kind can be told; the model lies with them."""
+    """What the environments of one kind can be told; the model lies with them.
+
+    `num_agents` says how many agents each environment has, where that is not 1.
+    """
+
+    # Whether an agent's task may end before its environment's episode.
+    agents_retire: ClassVar[bool] = True
+    # Whether observations are no numbers to compute with; see `EnvSpec.make_embedding`.
+    shows_tokens: ClassVar[bool] = False
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """What runs with them publish besides."""
         return ()
-
-    @property
-    def num_agents(self) -> int:
-        """Agents of each environment."""
-        return 1
 
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this section and the rest of the run do not fit together."""

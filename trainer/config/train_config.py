@@ -14,6 +14,7 @@ from ...shared.errors import nearest
 from ..envs import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
+    FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
     LEARNED_ENV_NAMES,
@@ -121,6 +122,11 @@ class TrainConfig(Section):
         """The table of the run's algorithm, a model of `algorithms/sections/`."""
         return getattr(self, self.algorithm)
 
+    @property
+    def env_section(self) -> Any:
+        """The table of the run's environment, where that has one of its name."""
+        return getattr(self, self.env, None)
+
     def table(self, name: str) -> Any:
         """The table `name`, one that the run's algorithm or environment brings."""
         return getattr(self, name)
@@ -128,7 +134,8 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        names = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES)
+        names = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
+                 *FOREIGN_ENV_NAMES)  # fmt: skip
         if env not in names and not is_hosted(env):
             raise ValueError(
                 f"env = '{env}' is no environment{nearest(env, names)}; "
@@ -262,6 +269,10 @@ def env_sections(env: str) -> dict[str, type[Section]]:
         from ..envs.workers.section import WorkersConfig
 
         workers: dict[str, type[Section]] = {"workers": WorkersConfig}
+        if env == "mettagrid":
+            from ..envs.mettagrid.section import MettaGridConfig
+
+            return {"mettagrid": MettaGridConfig, **workers}
         return {"gymnasium": GymnasiumConfig, **workers} if _is_gymnasium(env) else workers
     if env in LEARNED_ENV_NAMES:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
@@ -283,8 +294,10 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
     for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES):
         owners |= dict.fromkeys(env_sections(env), ("env", env))
     for prefix in HOSTED_PREFIXES[::-1]:
-        names = ", ".join(f"{other}..." for other in HOSTED_PREFIXES)
+        names = ", ".join((*(f"{other}..." for other in HOSTED_PREFIXES), *FOREIGN_ENV_NAMES))
         owners |= dict.fromkeys(env_sections(prefix), ("env", names))
+    for env in FOREIGN_ENV_NAMES:
+        owners[env] = ("env", env)
     owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
     return owners
 

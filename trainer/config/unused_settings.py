@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..envs import (
     CONFIGURED_ENV_NAMES,
+    FOREIGN_ENV_NAMES,
     LEARNED_ENV_NAMES,
     NATIVE_PREFIX,
     PETTINGZOO_PREFIX,
@@ -32,7 +33,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         value, default = (getattr(one, key) for one in (config.episodes, EpisodesConfig()))
         if value != default and not config.episodes.is_on:
             yield f"episodes.{key} = {value}: no interval of episodes is set"
-    if config.episodes.is_on and config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+    undrawn = (PETTINGZOO_PREFIX, NATIVE_PREFIX, *FOREIGN_ENV_NAMES)
+    if config.episodes.is_on and config.env.startswith(undrawn):
         yield f"[episodes]: nothing is known of how to draw {config.env}"
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)
@@ -76,7 +78,8 @@ def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:
     the host, which what learns from replay, and normalises no observations, need not ask for.
     """
     learns_from_replay = "replay" in config.algorithm_section.tables
-    return num_agents_of(config) == 1 or (learns_from_replay and not config.normalization.obs)
+    some_retire = num_agents_of(config) > 1 and getattr(config.env_section, "agents_retire", True)
+    return not some_retire or (learns_from_replay and not config.normalization.obs)
 
 
 def _of_fused_rollouts(config: TrainConfig) -> Iterator[str]:

@@ -44,12 +44,14 @@ class CudaCollector:
     ) -> None:
         """With `obs_on_host` the rollout's observations stay in main memory."""
         self.envs, self._policy = envs, policy
-        has_agents = envs.spec.num_agents > 1  # whose episodes may be cut short at any time
+        has_agents = (
+            envs.spec.num_agents > 1 and envs.spec.agents_retire
+        )  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
             num_final_obs=None if has_agents else most_truncated, device=envs.device,
-            obs_on_host=obs_on_host,
+            obs_on_host=obs_on_host, obs_type=envs.spec.obs_type,
         )  # fmt: skip
         self._states, self._obs = RowStates(policy, self.rollout), StepObs(self.rollout)
         # Of each environment: episodes of this rollout that a time limit cut short.

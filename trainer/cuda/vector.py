@@ -11,6 +11,7 @@ from torch import Tensor
 from ..envs.spec import EnvSpec
 from ..envs.streams import TRAINING, RandomSource
 from ..envs.vector import EnvState, EpisodeTotals, Transitions, empty_fields
+from ..rollout import TORCH_TYPES
 from .env_kernels import make_kernels
 
 
@@ -76,11 +77,11 @@ class CudaVectorEnv:
         """Memory for one step, as tensors."""
         shape = (self.num_rows, self.spec.obs_size)
         return Transitions(
-            obs=self._zeros(torch.float32, *shape),
+            obs=self._zeros(TORCH_TYPES[self.spec.obs_type], *shape),
             reward=self._zeros(torch.float32, self.num_rows),
             terminated=self._zeros(torch.bool, self.num_rows),
             truncated=self._zeros(torch.bool, self.num_rows),
-            final_obs=self._zeros(torch.float32, *shape),
+            final_obs=self._zeros(TORCH_TYPES[self.spec.obs_type], *shape),
             valid=~self._zeros(torch.bool, self.num_rows),
         )
 

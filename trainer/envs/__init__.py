@@ -28,11 +28,12 @@ PETTINGZOO_PREFIX = "pettingzoo:"
 NATIVE_PREFIX = "native:"
 HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX)  # of other libraries
 CONFIGURED_ENV_NAMES = ("marine_nav",)  # which are made as a table of the configuration says
+FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
 
 
 def is_hosted(env: str) -> bool:
     """Whether an environment comes from another library, and so lives on the processor."""
-    return env.startswith(HOSTED_PREFIXES)
+    return env.startswith(HOSTED_PREFIXES) or env in FOREIGN_ENV_NAMES
 
 
 def load_any_spec(name: str, plan: Plan | None = None) -> AnySpec:
@@ -61,6 +62,12 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         return cast("EnvSpec", making.make_spec(config.table(config.env)))
     if not is_hosted(config.env):
         return load_spec(config.env)
+    if config.env in FOREIGN_ENV_NAMES:
+        from .workers.hosted import with_plan
+
+        source = importlib.import_module(f".{config.env}.source", __name__)
+        plan = config.table("workers").plan(config.num_envs)
+        return with_plan(source.source_of(config.table(config.env)), plan)
     is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
     if is_gymnasium and config.table("gymnasium").vectorization == "own":
         from .from_gymnasium import load_gymnasium_spec

@@ -41,7 +41,7 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self.single_action_space = action_space(self.operant_spec.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._out = Transitions.empty(self.operant_spec.obs_size, num_envs)
+        self._out = Transitions.of(self.operant_spec, num_envs)
         self._envs: VectorEnv | None = None
 
     def reset(
@@ -97,6 +97,8 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 def observation_space(spec: EnvSpec) -> gymnasium.spaces.Box:
     """The bounds that the environment tells, or none."""
     shape = (spec.obs_size,)
+    if spec.obs_type is np.uint8:
+        return gymnasium.spaces.Box(0, 255, shape, np.uint8)
     if spec.observations is None:
         return gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
     low, high = (np.array(bounds, np.float32) for bounds in vars(spec.observations).values())

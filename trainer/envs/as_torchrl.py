@@ -60,7 +60,7 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
 
     def _set_seed(self, seed: int | None) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, 0 if seed is None else seed)
-        self._out = Transitions.empty(self._spec.obs_size, self._envs.num_rows)
+        self._out = Transitions.of(self._spec, self._envs.num_rows)
         self._has_begun = False
 
     def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:

@@ -57,6 +57,15 @@ class Spaces(Protocol):
     def actions(self) -> ActionSpec: ...
 
 
+ObsType = type[np.float32] | type[np.uint8]
+
+
+def obs_type(spec: Any) -> ObsType:
+    """What observations are kept as: float32, unless an environment's are bytes."""
+    found: ObsType = getattr(spec, "obs_type", np.float32)
+    return found
+
+
 @dataclass(frozen=True)
 class EnvSpec:
     """An environment as three scalar functions over `state` [state_size, N], a column each.
@@ -87,6 +96,13 @@ class EnvSpec:
     an environment counts itself. `num_envs` are those of the run. `notice(state)` says in a line
     what people should know of the episodes so far; empty where there is nothing.
 
+    `obs_type` is what observations are made of: float32, or uint8 where they are no numbers to
+    compute with, as tokens. `make_embedding(seed)` is for those: a module of PyTorch that every
+    policy's networks begin with, from observations [..., obs_size] to `num_features` features.
+
+    `agents_retire` is False where the episode of all agents of an environment ends at once, and all
+    take part in all of it: every step of theirs is `valid`.
+
     `make_encoder(seed)` gives a module of PyTorch for what learns from replay: from observations
     [B, obs_size] to `num_features` features, before the layers that are configured.
 
@@ -114,3 +130,6 @@ class EnvSpec:
     notice: Callable[[Array], str] | None = None
     evaluate: Callable[..., Any] | None = None
     scenarios: Callable[[Path | None], Sequence[Any]] | None = None
+    obs_type: ObsType = np.float32
+    make_embedding: Callable[[int], Any] | None = None
+    agents_retire: bool = True

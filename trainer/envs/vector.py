@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..compiling import specialised
 from .bindings import block_size, step_range
-from .spec import EnvSpec
+from .spec import EnvSpec, ObsType, obs_type
 from .stepping import begin_episode, compiled_functions, one_by_one
 from .streams import TRAINING, RandomSource
 from .tiles import TILE, make_step_range
@@ -37,11 +37,11 @@ class Transitions(NamedTuple):
     """What one step of N environments gives: R rows, one of each agent, those of an environment
     side by side. Where environments have one agent R is N.
 
-    `obs` [R, D] is what the policy sees next, after a reset where an episode ended; `final_obs`
-    [R, D] is the state such an episode ended in, and untouched elsewhere. `reward` [R] float32,
-    `terminated` and `truncated` [R] bool, never both. `valid` [R] bool is False where the step was
-    dead: the agent has retired, or the environment only began its next episode. It is untouched by
-    environments without `has_dead_steps`.
+    `obs` [R, D], float32 or bytes, is what the policy sees next, after a reset where an episode
+    ended; `final_obs` [R, D] is the state such an episode ended in, and untouched elsewhere.
+    `reward` [R] float32, `terminated` and `truncated` [R] bool, never both. `valid` [R] bool is
+    False where the step was dead: the agent has retired, or the environment only began its next
+    episode. It is untouched by environments without `has_dead_steps`.
     """
 
     obs: Array
@@ -52,15 +52,21 @@ class Transitions(NamedTuple):
     valid: Array
 
     @classmethod
-    def empty(cls, obs_size: int, num_rows: int) -> Transitions:
+    def empty(cls, obs_size: int, num_rows: int, dtype: ObsType = np.float32) -> Transitions:
+        """`dtype` is that of observations."""
         return cls(
-            np.zeros((num_rows, obs_size), np.float32),
+            np.zeros((num_rows, obs_size), dtype),
             np.zeros(num_rows, np.float32),
             np.zeros(num_rows, np.bool_),
             np.zeros(num_rows, np.bool_),
-            np.zeros((num_rows, obs_size), np.float32),
+            np.zeros((num_rows, obs_size), dtype),
             np.ones(num_rows, np.bool_),
         )
+
+    @classmethod
+    def of(cls, spec: Any, num_rows: int) -> Transitions:
+        """Of an environment's observations."""
+        return cls.empty(spec.obs_size, num_rows, obs_type(spec))
 
 
 class EpisodeTotals(NamedTuple):
@@ -105,7 +111,7 @@ class VectorEnv:
     @property
     def has_dead_steps(self) -> bool:
         """Whether agents may retire before their environment begins its next episode."""
-        return self.spec.num_agents > 1
+        return self.spec.num_agents > 1 and self.spec.agents_retire
 
     def reset(self, obs: Array) -> None:
         """Begin the first episode everywhere; writes `obs` [R, D]."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..config import PolicyConfig
 from ..envs.spec import Spaces
 from .distribution_policy import DistributionPolicy
+from .encoder import begun_with, embedding_of, sizes_behind
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .policy import Memoryless
 from .precision import DTYPES, autocast
@@ -26,14 +27,19 @@ class ActorCritic(Memoryless, DistributionPolicy):
         """Weights are drawn from `seed` alone."""
         super().__init__(spec, config, normalize_obs)
         self.precision = DTYPES[config.precision]
-        self.actor_sizes = (spec.obs_size, *config.hidden_sizes, self.num_network_outputs)
-        self.critic_sizes = (spec.obs_size, *config.hidden_sizes, 1)
+        actor_eyes, critic_eyes = (embedding_of(spec, seed, number) for number in range(2))
+        self.actor_sizes = sizes_behind(
+            actor_eyes, spec, *config.hidden_sizes, self.num_network_outputs
+        )
+        self.critic_sizes = sizes_behind(critic_eyes, spec, *config.hidden_sizes, 1)
         self.actor = make_mlp(self.actor_sizes, ACTIVATIONS[config.activation])
         self.critic = make_mlp(self.critic_sizes, ACTIVATIONS[config.activation])
         generator = torch.Generator().manual_seed(seed)
         # Near-equal probabilities at first, values of the size of the inputs.
         init_orthogonal(self.actor, 0.01, generator)
         init_orthogonal(self.critic, 1.0, generator)
+        begun_with(actor_eyes, self.actor)
+        begun_with(critic_eyes, self.critic)
         self.flat_parameters = flattened(self.parameters_to_learn())
         self.num_actor_parameters = sum(p.numel() for p in self._actor_parameters())
 

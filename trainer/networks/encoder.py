@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -25,9 +25,30 @@ def encoder_of(spec: Spaces, seed: int) -> Encoder | None:
     """An encoder of its own, where the environment brings one. Its weights are of `seed`, and no
     repetition of those of layers with that seed.
     """
-    make = getattr(spec, "make_encoder", None)
+    return _made(getattr(spec, "make_encoder", None), seed, 1)
+
+
+def embedding_of(spec: Spaces, seed: int, number: int = 0) -> Encoder | None:
+    """What networks begin with where observations are no numbers to compute with; `number` tells
+    apart those of one policy.
+    """
+    return _made(getattr(spec, "make_embedding", None), seed, 2 + number)
+
+
+def _made(make: Callable[[int], Encoder] | None, seed: int, number: int) -> Encoder | None:
     if make is None:
         return None
-    (own_seed,) = np.random.SeedSequence((seed, 1)).generate_state(1)
-    encoder: Encoder = make(int(own_seed))
-    return encoder
+    (own_seed,) = np.random.SeedSequence((seed, number)).generate_state(1)
+    return make(int(own_seed))
+
+
+def sizes_behind(encoder: Encoder | None, spec: Spaces, *sizes: int) -> tuple[int, ...]:
+    """Of layers, from what they see on."""
+    return (spec.obs_size if encoder is None else encoder.num_features, *sizes)
+
+
+def begun_with(encoder: Encoder | None, layers: nn.Sequential) -> nn.Sequential:
+    """The layers, behind the encoder where there is one."""
+    if isinstance(encoder, nn.Module):
+        layers.insert(0, encoder)
+    return layers

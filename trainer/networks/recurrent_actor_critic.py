@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 from ..config import PolicyConfig
 from ..envs.spec import Spaces
 from .distribution_policy import DistributionPolicy
+from .encoder import begun_with, embedding_of, sizes_behind
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .recurrent import LAYERS, keep_of
 
@@ -38,10 +39,12 @@ class RecurrentActorCritic(DistributionPolicy):
         """
         super().__init__(spec, config, normalize_obs)
         generator = torch.Generator().manual_seed(seed)
-        memory, sizes = config.memory, (spec.obs_size, *config.hidden_sizes)
+        memory, eyes = config.memory, embedding_of(spec, seed)
+        sizes = sizes_behind(eyes, spec, *config.hidden_sizes)
         self.horizon = memory.horizon
         self.encoder = make_mlp(sizes, ACTIVATIONS[config.activation], is_last=False)
         init_orthogonal(self.encoder, 2**0.5, generator)
+        begun_with(eyes, self.encoder)
         self.layer = LAYERS[memory.kind](sizes[-1], memory.size, generator)
         self.state_size = self.layer.state_size
         self.actor = nn.Linear(memory.size, self.num_network_outputs)

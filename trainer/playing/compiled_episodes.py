@@ -16,7 +16,7 @@ from ..compiling import specialised
 from ..drawings import load_drawing
 from ..envs import env_spec_of
 from ..envs.bindings import env_reset, env_step, env_step_agents, observe
-from ..envs.spec import EnvSpec
+from ..envs.spec import EnvSpec, obs_type
 from ..envs.stepping import compiled_functions
 from ..envs.streams import EVALUATION
 from ..envs.vector import empty_fields
@@ -63,7 +63,7 @@ class CompiledEpisodes:
         template = step_alone if agents == 1 else step_agents_alone
         self._begin = specialised(begin_alone, spec.name, **functions)
         self._step = specialised(template, spec.name, **functions)
-        self._obs = np.zeros((agents, spec.obs_size), np.float32)
+        self._obs = np.zeros((agents, spec.obs_size), obs_type(spec))
         self._reward = np.zeros(agents, np.float32)
         self._terminated, self._valid = np.zeros(agents, np.bool_), np.ones(agents, np.bool_)
 

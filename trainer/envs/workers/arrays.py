@@ -17,10 +17,10 @@ class Arrays(NamedTuple):
     rows e A to e A + A - 1.
 
     `actions` are read: [R] or [R, choices] int64, [R, action_size] float32 where they are a `Box`.
-    All else is written: `obs` [R, D] float32, what the policy sees next, after a reset where an
-    episode ended; `reward` [R] float32; `terminated` and `truncated` [R] bool; `final_obs` [R, D]
-    float32, the last observation of rows whose episode ended, untouched elsewhere; `valid` [R]
-    bool, False where an agent had left before the step.
+    All else is written: `obs` [R, D] float32 or uint8, what the policy sees next, after a reset
+    where an episode ended; `reward` [R] float32; `terminated` and `truncated` [R] bool; `final_obs`
+    [R, D] likewise, the last observation of rows whose episode ended, untouched elsewhere; `valid`
+    [R] bool, False where an agent had left before the step.
     """
 
     actions: Array

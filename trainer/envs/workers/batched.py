@@ -16,8 +16,8 @@ from .arrays import Array, Arrays
 class BatchedEnvs(Protocol):
     """E environments of A agents, each agent a row.
 
-    `num_agents` may be missing: it is 1 then. So may `restart` and `close`: an environment without
-    `restart` has no `workers.desync_steps`.
+    `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
+    uint8, `restart` and `close`: an environment without `restart` has no `workers.desync_steps`.
     """
 
     obs_size: int

@@ -99,7 +99,7 @@ def _name(plan: Plan) -> str:
 
 def _step_s(envs: HostedEnvs, act: Act) -> float:
     """Median seconds of a step of all groups, after one that warms up."""
-    out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
+    out = Transitions.of(envs.spec, envs.num_rows)
     envs.reset(out.obs)
     groups = list(enumerate(envs.groups))
     for group, rows in groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ..spec import ActionSpec
+from ..spec import ActionSpec, ObsType, obs_type
 from ..streams import FIRST_EPISODES, TRAINING, unit
 from ..vector import Transitions
 from .arrays import Array
@@ -42,6 +43,18 @@ class HostedSpec:
         return self.source.actions
 
     @property
+    def obs_type(self) -> ObsType:
+        return obs_type(self.source)
+
+    @property
+    def make_embedding(self) -> Callable[[int], Any] | None:
+        return getattr(self.source, "make_embedding", None)
+
+    @property
+    def agents_retire(self) -> bool:
+        return getattr(self.source, "agents_retire", True)
+
+    @property
     def num_agents(self) -> int:
         return self.source.num_agents
 
@@ -54,7 +67,11 @@ class HostedSpec:
 
 def load_hosted_spec(env: str, plan: Plan = SERIAL) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    source = source_of(env)
+    return with_plan(source_of(env), plan, env)
+
+
+def with_plan(source: Source, plan: Plan, env: str = "") -> HostedSpec:
+    """`env` is what people call it. Raises ConfigError where it cannot do what the plan asks."""
     if plan.desync_steps and not source.can_restart:
         raise ConfigError(f"workers.desync_steps = {plan.desync_steps}: {env} has no restart")
     return HostedSpec(source, plan)
@@ -91,12 +108,13 @@ class HostedEnvs:
         num_blocks = plan.num_workers or 1
         self.spec, self.num_envs = spec, num_envs
         self.num_rows = num_envs * spec.num_agents
-        self.has_dead_steps = spec.num_agents > 1
+        self.has_dead_steps = spec.num_agents > 1 and spec.agents_retire
         self._seed, self._stream, self._num_resumed = seed, stream, 0
         self._first_env = first_env
         layout = Layout(
-            num_blocks, num_envs // num_blocks, spec.num_agents, spec.obs_size, spec.actions
-        )
+            num_blocks, num_envs // num_blocks, spec.num_agents, spec.obs_size, spec.actions,
+            spec.obs_type,
+        )  # fmt: skip
         cuts = self._first_cuts()
         self._carrier: Carrier = (
             Processes(spec.source, layout, first_env, cuts, plan.timeout_s)

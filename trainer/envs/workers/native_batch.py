@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ....shared.errors import ConfigError
 from ..spaces import action_spec, import_gymnasium
-from ..spec import ActionSpec, Box, Discrete, MultiDiscrete
+from ..spec import ActionSpec, Box, Discrete, MultiDiscrete, ObsType, obs_type
 from .arrays import Counters
 from .importing import imported
 
@@ -24,6 +26,7 @@ class NativeSource:
     actions: ActionSpec
     num_agents: int
     can_restart: bool
+    obs_type: ObsType = np.float32
 
     @classmethod
     def of(cls, path: str) -> NativeSource:
@@ -38,7 +41,7 @@ class NativeSource:
             actions = action_spec(import_gymnasium(), f"{PREFIX}{path}", actions)
         source = cls(
             path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
-            can_restart=hasattr(envs, "restart"),
+            can_restart=hasattr(envs, "restart"), obs_type=obs_type(envs),
         )  # fmt: skip
         close = getattr(envs, "close", None)
         if close:

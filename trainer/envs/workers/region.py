@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import OperantError
-from ..spec import ActionSpec
+from ..spec import ActionSpec, ObsType
 from .arrays import Arrays, Counters, action_dtype, action_shape
 
 ALIGNMENT = 64  # bytes; a cache line, so that no two fields share one
@@ -31,18 +31,20 @@ class Layout:
     num_agents: int
     obs_size: int
     actions: ActionSpec
+    obs_type: ObsType = np.float32
 
     def fields(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
         """Types and shapes by name, in their order."""
         rows = (self.num_workers, self.num_envs * self.num_agents)
         f32, flag = np.dtype(np.float32), np.dtype(np.bool_)
+        seen = np.dtype(self.obs_type), (*rows, self.obs_size)
         return {
             "actions": (action_dtype(self.actions), (*rows, *action_shape(self.actions))),
-            "obs": (f32, (*rows, self.obs_size)),
+            "obs": seen,
             "reward": (f32, rows),
             "terminated": (flag, rows),
             "truncated": (flag, rows),
-            "final_obs": (f32, (*rows, self.obs_size)),
+            "final_obs": seen,
             "valid": (flag, rows),
             "seeds": (np.dtype(np.uint64), (self.num_workers, self.num_envs)),
             # A cache line for each worker: they write all the time.

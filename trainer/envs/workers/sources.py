@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 from .gymnasium_batch import GymnasiumSource
 from .native_batch import NativeSource
 from .pettingzoo_batch import PettingZooSource
 
-Source = GymnasiumSource | PettingZooSource | NativeSource
+if TYPE_CHECKING:
+    from ..mettagrid.source import MettaGridSource
+
+Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
 
 
 def source_of(env: str) -> Source:

@@ -1,0 +1,263 @@
+"""MettaGrid here and in workers: first and last observations, one reward for each action."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import numpy as np
+import pytest
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import load_config, make_config
+from operant.trainer.envs import env_spec_of, make_envs, num_agents_of
+from operant.trainer.envs.grid.kinds import ACTIONS, EMPTY, NUM_ACTIONS, OUTSIDE
+from operant.trainer.envs.mettagrid import library
+from operant.trainer.envs.mettagrid.batch import CELLS
+from operant.trainer.envs.streams import EVALUATION, TRAINING
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.making import processor_experiment
+from operant.trainer.run.threads import Threads
+
+mettagrid = pytest.importorskip("mettagrid")
+
+SMALL = (
+    "env=mettagrid", "num_envs=4", "mettagrid.num_agents=2", "mettagrid.height=10",
+    "mettagrid.width=10", "mettagrid.num_walls=4", "mettagrid.num_mines=2",
+    "mettagrid.num_generators=2", "mettagrid.num_altars=2", "mettagrid.max_steps=30",
+    "mettagrid.num_tokens=48", "mettagrid.ore_reward=0.1", "mettagrid.embedding_size=8",
+)  # fmt: skip
+
+
+def config_of(*overrides):
+    return make_config({}, [*SMALL, *overrides])
+
+
+class Stepped:
+    """All environments of a configuration, with what a step gives."""
+
+    def __init__(self, *overrides, stream=TRAINING):
+        config = config_of(*overrides)
+        self.spec = env_spec_of(config)
+        self.envs = make_envs(self.spec, config.num_envs, 1, stream)
+        self.out = Transitions.of(self.spec, self.envs.num_rows)
+        self.envs.reset(self.out.obs)
+
+    def step(self, *actions):
+        self.envs.step(np.resize(actions, self.envs.num_rows), self.out)
+        return Transitions(*map(np.copy, self.out))
+
+    def close(self):
+        self.envs.close()
+
+
+def played(num_steps, *overrides):
+    """What so many steps of random actions give, field by field."""
+    random = np.random.default_rng(3)
+    with closing(Stepped(*overrides)) as stepped:
+        first = stepped.out.obs.copy()
+        outs = [
+            stepped.step(*random.integers(0, NUM_ACTIONS, stepped.envs.num_rows))
+            for _ in range(num_steps)
+        ]
+        totals = stepped.envs.take_episode_totals()
+    return [first, *map(np.array, zip(*outs, strict=True))], totals
+
+
+@pytest.fixture(scope="module")
+def played_here():
+    return played(65)
+
+
+@pytest.mark.parametrize("workers", [(2, 1), (2, 2)])
+def test_it_plays_the_same_in_workers_as_here(played_here, workers):
+    count, factor = workers
+    found, totals = played(65, f"workers.num_workers={count}", f"workers.async_factor={factor}")
+    for a, b in zip(found, played_here[0], strict=True):
+        assert (a == b).all()
+    # 4 worlds x 2 agents, two episodes of 30 steps each in 65
+    assert totals == played_here[1]
+    assert totals[0::2] == (16, 16 * 30)
+
+
+def test_worlds_do_not_depend_on_how_many_others_there_are(played_here):
+    found, _ = played(5, "num_envs=2")
+    assert (found[0] == played_here[0][0][:4]).all()
+
+
+def test_a_reset_is_in_the_step_that_ends_an_episode(played_here):
+    first, obs, _, terminated, truncated, final_obs, valid = played_here[0]
+    assert truncated[[29, 59]].all()
+    assert truncated.sum() == 2 * 8
+    assert not terminated.any()
+    assert valid.all()
+    # What is true of all comes first: how much of the episode is over, of 255.
+    completion = obs.reshape(65, 8, -1, 3)[:, 0, 0]
+    assert completion[28].tolist() == [254, 1, 247]  # 255 x 29 / 30 = 246.5
+    assert completion[29].tolist() == [254, 1, 0]
+    assert final_obs[29, 0].reshape(-1, 3)[0].tolist() == [254, 1, 255]
+    assert (obs[29] != first).any()  # each episode has a map of its own
+
+
+def test_the_arena_makes_ore_to_batteries_to_hearts_as_its_map_lies(tmp_path):
+    (tmp_path / "map.txt").write_text("#######\n#m@ag.#\n#..@..#\n#######\n")
+    overrides = (f"mettagrid.map={tmp_path}/map.txt", "num_envs=1", "mettagrid.height=32",
+                 "mettagrid.width=32", "mettagrid.num_walls=60", "mettagrid.num_mines=10",
+                 "mettagrid.num_generators=8", "mettagrid.num_altars=6",
+                 "mettagrid.battery_reward=0.3", "mettagrid.cooldown=2")  # fmt: skip
+    noop, _north, south, west, east = range(NUM_ACTIONS)
+    with closing(Stepped(*overrides)) as stepped:
+        rewards = [
+            stepped.step(first, second).reward.tolist()
+            for first, second in [
+                (west, noop),  # ore
+                (west, noop),  # the mine has still to wait for one tick
+                (west, east),  # ore
+                (east, east),  # nothing to bring to the altar
+                (noop, _north),
+                (noop, west),
+            ]
+        ]
+        told = [stepped.step(*pair).reward.tolist() for pair in ((noop, noop), (south, noop))]
+    assert ACTIONS[west] == "move_west"
+    assert rewards[:3] == [[pytest.approx(0.1), 0], [0, 0], [pytest.approx(0.1), 0]]
+    assert not np.any(rewards[3:])
+    assert not np.any(told)
+
+
+def test_hearts_are_worth_one_and_batteries_and_ore_are_lost_with_their_worth(tmp_path):
+    (tmp_path / "map.txt").write_text("#####\n#m@a#\n##g##\n#####\n")
+    overrides = (f"mettagrid.map={tmp_path}/map.txt", "num_envs=1", "mettagrid.num_agents=1",
+                 "mettagrid.height=32", "mettagrid.width=32", "mettagrid.num_walls=60",
+                 "mettagrid.num_mines=10", "mettagrid.num_generators=8", "mettagrid.num_altars=6",
+                 "mettagrid.battery_reward=0.3", "mettagrid.cooldown=0")  # fmt: skip
+    with closing(Stepped(*overrides)) as stepped:
+        rewards = [float(stepped.step(action).reward[0]) for action in (3, 2, 4, 4)]
+    # ore: 0.1; battery for it: 0.3 - 0.1; heart for that: 1 - 0.3; nothing left for another
+    assert rewards == pytest.approx([0.1, 0.2, 0.7, 0.0])
+
+
+def test_evaluations_play_other_worlds_than_training_does():
+    with closing(Stepped()) as here, closing(Stepped(stream=EVALUATION)) as there:
+        assert (here.out.obs != there.out.obs).any()
+
+
+def test_a_run_learns_and_ppo_reads_tokens_in_pytorch():
+    config = load_config("mettagrid_ppo_smoke", ["num_threads=1"])
+    assert num_agents_of(config) == 4
+    with closing(processor_experiment(config, Threads(1))) as experiment:
+        before = experiment.algorithm.policy.flat_parameters.clone()
+        iterate(experiment)
+        assert (experiment.algorithm.policy.flat_parameters != before).any()
+        assert experiment.collector.rollout.obs.numpy().dtype == np.uint8
+        assert experiment.evaluate(2, lambda *_: None).returns.shape == (8,)
+
+
+@pytest.mark.parametrize("kind", ["none", "lstm"])
+def test_an_update_begins_with_the_probabilities_that_were_collected(kind):
+    overrides = [f"policy.memory.kind={kind}", "num_threads=1"]
+    config = load_config("mettagrid_ppo_smoke", overrides)
+    with closing(processor_experiment(config, Threads(1))) as experiment:
+        rollout = experiment.collect()
+        found = experiment.algorithm.log_probs(rollout).detach()
+        assert found.numpy() == pytest.approx(rollout.log_probs.numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (
+            ["mettagrid.num_agents=55"],
+            "mettagrid.num_agents = 55: 10 x 10 cells with 10 walls and stations leave 54 free",
+        ),
+        (["normalization.obs=true"], "normalization.obs = true: mettagrid shows tokens"),
+        (["algorithm=dqn"], "algorithm = dqn: mettagrid shows tokens, which only ppo reads"),
+        (["device=cuda"], "device = cuda: mettagrid lives on the processor; use cpu"),
+        (["mettagrid.map=nowhere.txt"], "mettagrid.height = 10: mettagrid.map = nowhere.txt says"),
+        (["mettagrid.battery_reward_cap=2"], "battery_reward = 0, so there is nothing to cap"),
+        (["mettagrid.num_mines=0"], "mettagrid.num_mines"),
+        (["mettagrid.config=nowhere.json"], "that is of the arena, and mettagrid.config ="),
+        (["marine_nav.num_robots=3"], "marine_nav.num_robots = 3 is for env = marine_nav alone"),
+    ],
+)
+def test_what_makes_no_world_is_refused_in_one_line(overrides, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        config_of(*overrides)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("#####\n#m@g#\n#####\n", "it has no altar"),
+        ("#####\n#@..#\n#####\n", "it has no mine and no generator and no altar"),
+        ("#####\n#m@gx#\n#####\n", "line 2: 'x' is none of . # m g a @"),
+        ("#####\n#m@ga#\n#####\n", "line 2: 6 cells, and line 1 has 5"),
+        ("######\n#m@ga#\n######\n", "num_agents = 4: .*map.txt has 1 agents"),
+        ("", "1 to 128 lines of 1 to 128 cells are a map"),
+        (None, "map.txt: No such file or directory"),
+    ],
+)
+def test_a_map_that_is_none_is_refused_in_one_line(tmp_path, text, words):
+    if text is not None:
+        (tmp_path / "map.txt").write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        make_config({}, ["env=mettagrid", f"mettagrid.map={tmp_path}/map.txt"])
+    assert "\n" not in str(caught.value)
+
+
+def own_game(tmp_path, **changes):
+    from mettagrid.config.mettagrid_config import MettaGridConfig
+
+    game = MettaGridConfig.EmptyRoom(3, with_walls=True).model_dump(mode="json") | changes
+    (tmp_path / "game.json").write_text(json.dumps(game))
+    return ["env=mettagrid", f"mettagrid.config={tmp_path}/game.json", "mettagrid.num_agents=3"]
+
+
+def test_a_game_of_ones_own_is_read_from_a_file(tmp_path, make_experiment):
+    spec = env_spec_of(make_config({}, own_game(tmp_path)))
+    assert (spec.num_agents, spec.obs_size) == (3, 500 * 3)
+    assert spec.actions.n > NUM_ACTIONS  # it can change its vibe
+    experiment = make_experiment(*own_game(tmp_path), "num_envs=2", "mettagrid.embedding_size=8")
+    assert np.isfinite(iterate(experiment)["loss/value"])
+    experiment.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "overrides", "words"),
+    [
+        ({"strange": 1}, [], "game.json: strange: .*; mettagrid 0.26.* has others"),
+        ({}, ["mettagrid.num_agents=4"], "mettagrid.num_agents = 4: .*game.json has 3"),
+    ],
+)
+def test_a_game_that_is_none_of_this_version_is_refused_in_one_line(
+    tmp_path, changes, overrides, words
+):
+    with pytest.raises(ConfigError, match=words) as caught:
+        make_config({}, [*own_game(tmp_path, **changes), *overrides])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (None, r"mettagrid is not installed, .*pip install 'operant-rl\[mettagrid\]'"),
+        ("0.31.2", "mettagrid 0.31.2 is installed, and 0.26 is known here: pip install"),
+    ],
+)
+def test_a_library_that_is_missing_or_another_is_one_line(monkeypatch, version, words):
+    def found(_):
+        if version is None:
+            raise library.PackageNotFoundError
+        return version
+
+    monkeypatch.setattr(library, "version", found)
+    with pytest.raises(ConfigError, match=words) as caught:
+        make_config({}, ["env=mettagrid", "mettagrid.max_steps=77"])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cell_has_the_librarys_word_for_each_kind():
+    assert len(CELLS) == OUTSIDE
+    assert CELLS[EMPTY] == "empty"

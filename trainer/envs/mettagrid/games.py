@@ -1,0 +1,111 @@
+"""Games of MettaGrid: the arena of mines, generators and altars, and those of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ....shared.errors import ConfigError
+from ....shared.harmless import one_line
+from ....shared.small_file import read_small
+from ..grid.kinds import HEART_LIMIT, NAMES, RESOURCES, STATIONS, WINDOW
+from ..workers.importing import imported
+from .library import library
+from .section import MettaGridConfig
+
+MOST_BYTES = 2**24
+MOST_WINDOW = 15  # cells across: tokens have four bits for each of row and column
+
+
+def arena(section: MettaGridConfig) -> Any:
+    """The game of a table, a `GameConfig` without a map.
+
+    Stations have a resource of their own, `cooldown`, that using them gives and every tick takes.
+    """
+    mg = library()
+    config, handlers = mg.config, mg.handlers
+    limits = {"ore": section.ore_limit, "battery": section.battery_limit, "heart": HEART_LIMIT}
+    inventory = config.InventoryConfig(
+        limits={
+            name: config.ResourceLimitsConfig(base=limit, resources=[name])
+            for name, limit in limits.items()
+        }
+    )
+    rewards = {"heart": mg.inventory_reward("heart")}
+    for name in ("ore", "battery"):
+        weight = getattr(section, f"{name}_reward")
+        if weight:
+            most = getattr(section, f"{name}_reward_cap")
+            rewards[name] = mg.inventory_reward(name, weight=weight, max=most)
+
+    def station(kind: int) -> Any:
+        takes, gives = STATIONS[kind]
+        filters = [handlers.actorHas({takes: 1})] if takes else []
+        mutations = [handlers.updateActor({**({takes: -1} if takes else {}), gives: 1})]
+        if section.cooldown:
+            filters.append(handlers.isNot(handlers.targetHas({"cooldown": 1})))
+            mutations.append(handlers.updateTarget({"cooldown": section.cooldown}))
+        return config.GridObjectConfig(
+            name=NAMES[kind], on_use_handler=handlers.Handler(filters=filters, mutations=mutations)
+        )
+
+    ticks = mg.events.periodic(start=1, period=1, end=section.max_steps)
+    cooling = {
+        f"cool_{NAMES[kind]}": mg.events.EventConfig(
+            name=f"cool_{NAMES[kind]}", target_query=mg.query(f"type:{NAMES[kind]}"),
+            timesteps=ticks, mutations=[handlers.updateTarget({"cooldown": -1})],
+        )
+        for kind in STATIONS
+    }  # fmt: skip
+    return config.GameConfig(
+        num_agents=section.num_agents,
+        max_steps=section.max_steps,
+        episode_truncates=True,
+        resource_names=list(RESOURCES),
+        obs=config.ObsConfig(width=WINDOW, height=WINDOW, num_tokens=section.num_tokens),
+        actions=config.ActionsConfig(change_vibe=config.ChangeVibeActionConfig(enabled=False)),
+        agent=config.AgentConfig(inventory=inventory, rewards=rewards),
+        objects={"wall": config.WallConfig(), **{NAMES[kind]: station(kind) for kind in STATIONS}},
+        events=cooling if section.cooldown else {},
+        protocol_details_obs=False,
+    )
+
+
+def game_of_ones_own(section: MettaGridConfig) -> Any:
+    """The game that `config` names. Raises ConfigError."""
+    mg = library()
+    told = f"mettagrid.config = {section.config}"
+    try:
+        if section.config.endswith(".json"):
+            text = read_small(Path(section.config), MOST_BYTES).decode()
+            found = mg.config.MettaGridConfig.model_validate_json(text)
+        else:
+            found = imported(section.config)()
+    except ConfigError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"{told}: {error.strerror}") from None
+    except ValueError as error:  # which pydantic's are
+        raise ConfigError(f"{told}: {_first(error)}; mettagrid {mg.version} has others") from None
+    if not isinstance(found, mg.config.MettaGridConfig):
+        raise ConfigError(f"{told}: it gives {type(found).__name__}, and no MettaGridConfig")
+    game = found.game
+    if game.num_agents != section.num_agents:
+        raise ConfigError(
+            f"mettagrid.num_agents = {section.num_agents}: {section.config} has {game.num_agents}"
+        )
+    if max(game.obs.height, game.obs.width) > MOST_WINDOW or game.obs.token_dim != 3:
+        raise ConfigError(
+            f"{told}: windows of at most {MOST_WINDOW} x {MOST_WINDOW} cells and tokens of 3 bytes "
+            "can be read"
+        )
+    return game
+
+
+def _first(error: ValueError) -> str:
+    """Of what pydantic says, where and what is wrong first."""
+    errors: list[Any] = getattr(error, "errors", list)()
+    if not errors:
+        return one_line(str(error), 200)
+    where = ".".join(map(str, errors[0]["loc"]))
+    return one_line(f"{where}: {errors[0]['msg']}", 200)

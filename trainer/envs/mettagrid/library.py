@@ -1,0 +1,45 @@
+"""The package `mettagrid`, where it is installed in a version that is known."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from types import SimpleNamespace
+
+from ....shared.errors import ConfigError
+
+KNOWN = "0.26"
+INSTALL = "pip install 'operant-rl[mettagrid]'"
+
+
+def installed_version() -> str:
+    """Raises ConfigError where there is none, or one that may do all otherwise."""
+    try:
+        found = version("mettagrid")
+    except PackageNotFoundError:
+        raise ConfigError(
+            f"mettagrid is not installed, and is for Python 3.11 and 3.12: {INSTALL}"
+        ) from None
+    if found.split(".")[:2] != KNOWN.split("."):
+        raise ConfigError(f"mettagrid {found} is installed, and {KNOWN} is known here: {INSTALL}")
+    return found
+
+
+def library() -> SimpleNamespace:
+    """What is used of it. Raises ConfigError."""
+    found = installed_version()
+    try:
+        from mettagrid.config import event_config, handler_config, mettagrid_config
+        from mettagrid.config.mettagrid_c_config import (
+            convert_to_cpp_game_config,
+            rename_map_agents,
+        )
+        from mettagrid.config.query import query
+        from mettagrid.config.reward_config import inventoryReward
+        from mettagrid.mettagrid_c import MettaGrid
+    except ImportError as error:
+        raise ConfigError(f"mettagrid {found} cannot be imported: {error}") from None
+    return SimpleNamespace(
+        config=mettagrid_config, handlers=handler_config, events=event_config, query=query,
+        inventory_reward=inventoryReward, converted=convert_to_cpp_game_config,
+        with_agents=rename_map_agents, Simulation=MettaGrid, version=found,
+    )  # fmt: skip

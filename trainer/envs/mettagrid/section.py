@@ -1,0 +1,33 @@
+"""What runs on MettaGrid can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from ..grid.section import ArenaSection
+
+OF_ANY_GAME = ("config", "num_agents", "embedding_size")  # keys that count with a game of one's own
+
+
+class MettaGridConfig(ArenaSection):
+    """An arena in MettaGrid, or a game of one's own."""
+
+    name: ClassVar[str] = "mettagrid"
+
+    config: str = Field(
+        "", description="a game in place of the arena: a JSON file of a MettaGridConfig, or "
+        "module:function that returns one",
+    )  # fmt: skip
+
+    def refusals(self) -> Iterator[str]:
+        if self.config:
+            for key, field in type(self).model_fields.items():
+                if key not in OF_ANY_GAME and getattr(self, key) != field.default:
+                    yield (
+                        f"mettagrid.{key} = {getattr(self, key)}: that is of the arena, and "
+                        f"mettagrid.config = {self.config} is another game"
+                    )
+        yield from super().refusals()
