@@ -13,11 +13,12 @@ from .algorithms.algorithm import Metrics
 from .envs.spec import obs_type
 from .generators import set_generator
 from .networks.policy import Policy
-from .rollout import Rollout
+from .rollout import ALL, Rollout
 from .row_states import RowStates
 from .run.threads import available_cores, loop_threads, one_torch_thread
 
 if TYPE_CHECKING:
+    from .algorithms.acting_teachers import ActingTeachers
     from .envs import AnyEnvs
 
 
@@ -66,6 +67,7 @@ class Collector:
 
     loops: Sequence[Any] = ()
     details: Metrics = MappingProxyType({})
+    teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
         self,
@@ -99,14 +101,13 @@ class Collector:
         rollout, policy = self.rollout, self._policy
         loop_threads(self._num_threads())
         rollout.obs[0] = rollout.obs[-1]
-        noise = policy.noise(tuple(rollout.rewards.shape), self._generator)
+        noise = self._begin()
         for t, transitions in enumerate(self._transitions):
-            states = self._states.before(t)
-            actions, log_probs, states = policy.act_step(rollout.obs[t], noise[t], states)
+            actions, log_probs, states = self._act_step(t, noise[t])
             rollout.remember(t, actions, log_probs)
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
-            self._states.after(t, states)
+            self._after(t, states)
             if policy.has_lasting_noise:
                 policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
@@ -114,6 +115,27 @@ class Collector:
         self._steps_before += len(rollout.rewards)
         self.env_steps_under_way = 0
         return rollout
+
+    def _begin(self) -> Tensor:
+        """The noise of all steps of a rollout."""
+        if self.teachers:
+            self.teachers.begin(self._steps_before)
+        return self._policy.noise(tuple(self.rollout.rewards.shape), self._generator)
+
+    def _act_step(
+        self, t: int, noise: Tensor, rows: slice = ALL
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """As the policy's, in step `t` of some rows."""
+        obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
+        if self.teachers:
+            return self.teachers.act_step(t, obs, noise, states, rows)
+        return self._policy.act_step(obs, noise, states)
+
+    def _after(self, t: int, states: Tensor, rows: slice = ALL) -> None:
+        """Go on with the `states` that step `t` led to, anew where an episode ended in it."""
+        self._states.after(t, states, rows)
+        if self.teachers:
+            self.teachers.after(t, rows)
 
     @property
     def resumes_exactly(self) -> bool:

@@ -41,15 +41,12 @@ class GroupedCollector(Collector):
         """Step every environment T times; returns the rollout, whose memory is reused."""
         rollout, policy, envs = self.rollout, self._policy, self.envs
         rollout.obs[0] = rollout.obs[-1]
-        noise = policy.noise(tuple(rollout.rewards.shape), self._generator)
+        noise = self._begin()
         for t in range(len(self._transitions)):
             for group, rows in enumerate(envs.groups):
                 if t:
                     self._receive(group, t - 1)
-                states = self._states.before(t, rows)
-                actions, log_probs, self._led_to[group] = policy.act_step(
-                    rollout.obs[t, rows], noise[t, rows], states
-                )
+                actions, log_probs, self._led_to[group] = self._act_step(t, noise[t, rows], rows)
                 envs.send(group, policy.env_actions(actions).numpy())
                 # While it steps.
                 rollout.actions[t, rows] = actions
@@ -66,7 +63,7 @@ class GroupedCollector(Collector):
         rows = self.envs.groups[group]
         self.envs.receive(group, self._transitions[t])
         one_torch_thread()
-        self._states.after(t, self._led_to[group], rows)
+        self._after(t, self._led_to[group], rows)
         self.env_steps_under_way += rows.stop - rows.start
         self._tick()
 

@@ -106,6 +106,9 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
             envs.close()
             raise
 
+    if algorithm.acting_teachers:
+        algorithm.acting_teachers.join(collector)
+
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
         arguments = (policy, spec, num_episodes, config.seed, limit, progress, gamma)

@@ -43,7 +43,9 @@ class Rollout:
     them lies in `obs` flattened. None where all is in one memory.
 
     `log_probs` [T, N] are of the actions, `values` and `next_values` [T, N] of the states acted in
-    and of those that the steps led to, where the algorithm has such.
+    and of those that the steps led to, where the algorithm has such. Where teachers act as well
+    these are still the policy's own log-probabilities, `behaviour_log_probs` [T, N] are those by
+    all who might have acted, and `told` [T, N, ...] is what teachers said.
     """
 
     obs: Tensor
@@ -59,6 +61,8 @@ class Rollout:
     states: Tensor | None = None
     places: Tensor | None = None
     finals_in_order: bool = False
+    behaviour_log_probs: Tensor | None = None
+    told: Tensor | None = None
     has_values: bool = False  # whoever collects fills them in as well
 
     @classmethod

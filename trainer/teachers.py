@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..shared.errors import ConfigError, OperantError
 from ..shared.run_folder import find_run
-from .algorithms.kickstart import Teacher
+from .algorithms.acting_teachers import Teacher
 from .config import TrainConfig
 from .envs import spec_of
 from .networks.actor_critic import ActorCritic

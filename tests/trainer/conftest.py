@@ -59,6 +59,20 @@ def any_distribution(request, monkeypatch) -> str:
 
 
 @pytest.fixture
+def teach(monkeypatch) -> Callable[..., None]:
+    """Runs learn from these teachers, whatever they are called."""
+
+    def teach(*teachers):
+        def teaching(config):
+            return {"teachers": teachers} if config.table("kickstart").teachers else {}
+
+        for module in (making, cuda_parts):
+            monkeypatch.setattr(module, "teaching", teaching)
+
+    return teach
+
+
+@pytest.fixture
 def make_experiment() -> Iterator[Callable[..., Experiment]]:
     """Experiments on as many threads as their configuration says."""
     all_threads = []

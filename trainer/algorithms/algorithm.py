@@ -56,6 +56,11 @@ class Algorithm(ABC):
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
 
+    @property
+    def acting_teachers(self) -> Any:
+        """Who takes some of the steps of rollouts, an `ActingTeachers`; None where nobody does."""
+        return None
+
     def begin(self) -> None:
         """Before the very first collection, of those that say `begins`."""
         return

@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from ..distributions.protocol import Distribution
-from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..rollout import Rollout
-
-Teacher = ActorCritic | RecurrentActorCritic
+from .acting_teachers import ActingTeachers, Teacher
 
 
 class Kickstart:
@@ -40,6 +38,16 @@ class Kickstart:
         self._states = [
             torch.zeros(num_rows, teacher.state_size, device=device) for teacher in self._teachers
         ]
+        self.acting: ActingTeachers | None = None
+
+    def have_teachers_act(self, policy: Teacher, seed: int, is_inline: bool) -> None:
+        """From the next rollout on, `act_prob` of the steps times the factor."""
+        self.acting = ActingTeachers(policy, self._teachers, self._states, seed, is_inline)
+
+    def explore(self, progress_fraction: Any) -> None:
+        """Before each collection."""
+        if self.acting:
+            self.acting.set_prob(self._section.act_prob * self.factor(progress_fraction))
 
     def factor(self, progress_fraction: Any) -> Any:
         """1 at first; over the last `fade_fraction` of `until_fraction` it falls to 0."""
@@ -52,8 +60,10 @@ class Kickstart:
     @torch.no_grad()
     def told(self, rollout: Rollout) -> Tensor:
         """What teachers say of every state acted in: [T, N, K (outputs + 1)], each one's outputs of
-        the distribution, then its value.
+        the distribution, then its value. Those that act have said so by then.
         """
+        if self.acting and rollout.told is not None:
+            return rollout.told
         return torch.cat([self._told_by(i, rollout) for i in range(len(self._teachers))], -1)
 
     def _told_by(self, number: int, rollout: Rollout) -> Tensor:

@@ -13,11 +13,12 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
-from ..returns.gae import Corrections, gae
+from ..returns.gae import Corrections, gae, policy_advantages
 from ..rollout import Rollout
 from .accumulating import Accumulation
+from .acting_teachers import ActingTeachers, Teacher
 from .algorithm import Metrics, scaled_down
-from .kickstart import Kickstart, Teacher
+from .kickstart import Kickstart
 from .on_policy import OnPolicy, explained_variance
 from .ppo_loss import KL, LOSS_METRICS, Batch, normalized, ppo_loss_sums
 from .samplers import make_sampler
@@ -64,6 +65,8 @@ class PPO(OnPolicy):
             device = policy.flat_parameters.device
             section = config.table("kickstart")
             self.kickstart = Kickstart(section, teachers, config.num_rows, device)
+            if section.act_prob:
+                self.kickstart.have_teachers_act(policy, config.seed, self.is_inline)
         self._told: Tensor | None = None  # by teachers, of the rollout
         self._kickstart_factor: Any = 0.0
         besides = ("loss/kickstart",) if teachers else ()
@@ -73,6 +76,15 @@ class PPO(OnPolicy):
             policy.flat_parameters.device, self.is_inline,
         )  # fmt: skip
         self._accumulation = Accumulation(self.section.max_minibatch_size)
+
+    @property
+    def acting_teachers(self) -> ActingTeachers | None:
+        return self.kickstart.acting if self.kickstart else None
+
+    def explore(self, progress_fraction: Any) -> None:
+        """Before each collection: how many of its steps teachers take."""
+        if self.kickstart:
+            self.kickstart.explore(progress_fraction)
 
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         if not rollout.has_values:
@@ -100,7 +112,10 @@ class PPO(OnPolicy):
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
-        advantages, returns = self.estimates(rollout, rewards)
+        if self._others_acted:
+            advantages, returns = self.corrected(rollout, rewards, rollout.log_probs)
+        else:
+            advantages, returns = self.estimates(rollout, rewards)
         if self.kickstart:
             self._kickstart_factor = self.kickstart.factor(progress_fraction)
             # What is captured asks them to the end; else they cost nothing once they do not count.
@@ -117,6 +132,8 @@ class PPO(OnPolicy):
         losses, grad_norm = self._epochs(rollout, batch, batch_now, coefficients, progress_fraction)
         values, returns = map(rollout.valid_of, (rollout.values, returns))
         named = dict(zip(self.loss_names, losses.unbind(), strict=True))
+        if self.acting_teachers:
+            named["policy/teacher_act_prob"] = self.acting_teachers.prob
         return update_metrics(named, grad_norm, values, returns, coefficients)
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
@@ -125,8 +142,10 @@ class PPO(OnPolicy):
             rollout.obs_or_places, rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
         )  # fmt: skip
-        told = None if self._told is None else rollout.valid_of(self._told)
-        batch = Batch(*map(rollout.valid_of, tensors))._replace(told=told)
+        besides = (self._told, self.policy_weights(rollout))
+        told, weights = (None if x is None else rollout.valid_of(x) for x in besides)
+        batch = Batch(*map(rollout.valid_of, tensors))
+        batch = batch._replace(told=told, policy_weights=weights)
         if self.section.normalize_advantages == "rollout":
             batch = batch._replace(advantages=normalized(batch.advantages))
         return batch
@@ -160,21 +179,55 @@ class PPO(OnPolicy):
         self, rollout: Rollout, rewards: Tensor, corrections: Corrections | None = None
     ) -> tuple[Tensor, Tensor]:
         """Advantages and returns of a rollout, each [T, N]."""
-        return gae(
+        return gae(*self._gae_inputs(rollout, rewards), corrections)
+
+    def _gae_inputs(
+        self, rollout: Rollout, rewards: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, float, float]:
+        """What advantages are computed from."""
+        return (
             rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
-            self.section.gamma, self.section.gae_lambda, corrections,
+            self.section.gamma, self.section.gae_lambda,
         )  # fmt: skip
+
+    @property
+    def _others_acted(self) -> bool:
+        """Whether actions of this rollout are not the policy's own alone."""
+        return self.acting_teachers is not None and self.acting_teachers.is_on
+
+    def corrected(
+        self, rollout: Rollout, rewards: Tensor, log_probs: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """As `estimates`, corrected for how far the policy's `log_probs` [T, N] are from those that
+        actions were taken by. Where others acted as well, a step's own weight is not in its
+        advantage but in `policy_weights`.
+        """
+        section = self.section
+        others = rollout.behaviour_log_probs if self._others_acted else None
+        ratios = (log_probs - (rollout.log_probs if others is None else others)).exp()
+        corrections = Corrections(ratios, section.rho_clip, section.c_clip)
+        advantages, returns = self.estimates(rollout, rewards, corrections)
+        if others is not None:
+            advantages = policy_advantages(advantages, *self._gae_inputs(rollout, rewards))
+        return advantages, returns
+
+    def policy_weights(self, rollout: Rollout) -> Tensor | None:
+        """How much actions count in the policy's loss [T, N] for being its own: the ratio of its
+        probability when it acted to that of all who might have; None where nobody else might.
+        """
+        if not self._others_acted or rollout.behaviour_log_probs is None:
+            return None
+        ratios = (rollout.log_probs - rollout.behaviour_log_probs).exp()
+        return ratios.clamp(max=self.section.rho_clip)
 
     @torch.no_grad()
     def fresh_estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
-        """As `estimates`, by the values that the policy has by now, and corrected for how far it
-        has moved since it acted. What the rollout holds stays as it is.
+        """As `corrected`, by the values and probabilities that the policy has by now. What the
+        rollout holds stays as it is.
         """
         kept = [x.clone() for x in (rollout.values, rollout.next_values)]
         self.evaluate(rollout)
-        ratios = (self.log_probs(rollout) - rollout.log_probs).exp()
-        corrections = Corrections(ratios, self.section.rho_clip, self.section.c_clip)
-        found = self.estimates(rollout, rewards, corrections)
+        found = self.corrected(rollout, rewards, self.log_probs(rollout))
         for x, before in zip((rollout.values, rollout.next_values), kept, strict=True):
             x.copy_(before)
         return found
@@ -230,6 +283,9 @@ class PPO(OnPolicy):
         if self.section.normalize_advantages == "minibatch":
             among = minibatch.valid_of(minibatch.advantages)
             minibatch = minibatch.with_advantages(normalized(minibatch.advantages, among))
+        if minibatch.policy_weights is not None:
+            weighted = minibatch.advantages * minibatch.policy_weights
+            minibatch = minibatch.with_advantages(weighted)
         if weights is not None:
             spread = minibatch.spread(weights)
             minibatch = minibatch.with_advantages(minibatch.advantages * spread)

@@ -34,6 +34,7 @@ class Batch(NamedTuple):
     returns: Tensor
     values: Tensor
     told: Tensor | None = None  # what teachers say, where there are any
+    policy_weights: Tensor | None = None  # in the policy's loss, where others acted as well
 
     @property
     def num_parts(self) -> int:

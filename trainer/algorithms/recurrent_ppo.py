@@ -58,6 +58,10 @@ class Rows(NamedTuple):
         return self.samples.advantages
 
     @property
+    def policy_weights(self) -> Tensor | None:
+        return self.samples.policy_weights
+
+    @property
     def part_advantages(self) -> Tensor:
         """How large the advantages of each row are together [R]."""
         large = self.advantages.abs()
@@ -151,7 +155,8 @@ class RecurrentPPO(PPO):
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Rows:
         if self.section.normalize_advantages == "rollout":
             advantages = normalized(advantages, rollout.valid_of(advantages))
-        rows = rows_of(rollout, advantages, returns, self._told)
+        weights = self.policy_weights(rollout)
+        rows = rows_of(rollout, advantages, returns, self._told, weights)
         if rows.valid is None:
             return rows
         # A row with nothing to learn from is none: a minibatch of such would have no samples.
@@ -207,6 +212,7 @@ def rows_of(
     advantages: Tensor | None = None,
     returns: Tensor | None = None,
     told: Tensor | None = None,
+    policy_weights: Tensor | None = None,
 ) -> Rows:
     """A rollout [T, N] cut into rows [L, K N] where it kept states; the first N are of its first
     piece.
@@ -222,7 +228,7 @@ def rows_of(
         cut(rollout.obs_or_places), cut(rollout.actions), cut(rollout.log_probs),
         cut(values if advantages is None else advantages),
         cut(values if returns is None else returns), cut(values),
-        None if told is None else cut(told),
+        *(None if x is None else cut(x) for x in (told, policy_weights)),
     )  # fmt: skip
     valid = None if rollout.valid is None else cut(rollout.valid)
     return Rows(samples, rollout.states.flatten(0, 1), cut(rollout.resets()), valid)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..algorithms.acting_teachers import ActingTeachers
 from ..algorithms.algorithm import Metrics
 from ..compiled.heads import Head, head_of, table_of
 from ..compiled.heads.bindings import sample
@@ -38,6 +39,7 @@ class CudaCollector:
     loops: Sequence[Any] = ()
     resumes_exactly = True
     env_steps_under_way = 0  # only the device knows
+    teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
         self, envs: CudaVectorEnv, policy: Policy, steps: int, obs_on_host: bool = False
@@ -70,6 +72,8 @@ class CudaCollector:
         rollout = self.rollout
         self._obs.go_on()
         self._num_truncated.zero_()
+        if self.teachers:
+            self.teachers.begin(self._steps_before)
         self._steps(len(rollout.rewards))
         self._steps_before += len(rollout.rewards)
         return rollout
@@ -180,13 +184,17 @@ class ActorCollector(CudaCollector):
         self._act_and_step_from(t, self._policy.outputs(self._obs.at(t)))
 
     def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
-        envs, rollout = self.envs, self.rollout
+        envs, rollout, teachers = self.envs, self.rollout, self.teachers
+        acting = teachers.acting(t, self._obs.at(t), outputs) if teachers else outputs
         self._act_and_step.launch(
             envs.num_envs, envs.state, envs.totals, envs.source,
-            outputs, self._table, self._steps_before, t,
+            acting, self._table, self._steps_before, t,
             rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
+        if teachers:
+            rollout.log_probs[t] = teachers.judged(t, outputs, rollout.actions[t])
+            teachers.after(t)
 
 
 class RecurrentActorCollector(ActorCollector):

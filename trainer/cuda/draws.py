@@ -29,6 +29,26 @@ def uniform_one(i, arguments):
 KERNEL = Kernel(uniform_one, "any")
 
 
+def step_uniform_one(i, arguments):
+    """A random number in [0, 1) for step i // N of row i % N, of a stream of their own."""
+    uniforms, steps_before, seed, stream = arguments
+    num_rows = uniforms.shape[1]
+    t, row = i // num_rows, i % num_rows
+    step = np.uint64(steps_before[0] + t)
+    uniforms[t, row] = unit(step & _LOW, step >> _HALF, row, seed, stream)
+
+
+STEP_UNIFORMS = Kernel(step_uniform_one, "any")
+
+
+def fill_step_uniforms(uniforms: Tensor, steps_before: Tensor, seed: Any, stream: int) -> None:
+    """Write to `uniforms` [T, N] those of every row's next T steps after `steps_before` [1] int64;
+    they are `envs.streams.units`.
+    """
+    size = uniforms.numel()
+    STEP_UNIFORMS.launch(size, uniforms, steps_before, np.uint64(seed), np.uint64(stream))
+
+
 class CountedDraws:
     """Draws of one shape on one device, as `algorithms.draws.Draws`.
 

@@ -55,4 +55,6 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
         collects = FusedCollector if config.rollout == "fused" else ActorCollector
     options = {"obs_on_host": True} if config.cpu_offload else {}
     collector = collects(envs, policy, config.rollout_steps, **options)
+    if algorithm.acting_teachers:
+        algorithm.acting_teachers.join(collector)
     return Parts(algorithm, collector, play)

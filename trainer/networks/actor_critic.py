@@ -43,6 +43,10 @@ class ActorCritic(Memoryless, DistributionPolicy):
         self.flat_parameters = flattened(self.parameters_to_learn())
         self.num_actor_parameters = sum(p.numel() for p in self._actor_parameters())
 
+    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """What `outputs` and `values` take, and a state of nothing: as one that remembers."""
+        return obs, state
+
     def outputs(self, obs: Tensor) -> Tensor:
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
         with autocast(self.precision, obs.device):

@@ -18,6 +18,31 @@ class Corrections(NamedTuple):
     c_clip: float = 1.0
 
 
+def policy_advantages(
+    advantages: Tensor,
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    gamma: float,
+    gae_lambda: float,
+) -> Tensor:
+    """Advantages [T, N] of the actions taken, from `advantages` that `gae` corrected: what follows
+    is as it would be without others having acted, and the step itself is left as it was.
+
+        r_t + gamma * V(s_t+1) * (1 - terminated_t) - V(s_t) + gamma * lambda * (1 - done_t) A_t+1
+
+    Times rho_t they are what V-trace's policy gradient has. Who normalises advantages multiplies
+    afterwards: what is subtracted has no bias only where it is weighted as well.
+    Source: Espeholt et al. 2018, arXiv:1802.01561, section 4.2.
+    """
+    deltas = rewards + gamma * next_values.masked_fill(terminated, 0.0) - values
+    decays = gamma * gae_lambda * (~(terminated | truncated)).to(rewards.dtype)
+    following = torch.cat([advantages[1:], torch.zeros_like(advantages[:1])])
+    return deltas + decays * following
+
+
 def gae(
     rewards: Tensor,
     values: Tensor,

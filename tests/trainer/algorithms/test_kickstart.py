@@ -8,46 +8,22 @@ from types import SimpleNamespace
 import pytest
 import torch
 from learning import collected, iterate
+from teaching import TAUGHT, teacher
 from trained_runs import trained_run
 
 from operant.shared.errors import ConfigError
-from operant.trainer import making
 from operant.trainer.algorithms.kickstart import Kickstart
 from operant.trainer.config.files import load_config
 from operant.trainer.distributions.categorical import Categorical
 from operant.trainer.envs.spec import Discrete
-from operant.trainer.making import make_policy
 from operant.trainer.teachers import load_teachers
 
 CPU = torch.device("cpu")
-TAUGHT = ("kickstart.teachers=['a-run']",)
 
 
 def section(**changes):
     values = {"policy_coef": 1.0, "value_coef": 1.0, "until_fraction": 0.5, "fade_fraction": 0.4}
     return SimpleNamespace(**{**values, **changes})
-
-
-def teacher(small_config, *overrides):
-    """Whoever has these weights, and likes the first action."""
-    policy = make_policy(small_config("seed=9", *overrides))
-    last = policy.actor if isinstance(policy.actor, torch.nn.Linear) else policy.actor[-1]
-    with torch.no_grad():
-        last.bias += torch.tensor([2.0, -2.0])
-    return policy.requires_grad_(False)
-
-
-@pytest.fixture
-def teach(monkeypatch):
-    """Runs learn from these teachers, whatever they are called."""
-
-    def teach(*teachers):
-        monkeypatch.setattr(
-            making, "teaching",
-            lambda config: {"teachers": teachers} if config.table("kickstart").teachers else {},
-        )  # fmt: skip
-
-    return teach
 
 
 def test_teachers_count_fully_then_less_and_less_then_not_at_all():

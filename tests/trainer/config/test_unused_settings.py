@@ -117,7 +117,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     **{f"kickstart.{key}": (CART_POLE_DQN, (f"kickstart.{key}={value}",), "algorithm = ppo alone")
        for key, value in {
            "teachers": "['a']", "policy_coef": 2, "value_coef": 2, "until_fraction": 0.2,
-           "fade_fraction": 0.2,
+           "fade_fraction": 0.2, "act_prob": 0.2,
        }.items()},
     **{f"contrastive.{key}": (
         CART_POLE_DQN, (f"contrastive.{key}={value}",), "algorithm = ppo alone",

@@ -33,12 +33,22 @@ class KickstartConfig(Section):
         0.5, description="last part of that, in which they count less and less"
     )
 
+    act_prob: Fraction = Field(
+        0.0,
+        description="probability that an env step of a rollout is taken by a teacher; it falls to "
+        "0 as teachers count less",
+    )
+
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """What runs publish that have teachers."""
         if not self.teachers:
             return ()
-        return (Metric("loss/kickstart", better="down", description="distance from teachers"),)
+        act_prob = Metric("policy/teacher_act_prob", description="of the env steps of a rollout")
+        return (
+            Metric("loss/kickstart", better="down", description="distance from teachers"),
+            *((act_prob,) if self.act_prob else ()),
+        )
 
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this and the rest of the run do not fit together."""
@@ -48,7 +58,13 @@ class KickstartConfig(Section):
                     raise ValueError(f"kickstart.{key} = {value}: there are no kickstart.teachers")
         elif config.env in LEARNED_ENV_NAMES:
             raise ValueError(f"kickstart.teachers: {config.env} learns from its controllers alone")
-        elif not self.policy_coef and not self.value_coef:
+        elif not (self.policy_coef or self.value_coef or self.act_prob):
             raise ValueError(
-                "kickstart.policy_coef = 0 and kickstart.value_coef = 0: one is wanted"
+                "kickstart.policy_coef = 0, kickstart.value_coef = 0 and kickstart.act_prob = 0: "
+                "one is wanted"
+            )
+        elif self.act_prob and config.rollout == "fused":
+            raise ValueError(
+                f"rollout = fused: kickstart.act_prob = {self.act_prob} takes its steps one by "
+                "one; use steps"
             )

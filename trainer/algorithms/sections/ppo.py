@@ -105,9 +105,12 @@ class PPOConfig(AlgorithmSection):
         check_minibatches(config, self.num_minibatches)
         for key in ("priority_exponent", "importance_exponent"):
             self._check_use(key, self.sampler == "prioritised", f"ppo.sampler = {self.sampler}")
-        for key in ("recompute_returns", "rho_clip", "c_clip"):
-            is_used = self.recompute_advantages != "never"
-            self._check_use(key, is_used, "ppo.recompute_advantages = never")
+        recomputes = self.recompute_advantages != "never"
+        others_act = config.table("kickstart").act_prob > 0
+        reason = "ppo.recompute_advantages = never"
+        self._check_use("recompute_returns", recomputes, reason)
+        for key in ("rho_clip", "c_clip"):
+            self._check_use(key, recomputes or others_act, f"{reason}, kickstart.act_prob = 0")
         for table in self.tables:
             config.table(table).check(config)
         if self.c_clip > self.rho_clip:
