@@ -134,22 +134,8 @@ def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as
     """Train in a process of its own; returns 0 once it has published, and raises OperantError when
     it dies before. The monitor opens as soon as there is a page, and shows what happens until then.
     """
-    python = python_program()
-    if python is None:
-        raise UsageError(f"{sys.executable} is no Python that could train in the background")
-    prepared = prepare(LAUNCHER)
+    prepared, process = begun(prepare)
     run = prepared.run
-    arguments = [str(run.folder)]
-    if prepared.resume_publish is not None:
-        arguments.append(str(prepared.resume_publish))
-    with os.fdopen(open_to_append(run.log_path), "ab") as log:
-        process = subprocess.Popen(
-            [python, "-m", "operant.commands.trainer_process", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
     if then_monitor:
         from ..monitor.app import watch
 
@@ -169,6 +155,29 @@ def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as
     print_line(f"  operant monitor {run.id}    watches it")
     print_line(f"  operant stop {run.id}       stops it")
     return 0
+
+
+def begun(prepare: Callable[[int], Prepared]) -> tuple[Prepared, subprocess.Popen[bytes]]:
+    """A prepared run and its trainer, a process of its own; whoever begins it releases the lock of
+    the run once the trainer has its own. Raises UsageError where no Python can.
+    """
+    python = python_program()
+    if python is None:
+        raise UsageError(f"{sys.executable} is no Python that could train in the background")
+    prepared = prepare(LAUNCHER)
+    run = prepared.run
+    arguments = [str(run.folder)]
+    if prepared.resume_publish is not None:
+        arguments.append(str(prepared.resume_publish))
+    with os.fdopen(open_to_append(run.log_path), "ab") as log:
+        process = subprocess.Popen(
+            [python, "-m", "operant.commands.trainer_process", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    return prepared, process
 
 
 def has_page_of(run: Run, process: subprocess.Popen[bytes]) -> bool:

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...shared.errors import UsageError
+from ..html_page import (
+    COLOURS,
+    HEIGHT,
+    MARGIN,
+    WIDTH,
+    ends,
+    legend,
+    note,
+    polyline,
+    svg,
+    table,
+    write_page,
+)
 from .eval import costs_line
 
 if TYPE_CHECKING:
@@ -19,46 +31,22 @@ if TYPE_CHECKING:
 
 Series = NDArray[np.float64]
 
-COLOURS = ("#0b6bcb", "#d1495b", "#5f6b7a")  # the controller, the baseline, the target
-WIDTH, HEIGHT, MARGIN = 720, 220, 44
 NUM_BARS = 30
 STEP_S = 0.1
 CONTROL_START_S, COST_END_S = 10.0, 50.0
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 760px; margin: 2em auto; padding: 0 1em;
-       color: #1c2733; background: #fff }
-h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th, td { padding: .2em 1em .2em 0; text-align: right }
-th:first-child, td:first-child { text-align: left }
-svg { width: 100%; height: auto } text { font: 12px system-ui, sans-serif; fill: #5f6b7a }
-.note { color: #5f6b7a }
-"""
-
 
 def write_report(path: Path, routes: Routes, driven: dict[str, Driven], engine: str) -> None:
     """Costs, their histograms, and example traces of all controllers. Raises UsageError."""
-    body = "\n".join(_body(routes, driven, engine))
-    page = (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>TinyPhysics: {html.escape(next(iter(driven)))}</title>"
-        f"<style>{STYLE}</style>\n<body>\n{body}\n</body></html>\n"
-    )
-    try:
-        path.write_text(page)
-    except OSError as error:
-        raise UsageError(f"--report {path}: {error.strerror}") from None
+    title = f"TinyPhysics: {next(iter(driven))}"
+    write_page(path, title, _body(routes, driven, engine))
 
 
 def _body(routes: Routes, driven: dict[str, Driven], engine: str) -> Iterator[str]:
     yield f"<h1>TinyPhysics: {html.escape(' against '.join(driven))}</h1>"
     yield _table(driven)
-    yield "".join(
-        f'<p class="note">{html.escape(costs_line(*item))}</p>' for item in driven.items()
-    )
-    yield f'<p class="note">{html.escape(engine)}</p>'
+    yield "".join(note(costs_line(*item)) for item in driven.items())
+    yield note(engine)
     for title, field in (
         ("Total cost", "total_costs"),
         ("Lataccel cost", "lataccel_costs"),
@@ -75,18 +63,14 @@ def _body(routes: Routes, driven: dict[str, Driven], engine: str) -> Iterator[st
 
 
 def _table(driven: dict[str, Driven]) -> str:
-    rows = "".join(
-        f"<tr><td>{html.escape(name)}</td>"
-        + "".join(
-            f"<td>{costs.mean():.3f}</td>"
-            for costs in (result.lataccel_costs, result.jerk_costs, result.total_costs)
-        )
-        + f"<td>{len(result.names)}</td></tr>"
-        for name, result in driven.items()
-    )
-    return (
-        "<table><tr><th>controller</th><th>lataccel cost</th><th>jerk cost</th>"
-        f"<th>total cost</th><th>routes</th></tr>{rows}</table>"
+    def costs(result: Driven) -> list[str]:
+        fields = (result.lataccel_costs, result.jerk_costs, result.total_costs)
+        return [f"{each.mean():.3f}" for each in fields]
+
+    columns = ("controller", "lataccel cost", "jerk cost", "total cost", "routes")
+    return table(
+        columns,
+        [(name, *costs(result), str(len(result.names))) for name, result in driven.items()],
     )
 
 
@@ -95,7 +79,7 @@ def histogram(costs: dict[str, Series]) -> str:
     everything = np.concatenate(list(costs.values()))
     everything = everything[np.isfinite(everything)]
     if not len(everything):
-        return '<p class="note">no cost is finite</p>'
+        return note("no cost is finite")
     low, high = float(everything.min()), float(np.quantile(everything, 0.98))
     edges = np.linspace(low, high if high > low else low + 1, NUM_BARS + 1)
     counts = {
@@ -114,8 +98,8 @@ def histogram(costs: dict[str, Series]) -> str:
                 f'<rect x="{x:.1f}" y="{HEIGHT - MARGIN - height:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}" fill="{COLOURS[number]}"/>'
             )
-    parts.append(_ends(edges[0], edges[-1], f"{most} routes"))
-    return _svg([*parts, _legend(list(costs))])
+    parts.append(ends(edges[0], edges[-1], f"{most} routes"))
+    return svg([*parts, legend(zip(costs, COLOURS, strict=False))])
 
 
 def traces(target: Series, lines: dict[str, Series]) -> str:
@@ -129,42 +113,22 @@ def traces(target: Series, lines: dict[str, Series]) -> str:
         return MARGIN + (WIDTH - 2 * MARGIN) * second / end_s
 
     def curve(values: Series, colour: str) -> str:
-        points = " ".join(
-            f"{place(row * STEP_S):.1f},"
-            f"{HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * (value - low) / (high - low):.1f}"
-            for row, value in enumerate(values)
+        span = (HEIGHT - 2 * MARGIN) / (high - low)
+        return polyline(
+            (
+                (place(row * STEP_S), HEIGHT - MARGIN - span * (value - low))
+                for row, value in enumerate(values)
+            ),
+            colour,
         )
-        return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
 
     stop_s = min(COST_END_S, end_s)
     window = (
         f'<rect x="{place(CONTROL_START_S):.1f}" y="{MARGIN}" fill="#f1f4f8" '
         f'width="{place(stop_s) - place(CONTROL_START_S):.1f}" height="{HEIGHT - 2 * MARGIN}"/>'
     )
-    curves = [curve(target, COLOURS[-1])]
+    curves = [curve(target, COLOURS[2])]
     curves += [curve(v, c) for v, c in zip(lines.values(), COLOURS, strict=False)]
     top = f"{high:.2f} to {low:.2f} m/s²; shaded: what counts"
-    return _svg([window, *curves, _ends(0, end_s, top), _legend([*lines], target=True)])
-
-
-def _ends(low: float, high: float, top: str) -> str:
-    y = HEIGHT - MARGIN
-    return (
-        f'<line x1="{MARGIN}" y1="{y}" x2="{WIDTH - MARGIN}" y2="{y}" stroke="#c5ced8"/>'
-        f'<text x="{MARGIN}" y="{y + 16}">{low:.4g}</text>'
-        f'<text x="{WIDTH - MARGIN}" y="{y + 16}" text-anchor="end">{high:.4g}</text>'
-        f'<text x="{MARGIN}" y="{MARGIN - 8}">{top}</text>'
-    )
-
-
-def _legend(names: Sequence[str], target: bool = False) -> str:
-    entries = [*zip(names, COLOURS, strict=False), *([("target", COLOURS[-1])] if target else [])]
-    return "".join(
-        f'<text x="{WIDTH - MARGIN}" y="{16 + 15 * number}" text-anchor="end" '
-        f'style="fill:{colour}">{html.escape(name)}</text>'
-        for number, (name, colour) in enumerate(entries)
-    )
-
-
-def _svg(parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+    names = [*zip(lines, COLOURS, strict=False), ("target", COLOURS[2])]
+    return svg([window, *curves, ends(0, end_s, top), legend(names)])

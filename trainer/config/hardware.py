@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 from ...shared.errors import ConfigError, nearest
 from .files import PRESET_FOLDER, read_toml
+from .flat_keys import flat_keys
 from .train_config import algorithm_sections
 
 HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
@@ -36,12 +34,4 @@ def hardware_overrides(name: str, env: str, algorithm: str) -> list[str]:
         raise ConfigError(
             f"hardware {name} has sizes for {known} alone, and algorithm = {algorithm}"
         )
-    return list(_overrides(tables.get(env, {}), ""))
-
-
-def _overrides(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _overrides(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}={value}"
+    return [f"{key}={value}" for key, value in flat_keys(tables.get(env, {})).items()]

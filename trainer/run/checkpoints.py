@@ -12,6 +12,7 @@ import torch
 
 from ...shared.errors import CheckpointError
 from ...shared.small_file import create_anew
+from ..config.flat_keys import flat_keys
 from ..config.saved_config import saved_config
 from ..config.train_config import TrainConfig
 
@@ -122,7 +123,7 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None
 def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:
     """Raises CheckpointError when `config` is not the one that the checkpoint belongs to."""
     saved, wanted = (
-        _flat(one.model_dump(mode="json"))
+        flat_keys(one.model_dump(mode="json"))
         for one in (saved_config(checkpoint.config).config, config)
     )
     for key in sorted(saved.keys() | wanted.keys()):
@@ -131,13 +132,3 @@ def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:
                 f"the checkpoint has {key} = {saved.get(key)}, not {wanted.get(key)}; "
                 "a resumed run keeps its configuration"
             )
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat

@@ -1,4 +1,4 @@
-"""`operant bench`: how fast it is on this machine."""
+"""`operant bench env|rollout|train`: how fast it is on this machine."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from typing import Any
 
 import click
 
-from .numbers import NumberRange
-
-
-@click.group("bench")
-def command() -> None:
-    """Measure the speed of environments, rollouts or training on this machine.
-
-    Everything that is done once, compilation above all, is reported apart.
-    """
+from ..numbers import NumberRange
 
 
 def options(function: Callable[..., int]) -> Callable[..., int]:
@@ -42,21 +34,21 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
-@command.command("env")
+@click.command("env")
 @options
 def bench_env(**given: Any) -> int:
     """Raw environment steps, with observations, resets and flags written."""
     return run("env", **given)
 
 
-@command.command("rollout")
+@click.command("rollout")
 @options
 def bench_rollout(**given: Any) -> int:
     """Rollouts: environments and the policy that acts in them."""
     return run("rollout", **given)
 
 
-@command.command("train")
+@click.command("train")
 @options
 def bench_train(**given: Any) -> int:
     """Training, end to end."""
@@ -74,12 +66,12 @@ def run(
     against: str | None,
     as_json: bool,
 ) -> int:
-    from ..trainer.bench.measuring import alternate, machine, versions
-    from ..trainer.bench.peers import peer_sides
-    from ..trainer.bench.sides import own_sides
-    from ..trainer.config.files import load_config
-    from ..trainer.run.device import chosen_device, device_name
-    from .output import print_json
+    from ...trainer.bench.measuring import alternate, machine, versions
+    from ...trainer.bench.peers import peer_sides
+    from ...trainer.bench.sides import own_sides
+    from ...trainer.config.files import load_config
+    from ...trainer.run.device import chosen_device, device_name
+    from ..output import print_json
 
     named = {"device": device, "num_envs": num_envs}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
@@ -106,8 +98,8 @@ def run(
 
 def print_table(answer: dict[str, Any]) -> None:
     """Medians with their spread, what was done once, and where the time went."""
-    from ..monitor.look.formatting import format_percent, format_rate
-    from .output import print_line
+    from ...monitor.look.formatting import format_percent, format_rate
+    from ..output import print_line
 
     print_line(
         f"{answer['bench']}, {answer['env']}, {answer['num_envs']:,} environments, "
