@@ -43,7 +43,8 @@ def command(
 ) -> int:
     """Train a policy and leave a run that everyone can watch.
 
-    CONFIG is a preset's name or a TOML file; without it, cart_pole_ppo. Ctrl-C finishes the
+    CONFIG is a preset's name or a TOML file; without it, cart_pole_ppo. Behind a `+` an overlay may
+    follow, as in mettagrid_ppo+fast: settings for environments of many agents. Ctrl-C finishes the
     iteration and saves a checkpoint that --resume goes on from.
     """
     if help_config:

@@ -13,9 +13,16 @@ from pydantic_core import ErrorDetails
 
 from ... import configs
 from ...shared.errors import ConfigError, nearest
-from ...shared.small_file import read_small
-from ..envs import CONFIGURED_ENV_NAMES, FOREIGN_ENV_NAMES, GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..envs import (
+    CONFIGURED_ENV_NAMES,
+    FOREIGN_ENV_NAMES,
+    GYMNASIUM_PREFIX,
+    LEARNED_ENV_NAMES,
+    num_agents_of,
+)
+from .overlays import overlay_overrides, split_overlays
 from .section import Section
+from .toml_file import read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
     DEFAULT_ENV,
@@ -28,20 +35,27 @@ from .train_config import (
 )
 
 DEFAULT_PRESET = "cart_pole_ppo"
-MOST_BYTES = 2**20  # of a file
 PRESET_FOLDER = Path(configs.__file__).parent
 
 
 def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
-    """The configuration of the preset or TOML file `source`, with `key=value` overrides on top.
+    """The configuration of the preset or TOML file `source`, on top of it the overlays that are
+    named behind a `+`, and then `key=value` overrides.
 
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
-    overrides, source = list(overrides), source or DEFAULT_PRESET
+    overrides, (source, overlays) = list(overrides), split_overlays(source or DEFAULT_PRESET)
     values = read_toml(_config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
     config = make_config(values, overrides)
+    if overlays:
+        if num_agents_of(config) == 1:
+            raise ConfigError(
+                f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
+            )
+        known = type(config).model_fields
+        config = make_config(values, [*overlay_overrides(overlays, known), *overrides])
     workers = getattr(config, "workers", None)
     is_told = any(parse_override(each)[0] == "workers.num_workers" for each in overrides)
     if workers and (is_told or source not in preset_names()):
@@ -148,23 +162,6 @@ def _config_path(source: str) -> Path:
         known = ", ".join(preset_names())
         raise ConfigError(f"no preset is called '{source}'{hint}; there are {known}")
     return PRESET_FOLDER / f"{source}.toml"
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The values of a TOML file. Raises ConfigError, with the place where there is one."""
-    text = ""
-    try:
-        text = read_small(path, MOST_BYTES).decode()
-        return tomllib.loads(text)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not a text file") from None
-    except RecursionError:
-        raise ConfigError(f"{path} nests too deeply") from None
-    except tomllib.TOMLDecodeError as error:
-        where = f"at line {len(text.splitlines())}, the last"
-        raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None
 
 
 def _set(values: dict[str, Any], key: str, value: Any) -> None:

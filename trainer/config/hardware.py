@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...shared.errors import ConfigError, nearest
-from .files import PRESET_FOLDER, read_toml
+from .files import PRESET_FOLDER
 from .flat_keys import flat_keys
+from .toml_file import read_toml
 from .train_config import algorithm_sections
 
 HARDWARE_FOLDER = PRESET_FOLDER / "hardware"

@@ -1,0 +1,1 @@
+"""Overlays for environments of many agents: sizes, and what is looked at on the way."""

@@ -1,0 +1,84 @@
+"""Overlays on configurations of many agents, as `mettagrid_ppo+fast`."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import load_config
+from operant.trainer.config.overlays import overlay_names
+from operant.trainer.making import make_experiment
+
+NAMES = ("cpu_parallel", "cpu_serial", "fast", "original", "smoke", "ultra_fast")
+# A world that is quick, with a small network that remembers.
+SEAS = (
+    "policy.memory.kind=lstm", "policy.memory.size=4", "policy.hidden_sizes=[4]", "num_threads=1",
+    "marine_nav.num_robots=4", "marine_nav.curriculum=[]",
+)  # fmt: skip
+
+
+def test_there_are_these():
+    assert tuple(overlay_names()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_trains_for_two_updates(name):
+    config = load_config(f"marine_nav_ppo+{name}", SEAS)
+    experiment = make_experiment(config)
+    try:
+        values = iterate(experiment, 2)
+    finally:
+        experiment.close()
+    assert experiment.iteration == 2
+    assert math.isfinite(values["loss/policy"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_goes_on_mettagrid(name):
+    config = load_config(f"mettagrid_ppo+{name}")
+    sizes = {"fast": 262_144, "ultra_fast": 262_144, "smoke": 256}
+    assert config.rollout_size == sizes.get(name, 16_384)
+
+
+def test_the_first_iterations_of_original_and_fast_are_those_of_the_table():
+    original, fast = (load_config(f"mettagrid_ppo+{name}") for name in ("original", "fast"))
+    for config, minibatch in ((original, 512), (fast, 32_768)):
+        assert config.rollout_size // config.table("ppo").num_minibatches == minibatch
+    assert (original.num_envs, fast.num_envs) == (64, 512)
+    assert (original.policy.memory.horizon, fast.policy.memory.horizon) == (64, 32)
+    assert (original.table("ppo").sampler, fast.table("ppo").sampler) == ("prioritised", "shuffled")
+
+
+def test_what_is_set_is_on_top_and_a_later_overlay_on_top_of_a_former():
+    config = load_config("mettagrid_ppo+fast+smoke", ["num_envs=8"])
+    assert config.num_envs == 8
+    assert config.rollout_steps == 16  # of smoke
+    assert config.checkpoint.every_iterations == 100  # of fast
+
+
+def test_workers_of_an_overlay_are_capped_and_those_that_are_asked_for_are_not():
+    assert load_config("mettagrid_ppo+fast").table("workers").num_workers == 16
+    with pytest.raises(ConfigError, match=r"workers.num_workers = 512 is more than"):
+        load_config("mettagrid_ppo+fast", ["workers.num_workers=512"])
+
+
+def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
+    path = tmp_path / "a+fast.toml"
+    path.write_text('env = "cart_pole"\nnum_envs = 24\n')
+    assert load_config(str(path)).num_envs == 24
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("mettagrid_ppo+fats", "no overlay is called 'fats'; did you mean 'fast'"),
+        ("cart_pole_ppo+fast", "overlay fast is for environments of many agents; cart_pole has"),
+        ("mettagrid_pp+fast", "no preset is called 'mettagrid_pp'"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(source, told):
+    with pytest.raises(ConfigError, match=told):
+        load_config(source)
