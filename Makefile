@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage torture deaths rows draws check bench learn soak clean
+.PHONY: train test coverage compile torture deaths rows draws check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -21,6 +21,10 @@ coverage: $(VENV)/installed-dev
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -m "not untraced" $(TESTS); \
 	tests=$$?; $(BIN)/coverage combine --quiet && $(BIN)/coverage report && exit $$tests
+
+# torch.compile with its own compiler; `make test` has one test of that.
+compile: $(VENV)/installed-dev
+	$(BIN)/pytest --inductor tests/trainer/test_torch_compiling.py
 
 # Ten million publishes under three readers that check every number, then 100,000 damaged pages.
 torture: $(VENV)/installed-dev

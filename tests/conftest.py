@@ -38,6 +38,10 @@ class RepositoryIsAFolder:
         return pytest.Dir.from_parent(parent, path=path) if path == parent.config.rootpath else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--inductor", action="store_true", help="test torch.compile as runs have it")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Not as a hook of this file: those are not asked about the folder above.
     config.pluginmanager.register(RepositoryIsAFolder())

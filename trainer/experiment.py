@@ -91,6 +91,20 @@ class Experiment:
         """Something that changes whenever work is done."""
         return self.env_steps_so_far, self.executor.work_done(self.algorithm)
 
+    def compile(self, tick: Callable[[], None]) -> None:
+        """Have all compiled that torch.compile is asked to, so that no iteration waits for it.
+        `tick` is called meanwhile.
+        """
+        if not self.config.compile or all(loop.signatures for loop in self.algorithm.loops):
+            return
+        from .torch_compiling import while_ticking  # seldom wanted
+
+        def work() -> None:
+            with self.executor.prepared():
+                self.algorithm.warm_up(self.collector.rollout)
+
+        while_ticking(work, tick)
+
     def on_tick(self, tick: Callable[[], None]) -> None:
         """Call `tick` every so often while there is nothing to do but wait."""
         self.executor.tick = tick

@@ -42,6 +42,7 @@ def train(
     """
     metrics.phase("compiling")
     with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
+        experiment.compile(partial(metrics.phase, "compiling"))
         if resume_from:
             metrics.phase("restoring")
             with restoring(resume_from.state, experiment.state_dict):

@@ -179,6 +179,11 @@ def notices_on(config: TrainConfig) -> tuple[str, ...]:
             "cpu_offload saves nothing: this run learns on the processor, and its observations "
             "are in main memory anyway",
         )
+    if config.compile and is_compiled(config):
+        notices += (
+            "compile has nothing to do: PPO's own compiled loops collect and learn on the "
+            "processor",
+        )
     return notices
 
 
@@ -199,9 +204,12 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
     if config.env in LEARNED_ENV_NAMES:
         return available_cores()  # an iteration is too long to try, and the model's calls scale
 
+    # What torch.compile changes is no matter of threads, and takes long.
+    tried = config.model_copy(update={"compile": False})
+
     def iterate(threads: Threads) -> None:
         if threads not in experiments:
-            experiments[threads] = processor_experiment(config, threads)
+            experiments[threads] = processor_experiment(tried, threads)
         experiment = experiments[threads]
         experiment.on_tick(lambda: tell_num_compiled(experiment.loops, progress))
         threads.tick()

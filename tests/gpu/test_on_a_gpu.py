@@ -176,6 +176,27 @@ def test_observations_in_main_memory_take_none_of_the_gpus():
     assert on_gpu - in_main >= obs.numel() * 4 - places_and_newest - 2**20
 
 
+@pytest.mark.parametrize(
+    "overrides", [(), ("policy.memory.kind=lstm", "policy.memory.horizon=16")], ids=["", "memory"]
+)
+def test_replayed_iterations_of_compiled_losses_are_those_without(config, overrides):
+    plain, compiled = (
+        device_experiment(config(f"compile={on}", *overrides), CUDA) for on in ("false", "true")
+    )
+    compiled.compile(lambda: None)
+    actions = []
+    for number in range(4):  # from the third on all is replayed
+        for experiment in (plain, compiled):
+            list(experiment.iterate(Stopwatch(), wait=True))
+        if number == 0:
+            torch.testing.assert_close(
+                compiled.policy.flat_parameters, plain.policy.flat_parameters, atol=1e-5, rtol=0.0
+            )
+        actions.append(compiled.collector.rollout.actions.clone())
+    # No replay draws what another drew.
+    assert not any(torch.equal(x, y) for i, x in enumerate(actions) for y in actions[:i])
+
+
 OFF_POLICY = {
     "cart_pole": ("dqn", "c51", "qr_dqn", "iqn", "rainbow"),
     "pendulum": ("ddpg", "td3", "sac", "ac_iqn"),

@@ -245,7 +245,7 @@ def test_whatever_is_late_every_minibatch_is_learned_from_as_it_was_gathered(mon
     work = Work(eager)
     monkeypatch.setattr(host_obs, "has_streams", lambda _: True)
     monkeypatch.setattr(host_obs, "event_maker", lambda _: lambda: WorkEvent(work))
-    monkeypatch.setattr(host_obs, "_Buffer", lambda shape, _: WorkBuffer(work, shape[0]))
+    monkeypatch.setattr(host_obs, "_Buffer", lambda shape, *_: WorkBuffer(work, shape[0]))
     monkeypatch.setattr(HostMinibatches, "_used_here", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "Stream", lambda _: work.make_stream("side"))
     monkeypatch.setattr(torch.cuda, "stream", work.stream)

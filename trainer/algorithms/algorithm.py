@@ -65,6 +65,12 @@ class Algorithm(ABC):
         """Before the very first collection, of those that say `begins`."""
         return
 
+    def warm_up(self, rollout: Rollout) -> None:
+        """Have all compiled that torch.compile is asked to, by a `rollout` of anything. Nothing is
+        learned.
+        """
+        return
+
     def explore(self, progress_fraction: Any) -> None:
         """Before each collection: what changes in exploring as the run goes on. Nothing here."""
         return

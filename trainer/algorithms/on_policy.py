@@ -45,6 +45,16 @@ class OnPolicy(Algorithm):
             else None
         )
 
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function` by torch.compile, where a run wants that. Raises ConfigError where that cannot
+        be had.
+        """
+        if not self.config.compile:
+            return function
+        from ..torch_compiling import Compiled  # seldom wanted
+
+        return Compiled(function, self.policy.flat_parameters.device)
+
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)

@@ -76,6 +76,7 @@ class PPO(OnPolicy):
             policy.flat_parameters.device, self.is_inline,
         )  # fmt: skip
         self._accumulation = Accumulation(self.section.max_minibatch_size)
+        self._loss_of = self.compiled(self.loss_sum)
 
     @property
     def acting_teachers(self) -> ActingTeachers | None:
@@ -313,21 +314,52 @@ class PPO(OnPolicy):
         self, piece: Any, num_samples: int, coefficients: Coefficients
     ) -> tuple[Tensor, Tensor]:
         """Its part of the gradient [P] of a mean over `num_samples`, and loss sums, float64."""
+        scheduled: tuple[Any, ...] = (coefficients.clip_coef, coefficients.entropy_coef)
+        if self.is_inline and self._compiles:  # for another number it would be compiled anew
+            scheduled = tuple(torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
+        loss, sums = self._loss_of(piece, *scheduled)
+        return self.flat_gradient(loss / num_samples), sums.double()
+
+    def loss_sum(self, piece: Any, clip_coef: Any, entropy_coef: Any) -> tuple[Tensor, Tensor]:
+        """The loss of all samples, summed, and of what it is made of."""
         features = self.features_of(piece)
         judged = self.judged(piece, features)
-        sums = ppo_loss_sums(
-            self.policy.distribution, *judged, coefficients.clip_coef, self.section.value_clip
-        )
+        sums = ppo_loss_sums(self.policy.distribution, *judged, clip_coef, self.section.value_clip)
         loss = (
-            sums.policy + self.section.value_coef * sums.value
-            - coefficients.entropy_coef * sums.entropy
+            sums.policy + self.section.value_coef * sums.value - entropy_coef * sums.entropy
         )  # fmt: skip
         every = [*sums]
         for weight, loss_sum in self.losses_besides(piece, features, judged):
             loss = loss + weight * loss_sum
             every.append(loss_sum)
-        gradient = self.flat_gradient(loss / num_samples)
-        return gradient, torch.stack(every).detach().double()
+        return loss, torch.stack(every).detach()
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        return (self._loss_of,) if self._compiles else ()
+
+    @property
+    def _compiles(self) -> bool:
+        return self._loss_of != self.loss_sum
+
+    def warm_up(self, rollout: Rollout) -> None:
+        if not self._compiles:
+            return
+        state = self.state_dict()
+        coefficients = Coefficients.at(self.section, 0.0)
+        if self.kickstart:
+            self._told = self.kickstart.told(rollout)
+        batch = self.batch_of(rollout, rollout.rewards, rollout.rewards)
+        size = batch.num_parts // min(self.section.num_minibatches, batch.num_parts)
+        index = torch.arange(size, device=rollout.rewards.device)
+        obs = rollout.obs_at(batch.places_at(index))
+        minibatch = self.prepared(batch.at(index).with_obs(obs), None)
+        num_samples = minibatch.num_samples
+        self._accumulation.of(
+            minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients),
+            self.in_pieces,
+        )  # fmt: skip
+        self.load_state_dict(state)  # what draws for minibatches has drawn for this one
 
     def take_notices(self) -> list[str]:
         return super().take_notices() + self._accumulation.take_notices()

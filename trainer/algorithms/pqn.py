@@ -35,6 +35,23 @@ class PQN(OnPolicy):
 
         return QPolicy(spec, make_network, config.normalization.obs)
 
+    def __init__(self, config: TrainConfig, policy: Any, **options: Any) -> None:
+        """As `OnPolicy`'s."""
+        super().__init__(config, policy, **options)
+        self._loss_of = self.compiled(q_loss)
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        return () if self._loss_of is q_loss else (self._loss_of,)
+
+    def warm_up(self, rollout: Rollout) -> None:
+        obs = rollout.valid_of(rollout.obs_or_places)
+        index = torch.arange(len(obs) // self.section.num_minibatches, device=obs.device)
+        actions, returns = map(rollout.valid_of, (rollout.actions, rollout.rewards))
+        seen = rollout.obs_at(obs[index])
+        loss, _ = self._loss_of(self.policy, seen, actions[index], returns[index])
+        self.flat_gradient(loss)
+
     def explore(self, progress_fraction: Any) -> None:
         """Explore less as the run goes on, linearly, down to the part that stays."""
         epsilon = epsilon_at(self.section, progress_fraction)
@@ -57,7 +74,7 @@ class PQN(OnPolicy):
             fetched = self.with_obs(rollout, self._drawn(len(obs)), lambda index: obs[index])
             for index, _, fetched_obs in fetched:
                 seen = obs[index] if fetched_obs is None else fetched_obs
-                loss, mean_value = q_loss(policy, seen, actions[index], returns[index])
+                loss, mean_value = self._loss_of(policy, seen, actions[index], returns[index])
                 gradient = self.flat_gradient(loss)
                 norms.append(scaled_down(gradient, section.max_grad_norm))
                 self.optimizer.step(gradient, rate)

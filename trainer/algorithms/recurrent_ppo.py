@@ -97,6 +97,11 @@ class RecurrentPPO(PPO):
     def __init__(self, config: TrainConfig, policy: Any, *arguments: Any, **options: Any) -> None:
         """The rest is `PPO`'s."""
         super().__init__(config, policy, *arguments, **options)
+        if config.compile:
+            from ..torch_compiling import left_as_it_is  # seldom wanted
+
+            # Unrolled, its loop over a row's steps takes minutes to compile; it is no faster then.
+            left_as_it_is(self.policy.layer)
         self.contrastive: Contrastive | None = None
         section = config.table("contrastive")
         if not section.coef:

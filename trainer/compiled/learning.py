@@ -81,6 +81,10 @@ class CompiledPPO(PPO):
         )  # fmt: skip
         self.optimizer.gradient = gradient
 
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """As it is: these loops have no use for torch.compile."""
+        return function
+
     @property
     def work_done(self) -> int:
         """Steps of the optimizer since the start, with those of the update under way."""

@@ -78,6 +78,11 @@ class TrainConfig(Section):
         "main memory, minibatches are copied while the one before is learned from; costs time; "
         "on the processor it saves nothing",
     )
+    compile: bool = Field(
+        False,
+        description="torch.compile for losses and gradients of ppo and pqn, where PyTorch learns; "
+        "takes up to a minute at the start; for GPUs: on the processor it is hardly faster",
+    )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
     )

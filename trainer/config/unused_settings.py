@@ -27,6 +27,11 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     yield from _of_memory(config)
     if config.cpu_offload:
         yield from _of_offloading(config)
+    if config.compile and "replay" in config.algorithm_section.tables:
+        yield (
+            f"compile = true: {config.algorithm} learns from replay, where gradients are written "
+            "by hand; only ppo and pqn are compiled"
+        )
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
     for key in ("keep", "max_steps"):
