@@ -346,6 +346,7 @@ class PPO(OnPolicy):
         if not self._compiles:
             return
         state = self.state_dict()
+        self.explore(0.0)
         coefficients = Coefficients.at(self.section, 0.0)
         if self.kickstart:
             self._told = self.kickstart.told(rollout)
