@@ -1,0 +1,106 @@
+"""`operant autotune`: sizes for this machine, by measurement, as a configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..shared.errors import UsageError
+from .numbers import NumberRange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..trainer.bench.autotune import Tried
+    from ..trainer.config import TrainConfig
+
+
+@click.command("autotune")
+@click.argument("config")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one key of the configuration, and leave it so; may be repeated.",
+)
+@click.option(
+    "--seconds",
+    type=NumberRange(0, 3600),
+    default=3.0,
+    show_default=True,
+    help="How long each candidate is measured, once it is warm.",
+)
+@click.option("--output", type=Path, metavar="FILE", help="By default CONFIG-autotuned.toml, here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")  # fmt: skip
+def command(
+    config: str, overrides: tuple[str, ...], seconds: float, output: Path | None, as_json: bool
+) -> None:
+    """Measure which numbers of environments, workers and groups collect fastest with CONFIG, and
+    whether minibatches learn faster in pieces; writes a configuration with them.
+
+    An iteration keeps its env steps and minibatches their size, so that as much is learned from
+    each. Scores are not measured: `operant bench compare` does that.
+    """
+    from ..trainer.bench.autotune import Autotune
+    from ..trainer.bench.measuring import machine
+    from ..trainer.config.files import load_config
+    from .output import print_json, print_line
+
+    def load(settings: Sequence[str]) -> TrainConfig:
+        return load_config(config, (*overrides, *settings))
+
+    def told(tried: Tried) -> None:
+        if not as_json:
+            print_line(line_of(tried))
+
+    output = output or Path(f"{Path(config).stem}-autotuned.toml")
+    if output.exists():
+        raise UsageError(f"--output {output}: it is there already")
+    fixed = [override.partition("=")[0].strip() for override in overrides]
+    tuning = Autotune(load, seconds, told, fixed)
+    chosen = tuning.run()
+    measured = machine()
+    write_config(output, load(chosen), comment(config, tuning.tried, chosen, measured))
+    if as_json:
+        tried = [vars(each) for each in tuning.tried]
+        print_json({"config": str(output), "settings": chosen, "tried": tried, "machine": measured})
+    else:
+        print_line(f"{output}: {' '.join(chosen) or 'as configured'}")
+
+
+def line_of(tried: Tried) -> str:
+    from ..monitor.look.formatting import format_rate
+
+    found = tried.failure or f"{format_rate(tried.env_steps_per_s)}"
+    return f"{tried.phase:<8}{' '.join(tried.settings) or 'as configured'}: {found}"
+
+
+def comment(
+    config: str, tried: Sequence[Tried], chosen: Sequence[str], machine: dict[str, Any]
+) -> list[str]:
+    """What stands above the configuration: where its numbers are from."""
+    place = f"{machine['cores']} cores of {machine['processor']}"
+    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
+    return [
+        f"{config}, tuned for {place}{gpu} by `operant autotune` on {machine['date']}: "
+        f"{' '.join(chosen) or 'as configured'}",
+        *map(line_of, tried),
+    ]
+
+
+def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> None:
+    """A configuration as a TOML file. Raises UsageError."""
+    import tomli_w
+
+    from ..shared.harmless import harmless
+
+    values = config.model_dump(mode="json", exclude_none=True)
+    head = "".join(f"# {harmless(line)}\n" for line in comment)
+    try:
+        with path.open("x") as file:
+            file.write(f"{head}\n{tomli_w.dumps(values)}")
+    except OSError as error:
+        raise UsageError(f"--output {path}: {error.strerror}") from None

@@ -1,0 +1,106 @@
+"""`operant autotune`, at sizes that measure nothing."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from command_line import error_line, operant_json
+
+from operant.commands.autotune import command
+from operant.trainer.bench import autotune
+from operant.trainer.config.files import load_config
+
+SMALL = (
+    "cart_pole_memory_ppo", "--set", "num_envs=8", "--set", "rollout_steps=32", "--set",
+    "policy.memory.horizon=8", "--set", "ppo.num_minibatches=2", "--set", "num_threads=1",
+)  # fmt: skip
+
+
+def tuned(speeds, config="cart_pole_memory_ppo", fixed=(), overrides=()):
+    """What is chosen where `speeds(config, phase)` are measured, and all that was tried."""
+
+    def load(settings):
+        return load_config(config, (*overrides, *settings))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(autotune, "speed_of", lambda config, phase, seconds: speeds(config, phase))
+        tuning = autotune.Autotune(load, 1.0, fixed=fixed)
+        return tuning.run(), tuning.tried
+
+
+SIZES = ("num_envs=8", "rollout_steps=32", "policy.memory.horizon=8", "ppo.num_minibatches=4")
+
+
+def test_the_fastest_sizes_are_chosen_and_an_iteration_keeps_its_env_steps():
+    chosen, tried = tuned(lambda config, phase: config.num_envs, overrides=SIZES)
+    # 8 environments of 32 steps, as 2 of 128, 4 of 64, 16 of 16 and 32 of 8.
+    assert chosen == ("num_envs=32", "rollout_steps=8", "ppo.max_minibatch_size=0")
+    sizes = [each.settings for each in tried if each.phase == "collect"]
+    assert sizes == [
+        (),
+        ("num_envs=2", "rollout_steps=128"),
+        ("num_envs=4", "rollout_steps=64"),
+        ("num_envs=16", "rollout_steps=16"),
+        ("num_envs=32", "rollout_steps=8"),
+    ]
+    assert all(load_config("cart_pole_ppo", each).rollout_size for each in sizes)
+
+
+def test_what_is_hardly_faster_is_left_as_configured():
+    chosen, _ = tuned(lambda config, phase: 100 + config.num_envs / 1000, overrides=SIZES)
+    assert chosen == ("ppo.max_minibatch_size=0",)
+
+
+def test_minibatches_in_pieces_are_tried_by_halving():
+    chosen, tried = tuned(
+        lambda config, phase: -abs(config.algorithm_section.max_minibatch_size - 16) + 100,
+        overrides=SIZES,
+    )
+    # Minibatches of 8 x 32 / 4 = 64.
+    assert [each.settings for each in tried if each.phase == "learn"] == [
+        (f"ppo.max_minibatch_size={size}",) for size in (0, 32, 16, 8)
+    ]
+    assert chosen == ("ppo.max_minibatch_size=16",)
+
+
+def test_what_people_set_stays():
+    chosen, tried = tuned(
+        lambda config, phase: config.num_envs, overrides=SIZES, fixed=["num_envs"]
+    )
+    assert [each.settings for each in tried if each.phase == "collect"] == [()]
+    assert "num_envs" not in " ".join(chosen)
+
+
+def test_a_candidate_that_cannot_be_is_said_and_passed_over():
+    def speeds(config, phase):
+        if config.num_envs > 8:
+            raise RuntimeError("out of memory\nand much more")
+        return 1.0
+
+    _, tried = tuned(speeds, overrides=SIZES)
+    failures = [each.failure for each in tried if each.failure]
+    assert failures == ["out of memory", "out of memory"]
+
+
+def test_a_configuration_is_written_that_trains_with_them(tmp_path):
+    output = tmp_path / "tuned.toml"
+    answer = operant_json("autotune", *SMALL, "--seconds", "0", "--output", str(output))
+    assert answer["config"] == str(output)
+    assert [each["phase"] for each in answer["tried"]] == ["collect"] + ["learn"] * 4
+    assert all(each["env_steps_per_s"] > 0 for each in answer["tried"])
+    config = load_config(str(output))
+    expected = load_config("cart_pole_memory_ppo", [*SMALL[2::2], *answer["settings"]])
+    assert config == expected
+    assert output.read_text().startswith("# cart_pole_memory_ppo, tuned for ")
+
+
+def test_files_are_not_written_over(tmp_path):
+    output = tmp_path / "tuned.toml"
+    output.write_text("mine")
+    line = error_line("autotune", "cart_pole_ppo", "--output", str(output))
+    assert "it is there already" in line
+    assert output.read_text() == "mine"
+
+
+def test_help_says_what_is_not_measured():
+    assert "Scores are not measured" in CliRunner().invoke(command, ["--help"]).output
