@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows draws check bench learn soak clean
+.PHONY: train test coverage compile torture deaths rows draws grid-oracle check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -43,6 +43,10 @@ rows: $(VENV)/installed-dev
 # million rows looked for.
 draws: $(VENV)/installed-dev
 	$(BIN)/python tests/support/replay_draws.py
+
+# operant's grid world and the real MettaGrid: the same on 100 maps, for 1,000 ticks each.
+grid-oracle: $(VENV)/installed-dev
+	$(BIN)/python tests/support/grid_oracle.py --maps 100 --ticks 1000
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

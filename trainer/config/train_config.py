@@ -283,6 +283,10 @@ def env_sections(env: str) -> dict[str, type[Section]]:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
         return {"tinyphysics": TinyPhysicsConfig, "cloning": CloningConfig}
+    if env == "grid":
+        from ..envs.grid.section import GridConfig
+
+        return {"grid": GridConfig}
     if env == "marine_nav":
         from ..envs.marine_nav.section import MarineNavConfig
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ..envs import (
     CONFIGURED_ENV_NAMES,
-    FOREIGN_ENV_NAMES,
     LEARNED_ENV_NAMES,
     NATIVE_PREFIX,
     PETTINGZOO_PREFIX,
@@ -38,8 +37,7 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         value, default = (getattr(one, key) for one in (config.episodes, EpisodesConfig()))
         if value != default and not config.episodes.is_on:
             yield f"episodes.{key} = {value}: no interval of episodes is set"
-    undrawn = (PETTINGZOO_PREFIX, NATIVE_PREFIX, *FOREIGN_ENV_NAMES)
-    if config.episodes.is_on and config.env.startswith(undrawn):
+    if config.episodes.is_on and config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
         yield f"[episodes]: nothing is known of how to draw {config.env}"
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)

@@ -17,7 +17,7 @@ from ..algorithms.acting_teachers import ActingTeachers
 from ..algorithms.algorithm import Metrics
 from ..compiled.heads import Head, head_of, table_of
 from ..compiled.heads.bindings import sample
-from ..envs.bindings import step_range
+from ..envs.bindings import num_agents, step_range
 from ..envs.spec import EnvSpec
 from ..envs.streams import uniform_at
 from ..envs.vector import Transitions
@@ -30,6 +30,11 @@ from ..row_states import RowStates
 from .env_kernels import env_bindings
 from .kernel import Kernel
 from .vector import CudaVectorEnv
+
+
+def agents_retire(spec: EnvSpec) -> bool:
+    """Whether some rows may be dead while others of their environment go on."""
+    return spec.num_agents > 1 and spec.agents_retire
 
 
 class CudaCollector:
@@ -46,9 +51,7 @@ class CudaCollector:
     ) -> None:
         """With `obs_on_host` the rollout's observations stay in main memory."""
         self.envs, self._policy = envs, policy
-        has_agents = (
-            envs.spec.num_agents > 1 and envs.spec.agents_retire
-        )  # whose episodes may be cut short at any time
+        has_agents = agents_retire(envs.spec)  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
@@ -56,8 +59,8 @@ class CudaCollector:
             obs_on_host=obs_on_host, obs_type=envs.spec.obs_type,
         )  # fmt: skip
         self._states, self._obs = RowStates(policy, self.rollout), StepObs(self.rollout)
-        # Of each environment: episodes of this rollout that a time limit cut short.
-        self._num_truncated = torch.zeros(envs.num_envs, dtype=torch.int32, device=envs.device)
+        # Of each row: episodes of this rollout that a time limit cut short.
+        self._num_truncated = torch.zeros(envs.num_rows, dtype=torch.int32, device=envs.device)
         # Of each environment, in former rollouts: the place in the random streams of actions.
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
         self._final_obs = torch.zeros_like(self._obs.newest)
@@ -86,8 +89,8 @@ class CudaCollector:
     def _step(self, t: int) -> None:
         """Have the policy choose actions, and take them."""
         envs, rollout, policy = self.envs, self.rollout, self._policy
-        noise = self._noise.view(envs.num_envs, -1)
-        NOISE.launch(envs.num_envs, noise, self._steps_before, t, envs.source)
+        noise = self._noise.view(envs.num_rows, -1)
+        NOISE.launch(envs.num_rows, noise, self._steps_before, t, envs.source)
         actions, log_probs, states = policy.act_step(
             self._obs.at(t), self._noise, self._states.before(t)
         )
@@ -140,7 +143,7 @@ class CudaCollector:
 
 
 class AgentsCollector(CudaCollector):
-    """Gathers rollouts of environments with several agents, each a row of its own."""
+    """Gathers rollouts of environments with several agents, some of whom may retire."""
 
     def _step(self, t: int) -> None:
         envs, rollout, policy = self.envs, self.rollout, self._policy
@@ -229,11 +232,14 @@ def step_and_keep_one(env, arguments):
     """One env step of one environment, and the state it was in where a time limit cut it short."""
     state, totals, source, actions, out, final_obs, num_truncated = arguments
     step_range(env, env + 1, state, totals, source, actions, out)
-    keep_final_obs(env, out, final_obs, num_truncated)
+    for row in range(env * num_agents, (env + 1) * num_agents):
+        keep_final_obs(row, out, final_obs, num_truncated)
 
 
 def keep_final_obs(env, out, final_obs, num_truncated):
-    """Copy out.final_obs[env] [D] to the next row of `final_obs` [C, N, D] after a time limit."""
+    """Copy out.final_obs[env] [D] to the next row of `final_obs` [C, N, D] after a time limit;
+    where environments have several agents `env` is the row of one.
+    """
     if out.truncated[env]:
         for field in range(out.final_obs.shape[1]):
             final_obs[num_truncated[env], env, field] = out.final_obs[env, field]

@@ -21,6 +21,7 @@ from .collecting import (
     AgentsCollector,
     CudaCollector,
     RecurrentActorCollector,
+    agents_retire,
 )
 from .fused import FusedCollector
 from .vector import CudaVectorEnv
@@ -48,7 +49,7 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
 
     collects: type[CudaCollector] = CudaCollector
     if spec.num_agents > 1:
-        collects = AgentsCollector
+        collects = AgentsCollector if agents_retire(spec) else CudaCollector
     elif isinstance(policy, RecurrentActorCritic):
         collects = RecurrentActorCollector
     elif isinstance(policy, ActorCritic):

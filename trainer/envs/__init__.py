@@ -27,7 +27,7 @@ GYMNASIUM_PREFIX = "gymnasium:"
 PETTINGZOO_PREFIX = "pettingzoo:"
 NATIVE_PREFIX = "native:"
 HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX)  # of other libraries
-CONFIGURED_ENV_NAMES = ("marine_nav",)  # which are made as a table of the configuration says
+CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # which are made as a table of the configuration says
 FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
 
 

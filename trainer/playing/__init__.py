@@ -27,6 +27,10 @@ def make_episodes(trained: TrainedPolicy) -> Episodes:
         from .route_episodes import RouteEpisodes  # only here ONNX is needed
 
         return RouteEpisodes(trained)
+    if env == "mettagrid":
+        from .mettagrid_episodes import MettaGridEpisodes
+
+        return MettaGridEpisodes(trained)
     if env in (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES):
         from .compiled_episodes import CompiledEpisodes
 

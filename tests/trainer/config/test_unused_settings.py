@@ -77,13 +77,14 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
            "compatibility": "true", "vessels": "kinematic", "substeps": 5, "boundary": "true",
        }.items()},
     **{f"{env}.{key}": (CART_POLE, (f"{env}.{key}={value}",), f"env = {env} alone")
-       for env in ("mettagrid",)
+       for env in ("grid", "mettagrid")
        for key, value in {
            "num_agents": 2, "height": 9, "width": 9, "num_walls": 1, "num_mines": 1,
            "num_generators": 1, "num_altars": 1, "map": "a.txt", "max_steps": 9, "cooldown": 1,
            "ore_limit": 1, "battery_limit": 1, "ore_reward": 1, "battery_reward": 1,
            "ore_reward_cap": 2, "battery_reward_cap": 2, "num_tokens": 20, "embedding_size": 9,
        }.items()},
+    "grid.num_maps": (CART_POLE, ("grid.num_maps=2",), "env = grid alone"),
     "mettagrid.config": (CART_POLE, ("mettagrid.config=a.json",), "env = mettagrid alone"),
     "gymnasium.vectorization": (
         CART_POLE, ("gymnasium.vectorization=own",), "is for env = gymnasium:ID alone",

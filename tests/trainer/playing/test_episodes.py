@@ -26,6 +26,7 @@ SEA = (
 PRESETS = {
     "acrobot": ("acrobot_ppo",),
     "cart_pole": ("cart_pole_ppo_smoke",),
+    "grid": ("grid_ppo_smoke", "grid.embedding_size=8"),
     "marine_nav": SEA,
     "mountain_car": ("mountain_car_ppo",),
     "mountain_car_continuous": ("mountain_car_continuous_ppo",),
@@ -210,3 +211,21 @@ def test_an_environment_that_draws_nothing_says_so():
             make_drawn("Blind-v0")
     finally:
         gymnasium.registry.pop("Blind-v0")
+
+
+def test_mettagrids_worlds_are_drawn_as_an_evaluation_plays_them(episodes_of):
+    pytest.importorskip("mettagrid")
+    preset = ("mettagrid_ppo_smoke", "mettagrid.embedding_size=8", "mettagrid.max_steps=30")
+    episodes = episodes_of(*preset, "policy.hidden_sizes=[8]")
+    episodes.begin(3, 1)
+    check_scene(episodes.moment(0).view, 4)
+    last = played_out(episodes)
+    check_scene(last.view, 4)
+    assert (last.step, last.endings) == (30, ("time limit",) * 4)
+    episodes.begin(3, 1)
+    assert played_out(episodes).returns == last.returns
+    evaluation = evaluate(
+        episodes._trained.policy, env_spec_of(episodes._trained.config), 2, 3, 27_000,
+        lambda *_: None, 0.9,
+    )  # fmt: skip
+    assert evaluation.returns[4:].tolist() == pytest.approx(last.returns)

@@ -121,3 +121,19 @@ class ArenaSection(EnvSection):
     def read_map(self) -> Map | None:
         """The map that all episodes have. Raises ConfigError."""
         return read_map(Path(self.map)) if self.map else None
+
+
+class GridConfig(ArenaSection):
+    """Operant's own grid world."""
+
+    name: ClassVar[str] = "grid"
+
+    num_maps: int = Field(
+        0, ge=0, le=2**24, description="maps that episodes are in one of, drawn from the seed; 0: "
+        "each episode has one of its own",
+    )  # fmt: skip
+
+    def refusals(self) -> Iterator[str]:
+        yield from super().refusals()
+        if self.map and self.num_maps:
+            yield f"grid.num_maps = {self.num_maps}: all episodes are in grid.map = {self.map}"

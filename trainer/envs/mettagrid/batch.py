@@ -64,17 +64,22 @@ class MettaGridBatch:
 
     def step(self) -> None:
         a = self._arrays
+        self.step_alone()
+        terminated, truncated, _ = self._flags
+        for env in np.flatnonzero((terminated | truncated).all(1)).tolist():
+            rows = slice(env * self.num_agents, (env + 1) * self.num_agents)
+            a.final_obs[rows] = a.obs[rows]
+            self.restart(env)
+
+    def step_alone(self) -> None:
+        """A step, and no new world where an episode ends."""
+        a = self._arrays
         self._actions.reshape(-1)[:] = a.actions
         for array in (a.terminated, a.truncated):
             array[:] = False  # which worlds only ever set
         for env, world in enumerate(self._worlds):
             self._current[0] = env
             world.step()
-        terminated, truncated, _ = self._flags
-        for env in np.flatnonzero((terminated | truncated).all(1)).tolist():
-            rows = slice(env * self.num_agents, (env + 1) * self.num_agents)
-            a.final_obs[rows] = a.obs[rows]
-            self.restart(env)
 
     def _begin(self, env: int) -> None:
         """A new world in place of the old: writes its first observations, and clears its flags."""
@@ -114,6 +119,11 @@ class MettaGridBatch:
     def check(self) -> None:
         """Make a world. Raises what the library raises."""
         self._world(np.random.default_rng(0))
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of the first world."""
+        return self._worlds[0].map_height, self._worlds[0].map_width
 
     def objects(self, env: int) -> list[dict[str, Any]]:
         """What lies where in a world, in the library's words."""

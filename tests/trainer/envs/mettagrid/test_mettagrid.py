@@ -94,7 +94,7 @@ def test_a_reset_is_in_the_step_that_ends_an_episode(played_here):
     assert valid.all()
     # What is true of all comes first: how much of the episode is over, of 255.
     completion = obs.reshape(65, 8, -1, 3)[:, 0, 0]
-    assert completion[28].tolist() == [254, 1, 247]  # 255 x 29 / 30 = 246.5
+    assert completion[28].tolist() == [254, 1, 247]  # 256 x 29 / 30 = 247.5
     assert completion[29].tolist() == [254, 1, 0]
     assert final_obs[29, 0].reshape(-1, 3)[0].tolist() == [254, 1, 255]
     assert (obs[29] != first).any()  # each episode has a map of its own

@@ -1,0 +1,88 @@
+"""The `EnvSpec` of a configuration's grid world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from ....shared.errors import ConfigError
+from ..spec import Array, Discrete, EnvSpec
+from . import layout
+from .kinds import NUM_ACTIONS
+from .maps import Map
+from .section import ArenaSection, GridConfig
+from .world import World, functions_of
+
+# Keys of the table whose numbers lie in the state: they are no reason to compile anew.
+SETTINGS = (
+    "num_walls", "num_mines", "num_generators", "num_altars", "num_maps", "cooldown", "ore_limit",
+    "battery_limit", "ore_reward", "battery_reward", "ore_reward_cap", "battery_reward_cap",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridSpec(EnvSpec):
+    """What steps a kind of world, and that kind."""
+
+    world: World
+
+
+@cache
+def make_spec(section: GridConfig | None = None) -> GridSpec:
+    """The world that the table `[grid]` says, or that of its defaults. Raises ConfigError."""
+    section = GridConfig() if section is None else section
+    for refusal in section.refusals():
+        raise ConfigError(refusal)
+    told = section.read_map()
+    world = world_of(section, told)
+    functions = functions_of(world)
+    return GridSpec(
+        name=world.name,
+        state_size=world.first_rows["state_size"],
+        obs_size=world.obs_size,
+        actions=Discrete(NUM_ACTIONS),
+        max_episode_steps=world.ticks,
+        reset=functions.reset,
+        step=functions.step,
+        observe=functions.observe,
+        num_agents=world.agents,
+        prepare=settings_writer(section, world, told),
+        obs_type=np.uint8,
+        make_embedding=partial(make_embedding, section.embedding_size),
+        agents_retire=False,
+        world=world,
+    )
+
+
+def make_embedding(embedding_size: int, seed: int) -> Any:
+    """`EnvSpec.make_embedding`."""
+    from .reading import make_embedding  # torch takes a second to import
+
+    return make_embedding(embedding_size, seed)
+
+
+def world_of(section: ArenaSection, told: Map | None) -> World:
+    """What is compiled for a table."""
+    height, width = told.kinds.shape if told else (section.height, section.width)
+    return World(
+        section.num_agents, height, width, section.num_tokens, section.max_steps, told is not None
+    )
+
+
+def settings_writer(
+    section: GridConfig, world: World, told: Map | None
+) -> Callable[[Array, int, int], None]:
+    """`EnvSpec.prepare`: the table's numbers, and the map where there is one."""
+
+    def write_settings(state: Array, num_envs: int, stream: int) -> None:
+        for key in SETTINGS:
+            state[getattr(layout, key.upper())] = getattr(section, key)
+        if told:
+            first = world.first_rows["first_told"]
+            state[first:] = told.kinds.reshape(-1, 1)
+
+    return write_settings
