@@ -13,7 +13,7 @@ from ..envs.grid.kinds import ALTAR, GENERATOR, MINE, REACH, WALL
 from ..envs.grid.layout import AGENT_SIZE, BATTERIES, CELL, HEARTS, KINDS, ORE
 
 LETTERS = {MINE: "m", GENERATOR: "g", ALTAR: "a"}
-ROLES = {MINE: "current", GENERATOR: "force", ALTAR: "goal"}
+ROLES = {MINE: "obstacle", GENERATOR: "force", ALTAR: "goal"}
 TRAIL = 30  # ticks
 
 
@@ -48,7 +48,7 @@ def arena(kinds: NDArray[Any], agents: Sequence[Agent], selected: int) -> Scene:
     for kind, letter in LETTERS.items():
         for row, column in places(kinds, kind):
             shapes.append(square(row, column, 0.45, ROLES[kind], height))
-            shapes.append(text(column - 0.2, height - 1 - row + 0.25, letter, "note"))
+            shapes.append(text(column - 0.2, height - 1 - row - 0.4, letter, "note"))
     if selected < len(agents):
         row, column = agents[selected].places[-1]
         shapes.append(outline(row, column, REACH + 0.5, height, selected))

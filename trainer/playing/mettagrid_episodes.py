@@ -35,12 +35,15 @@ class MettaGridEpisodes:
         self.num_agents, self._trained = spec.num_agents, trained
         self._batch: Any = spec.source.make(1, Counters(np.zeros(3), np.zeros(1, np.int64)))
         rows = spec.num_agents
-        flags = (np.zeros(rows, np.bool_) for _ in range(2))
         self._arrays = Arrays(
-            np.zeros(rows, np.int64), np.zeros((rows, spec.obs_size), np.uint8),
-            np.zeros(rows, np.float32), *flags, np.zeros((rows, spec.obs_size), np.uint8),
-            np.ones(rows, np.bool_),
-        )  # fmt: skip
+            actions=np.zeros(rows, np.int64),
+            obs=np.zeros((rows, spec.obs_size), np.uint8),
+            reward=np.zeros(rows, np.float32),
+            terminated=np.zeros(rows, np.bool_),
+            truncated=np.zeros(rows, np.bool_),
+            final_obs=np.zeros((rows, spec.obs_size), np.uint8),
+            valid=np.ones(rows, np.bool_),
+        )
         self._batch.attach(self._arrays)
 
     def begin(self, seed: int, number: int) -> None:

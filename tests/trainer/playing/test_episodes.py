@@ -93,7 +93,8 @@ def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_
     episodes.begin(3, 1)
     assert played_out(episodes).returns == last.returns
     episodes.begin(4, 1)
-    assert played_out(episodes).returns != last.returns or env in ("acrobot", "mountain_car")
+    without_reward = ("acrobot", "grid", "mountain_car")  # as policies begin
+    assert played_out(episodes).returns != last.returns or env in without_reward
 
 
 @pytest.mark.parametrize(
