@@ -15,10 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .draws import make_draws
-
-# What sets this part's random numbers apart from those of others that the same seed is given to.
-SEED_OFFSET = 1 << 40
+from .draws import FOR_POSITIVES, make_draws
 
 
 class Contrast(NamedTuple):
@@ -54,7 +51,7 @@ class Contrastive:
         """`embed` takes features [L, R, H] to unit vectors [L, R, E]; `shape` is (L, most rows)."""
         self._embed, self._discount = embed, section.discount
         self.coef, self._temperature = section.coef, section.temperature
-        self._draws = make_draws("uniform", shape, seed + SEED_OFFSET, device, is_inline)
+        self._draws = make_draws("uniform", shape, seed + FOR_POSITIVES, device, is_inline)
 
     def drawn(self, resets: Tensor, num_samples: int) -> Contrast:
         """Positives of rows with these `resets` [L, R]. Shares are such that the sum over the

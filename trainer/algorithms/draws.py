@@ -12,6 +12,9 @@ from ..generators import set_generator
 
 Kind = Literal["normal", "uniform"]
 
+# The seeds of a run's parts are neighbours. These set apart what one of them draws for by the side.
+FOR_ROWS, FOR_POSITIVES = 1 << 40, 2 << 40
+
 
 class Draws(Protocol):
     """One draw after the other."""
