@@ -11,7 +11,7 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, make_config
-from operant.trainer.cuda.vector import CudaVectorEnv
+from operant.trainer.envs import env_spec_of
 from operant.trainer.envs.grid.kinds import (
     AGENT,
     ALTAR,
@@ -182,22 +182,6 @@ def test_an_episode_ends_for_all_and_the_next_begins_in_the_same_step():
     assert (outs[20].final_obs.reshape(8, -1, 3)[:, 0] == [254, 1, 255]).all()
 
 
-def test_a_graphics_processors_threads_play_the_same():
-    """By kernels, which run as loops here."""
-    spec, random = small_spec(), np.random.default_rng(3)
-    ours = Stepped(spec, 5)
-    theirs = CudaVectorEnv(spec, 5, 1, device="cpu")
-    out = theirs.empty_transitions()
-    theirs.reset(out.obs)
-    assert out.obs.dtype == torch.uint8
-    assert (out.obs.numpy() == ours.out.obs).all()
-    for actions in random.integers(0, 5, (25, 10)):
-        found = ours.step(*actions)
-        theirs.step(torch.from_numpy(actions), out)
-        for a, b in zip(found, out, strict=True):
-            assert (a == b.numpy()).all()
-
-
 SMOKE = ("num_threads=1", "num_envs=2", "grid.num_agents=2", "grid.height=6", "grid.width=9",
          "grid.num_tokens=40", "grid.max_steps=20", "ppo.num_minibatches=2",
          "grid.num_walls=3", "grid.num_mines=2", "grid.num_generators=2",
@@ -213,12 +197,21 @@ def test_ppo_learns_on_it_on_the_processor():
 
 
 @pytest.mark.parametrize("kind", ["none", "lstm"])
-def test_the_parts_for_a_graphics_processor_learn_on_it_too(kind):
+def test_what_a_graphics_processor_would_run_plays_the_same_and_learns(kind):
     config = load_config("grid_ppo_smoke", [*SMOKE, f"policy.memory.kind={kind}"])
     with closing(device_experiment(config, torch.device("cpu"))) as made:
         before = made.algorithm.policy.flat_parameters.clone()
         values = iterate(made)
         rollout = made.collector.rollout
+        # Its kernels, which run as loops here, play what the processor plays.
+        envs = VectorEnv(env_spec_of(config), config.num_envs, config.seed)
+        out = Transitions.of(envs.spec, envs.num_rows)
+        envs.reset(out.obs)
+        assert (out.obs == rollout.obs[0].numpy()).all()
+        for t, actions in enumerate(rollout.actions.numpy()):
+            envs.step(actions, out)
+            assert (out.obs == rollout.obs[t + 1].numpy()).all()
+            assert (out.reward == rollout.rewards[t].numpy()).all()
         # 32 steps: the 20th ends an episode, whose last observation is kept
         assert rollout.truncated.sum() == 4
         assert rollout.final_obs.shape[0] == 2
