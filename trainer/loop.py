@@ -80,6 +80,7 @@ def train(
                         writer.begin(checkpoint_of(experiment, metrics))
             for values in experiment.finish():
                 telemetry.iteration(values)
+                check_weights(experiment, values)
 
             if writer.needs(experiment.iteration):
                 with telemetry.stopwatch.phase("checkpoint"):

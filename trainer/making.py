@@ -209,6 +209,7 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
 
     def iterate(threads: Threads) -> None:
         if threads not in experiments:
+            close_all()  # environments may be many processes
             experiments[threads] = processor_experiment(tried, threads)
         experiment = experiments[threads]
         experiment.on_tick(lambda: tell_num_compiled(experiment.loops, progress))
@@ -216,12 +217,15 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
         list(experiment.iterate(Stopwatch(), wait=True))
         threads.tick()
 
+    def close_all() -> None:
+        while experiments:
+            experiments.popitem()[1].close()
+
     experiments: dict[Threads, Experiment] = {}
     try:
         return fastest_num_threads(iterate)
     finally:
-        for experiment in experiments.values():
-            experiment.close()
+        close_all()
 
 
 def tell_num_compiled(loops: Sequence[Any], progress: Progress) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..run.device import is_out_of_memory
+
 GradientOf = Callable[[Any], tuple[Tensor, Tensor]]
 InPieces = Callable[[Any, Sequence[Tensor]], Any]
 
@@ -33,8 +35,8 @@ class Accumulation:
         """
         try:
             return self._added_up(minibatch, gradient_of, in_pieces)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            if self._has_halved:
+        except (RuntimeError, MemoryError) as error:
+            if self._has_halved or not is_out_of_memory(error):
                 raise
             self._halve(minibatch, error)
         return self._added_up(minibatch, gradient_of, in_pieces)

@@ -20,6 +20,7 @@ from ..envs import (
     LEARNED_ENV_NAMES,
     num_agents_of,
 )
+from .interval import UNITS
 from .overlays import overlay_overrides, split_overlays
 from .section import Section
 from .toml_file import read_toml
@@ -55,7 +56,7 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
                 f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
             )
         known = type(config).model_fields
-        config = make_config(values, [*overlay_overrides(overlays, known), *overrides])
+        config = make_config(changed(values, overlay_overrides(overlays, known)), overrides)
     workers = getattr(config, "workers", None)
     is_told = any(parse_override(each)[0] == "workers.num_workers" for each in overrides)
     if workers and (is_told or source not in preset_names()):
@@ -86,14 +87,26 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
 
     Raises ConfigError.
     """
-    changed = copy.deepcopy(dict(values))
-    for override in overrides:
-        key, value = parse_override(override)
-        _set(changed, key, value)
+    asked = changed(values, overrides)
     try:
-        return model_for(changed).model_validate(changed)
+        return model_for(asked).model_validate(asked)
     except ValidationError as error:
-        raise ConfigError(_one_line(error.errors()[0], changed)) from None
+        raise ConfigError(_one_line(error.errors()[0], asked)) from None
+
+
+def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """The values with `key=value` overrides on top. An interval in one unit takes the place of one
+    in another that is not asked for as well.
+    """
+    new, told = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
+    for key, value in told.items():
+        prefix, _, name = key.rpartition(".")
+        if value and name in UNITS:
+            for unit in UNITS:
+                if f"{prefix}.{unit}" not in told:
+                    _unset(new, f"{prefix}.{unit}")
+        _set(new, key, value)
+    return new
 
 
 def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
@@ -171,6 +184,13 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
         if not isinstance(values, dict):
             raise ConfigError(f"unknown key '{key}': '{table}' is not a table")
     values[name] = value
+
+
+def _unset(values: dict[str, Any], key: str) -> None:
+    *tables, name = key.split(".")
+    for table in tables:
+        values = values.get(table, {})
+    values.pop(name, None)
 
 
 # In TOML's words, where pydantic has Python's.

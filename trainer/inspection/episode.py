@@ -36,7 +36,7 @@ class EpisodeRecorder:
             with os.fdopen(create_anew(building), "wb") as file:
                 write_moments(file, episodes.env, episodes.seed, self._moments(episodes))
             building.rename(self._folder / name)
-        except OSError:
+        except BaseException:
             building.unlink(missing_ok=True)
             raise
         finally:

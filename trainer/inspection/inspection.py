@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ...shared.errors import OperantError
 from ...shared.run_folder import Run
 from ...shared.small_file import open_to_append
 from ..experiment import Experiment
@@ -57,8 +56,9 @@ class Inspection:
             from .episode import EpisodeRecorder  # only here drawings are needed
 
             recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
-            # An environment that cannot be drawn, or a full disk, is no reason not to train.
-            with self._telemetry.errors_as_events(OSError, OperantError, what="no episode"):
+            # An environment that cannot be drawn, whatever it raises, or a full disk, is no reason
+            # not to train.
+            with self._telemetry.errors_as_events(Exception, what="no episode"):
                 with self._telemetry.stopwatch.phase("evaluate"):
                     path = recorder.record(self._experiment.policy, self._experiment.iteration)
                 self._telemetry.event("info", f"episode: {path.name}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 
@@ -62,14 +63,44 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     path = checkpoint_path(folder, checkpoint.iteration)
     building = path.with_name(f".{path.name}.building")
-    with os.fdopen(create_anew(building), "wb") as file:
-        torch.save({"format": FORMAT, **vars(checkpoint)}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    building.rename(path)
+    try:
+        with os.fdopen(create_anew(building), "wb") as file:
+            write_tensors({"format": FORMAT, **vars(checkpoint)}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        building.rename(path)
+    except BaseException:
+        with suppress(OSError):
+            building.unlink(missing_ok=True)
+        raise
     for old in [other for other in list_checkpoints(folder) if other <= path][:-keep]:
         old.unlink(missing_ok=True)
     return path
+
+
+def write_tensors(values: Mapping[str, Any], file: BinaryIO) -> None:
+    """`torch.save`, which makes a RuntimeError of positions in the file of what the disk did not
+    take. Raises OSError with the disk's own words.
+    """
+    refused: list[OSError] = []
+
+    class Told:
+        def write(self, data: bytes) -> int:
+            try:
+                return file.write(data)
+            except OSError as error:
+                refused.append(error)
+                raise
+
+        def flush(self) -> None:
+            file.flush()
+
+    try:
+        torch.save(dict(values), Told())  # type: ignore[arg-type]
+    except RuntimeError:
+        if refused:
+            raise refused[0] from None
+        raise
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

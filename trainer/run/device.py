@@ -48,6 +48,13 @@ _BYTES = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|KiB|MiB|GiB)")
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Of a GPU or of main memory, for which PyTorch has no exception of its own."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+
+
 def out_of_memory_message(error: Exception, config: TrainConfig) -> str:
     """One line where the GPU's memory did not suffice: what to halve, and by how much it missed.
 

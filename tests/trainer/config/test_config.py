@@ -214,3 +214,17 @@ def test_iterations_are_rounded_up_to_what_was_asked_for():
     config = make_config({"num_envs": 10, "rollout_steps": 10, "total_env_steps": 101,
                           "ppo": {"num_minibatches": 1}})  # fmt: skip
     assert config.num_iterations == 2
+
+
+@pytest.mark.parametrize("source", ["cart_pole_ppo", "marine_nav_ppo+fast"])
+def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source):
+    config = load_config(source, ["checkpoint.every_s=60", MEMORY])
+    assert (config.checkpoint.every_s, config.checkpoint.every_iterations) == (60, 0)
+    assert config.evaluation.every_iterations > 0  # of another table
+    with pytest.raises(ConfigError, match="an interval has one unit"):
+        load_config(source, ["checkpoint.every_s=60", "checkpoint.every_iterations=5", MEMORY])
+    # 0 is no interval, and replaces none.
+    assert load_config(source, ["checkpoint.every_s=0", MEMORY]) == load_config(source, [MEMORY])
+
+
+MEMORY = "policy.memory.kind=lstm"  # which overlays are for

@@ -117,9 +117,10 @@ def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
         assert (weights == looked_at[name]).all(), name
 
 
-def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch):
+@pytest.mark.parametrize("kind", [ConfigError, RuntimeError, ModuleNotFoundError])
+def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch, kind):
     def make_episodes(_):
-        raise ConfigError("it draws nothing")
+        raise kind("it draws nothing")
 
     monkeypatch.setattr("operant.trainer.inspection.episode.make_episodes", make_episodes)
     _, page = trained("episodes.every_iterations=3")

@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 from learning import differing, iterate
+from mounts import tmpfs
 
 from operant.shared import CheckpointError
 from operant.trainer.run.checkpoints import (
@@ -126,6 +127,14 @@ def test_a_disk_that_is_full_leaves_the_former_checkpoint(make_experiment, tmp_p
     with pytest.raises(OSError, match="No space"):
         save_checkpoint(tmp_path, checkpoint_of(experiment), keep=1)
     assert latest_checkpoint(tmp_path).iteration == 0
+
+
+def test_a_disk_without_room_is_told_in_its_own_words_and_nothing_is_left(tmp_path):
+    with tmpfs(tmp_path / "small", "1m") as disk:
+        saved = save_checkpoint(disk, Checkpoint(1, 10, 1, {}, {"x": torch.zeros(1000)}), keep=2)
+        with pytest.raises(OSError, match="No space left on device"):
+            save_checkpoint(disk, Checkpoint(2, 20, 2, {}, {"x": torch.zeros(10**6)}), keep=2)
+        assert list(disk.iterdir()) == [saved]
 
 
 def test_another_configuration_is_refused_by_key_and_values(make_experiment, small_config):
