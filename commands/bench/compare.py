@@ -119,7 +119,7 @@ def run(
     trials = list(run_all(sides, configs, repeats, env_steps, score))
     answer = {
         "bench": bench,
-        "env": known[0].env,
+        "env": ", ".join(dict.fromkeys(config.env for config in known)),
         "env_steps": env_steps,
         "repeats": repeats,
         "score": score,
