@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from .draws import FOR_POSITIVES, make_draws
+from .draws import FOR_POSITIVES, make_draws, side_seed
 
 
 class Contrast(NamedTuple):
@@ -51,7 +51,8 @@ class Contrastive:
         """`embed` takes features [L, R, H] to unit vectors [L, R, E]; `shape` is (L, most rows)."""
         self._embed, self._discount = embed, section.discount
         self.coef, self._temperature = section.coef, section.temperature
-        self._draws = make_draws("uniform", shape, seed + FOR_POSITIVES, device, is_inline)
+        own_seed = side_seed(seed, FOR_POSITIVES)
+        self._draws = make_draws("uniform", shape, own_seed, device, is_inline)
 
     def drawn(self, resets: Tensor, num_samples: int) -> Contrast:
         """Positives of rows with these `resets` [L, R]. Shares are such that the sum over the

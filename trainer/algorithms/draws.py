@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,8 +13,7 @@ from ..generators import set_generator
 
 Kind = Literal["normal", "uniform"]
 
-# The seeds of a run's parts are neighbours. These set apart what one of them draws for by the side.
-FOR_ROWS, FOR_POSITIVES = 1 << 40, 2 << 40
+FOR_ROWS, FOR_POSITIVES = 1, 2  # what a part draws for by the side
 
 
 class Draws(Protocol):
@@ -26,6 +26,13 @@ class Draws(Protocol):
         """What the next draw depends on."""
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+def side_seed(seed: int, purpose: int) -> int:
+    """A seed below 2^32 for one purpose of the part that has `seed`; those of a run's parts are
+    neighbours, and torch's generator on the processor ignores all higher bits.
+    """
+    return int(np.random.SeedSequence((seed, purpose)).generate_state(1)[0])
 
 
 def make_draws(

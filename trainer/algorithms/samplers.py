@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from .draws import FOR_ROWS, make_draws
+from .draws import FOR_ROWS, make_draws, side_seed
 from .minibatches import Orders, next_minibatches
 
 Drawn = Iterator[tuple[Tensor, Tensor | None]]
@@ -89,7 +89,8 @@ class Prioritised:
         self._alpha, self._beta = section.priority_exponent, section.importance_exponent
         self._num_parts = num_parts
         shape = (section.num_minibatches, num_parts)
-        self._draws = make_draws("uniform", shape, seed + FOR_ROWS, device, is_inline)
+        own_seed = side_seed(seed, FOR_ROWS)
+        self._draws = make_draws("uniform", shape, own_seed, device, is_inline)
 
     def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
         num_parts = batch.num_parts

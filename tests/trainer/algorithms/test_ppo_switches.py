@@ -6,6 +6,8 @@ import pytest
 import torch
 from learning import collected, iterate
 
+from operant.trainer.algorithms.ppo_loss import Batch
+from operant.trainer.algorithms.recurrent_ppo import Rows
 from operant.trainer.making import notices_on
 from operant.trainer.returns.gae import Corrections, gae
 
@@ -135,6 +137,36 @@ def test_prioritised_minibatches_prefer_large_advantages(make_experiment, monkey
     advantages, _ = algorithm.estimates(rollout, rollout.rewards)
     iterate(experiment)
     assert torch.stack(seen).mean() > advantages.abs().mean()
+
+
+def samples_with(advantages, **besides):
+    """Samples whose other fields do not matter here."""
+    return Batch(*[torch.tensor(advantages)] * 6)._replace(**besides)
+
+
+def test_advantages_are_normalised_before_they_are_weighted(make_experiment):
+    algorithm = make_experiment("ppo.sampler=prioritised").algorithm
+    samples = samples_with([1.0, 3.0, 5.0])
+    weights = torch.tensor([2.0, 1.0, 0.5])
+    # mean 3, deviation 2: -1, 0, 1
+    found = algorithm.prepared(samples, weights).advantages
+    torch.testing.assert_close(found, torch.tensor([-2.0, 0.0, 0.5]))
+    # and where others acted as well, theirs after that too
+    samples = samples._replace(policy_weights=torch.tensor([0.5, 1.0, 3.0]))
+    found = algorithm.prepared(samples, weights).advantages
+    torch.testing.assert_close(found, torch.tensor([-1.0, 0.0, 1.5]))
+    found = algorithm.prepared(samples, None).advantages
+    torch.testing.assert_close(found, torch.tensor([-0.5, 0.0, 3.0]))
+
+
+def test_weights_of_rows_are_those_of_all_their_normalised_steps(make_experiment):
+    algorithm = make_experiment("ppo.sampler=prioritised", "policy.memory.kind=gru").algorithm
+    valid = torch.tensor([[True, True], [True, False]])
+    samples = samples_with([[1.0, 3.0], [5.0, 100.0]])
+    rows = Rows(samples, torch.zeros(2, 1), torch.zeros(2, 2, dtype=torch.bool), valid)
+    found = algorithm.prepared(rows, torch.tensor([2.0, 0.5]))
+    # of the steps that count mean 3, deviation 2: -1 and 1 in the first row, 0 in the other
+    torch.testing.assert_close(found.valid_of(found.advantages), torch.tensor([-2.0, 0.0, 2.0]))
 
 
 def test_what_the_compiled_loops_do_not_do_is_pytorchs_and_told(small_config):

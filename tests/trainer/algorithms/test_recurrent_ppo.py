@@ -9,8 +9,8 @@ from toy_envs import WALK
 
 from operant.trainer import making
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
-from operant.trainer.algorithms.recurrent_ppo import RecurrentPPO, rows_of
+from operant.trainer.algorithms.ppo_loss import Batch, ppo_loss_sums
+from operant.trainer.algorithms.recurrent_ppo import RecurrentPPO, Rows, rows_of
 from operant.trainer.config import train_config
 
 MEMORY = ("policy.memory.size=8", "ppo.learning_rate=1e-2")
@@ -123,6 +123,14 @@ def test_nothing_is_learned_from_dead_steps(make_experiment):
         weights.append((experiment.policy.flat_parameters.clone(), metrics))
     assert torch.equal(weights[0][0], weights[1][0])
     assert weights[0][1] == weights[1][1]
+
+
+def test_dead_steps_do_not_count_in_the_priorities_of_rows():
+    samples = Batch(*[torch.tensor([[1.0, -2.0], [-3.0, 100.0]])] * 6)
+    valid = torch.tensor([[True, True], [True, False]])
+    rows = Rows(samples, torch.zeros(2, 1), torch.zeros(2, 2, dtype=torch.bool), valid)
+    assert rows.part_advantages.tolist() == [4.0, 2.0]  # 1 + 3, and 2 alone
+    assert rows._replace(valid=None).part_advantages.tolist() == [4.0, 102.0]
 
 
 def test_agents_of_one_environment_remember_each_for_itself(walkers, make_experiment):

@@ -8,7 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learning import iterate
 
+from operant.trainer.algorithms import samplers
+from operant.trainer.algorithms.draws import RandomDraws
 from operant.trainer.algorithms.minibatches import RandomOrders
 from operant.trainer.algorithms.samplers import (
     Prioritised,
@@ -17,6 +20,7 @@ from operant.trainer.algorithms.samplers import (
     probabilities,
     without_replacement,
 )
+from operant.trainer.making import SEEDED_PARTS, part_seed
 
 CPU = torch.device("cpu")
 
@@ -98,3 +102,39 @@ def test_the_next_epoch_is_another_and_a_copy_goes_on_alike():
     assert one != two
     second.load_state_dict(first.state_dict())
     assert drawn(second) == drawn(first)
+
+
+def test_no_part_of_a_run_draws_the_numbers_that_rows_are_drawn_with(make_experiment, monkeypatch):
+    seen = []
+
+    def watched(probs, uniform, size):
+        seen.append(uniform)
+        return without_replacement(probs, uniform, size)
+
+    monkeypatch.setattr(samplers, "without_replacement", watched)
+    experiment = make_experiment("ppo.sampler=prioritised")
+    list(experiment.algorithm.sampler.epoch(batch(*[1.0] * 128), 4, 0.0))
+    assert seen[0].shape == (4, 128)  # minibatches, samples
+    assert SEEDED_PARTS == ("policy", "learner", "collector")
+    for part in SEEDED_PARTS:
+        generator = torch.Generator().manual_seed(part_seed(experiment.config, part))
+        assert not (seen[0] == torch.rand(4, 128, generator=generator)).any(), part
+
+
+def test_rows_and_positives_are_drawn_with_different_numbers(make_experiment, monkeypatch):
+    first = {}
+    draw = RandomDraws.next
+
+    def watched(draws):
+        drawn = draw(draws)
+        first.setdefault(id(draws), drawn)
+        return drawn
+
+    monkeypatch.setattr(RandomDraws, "next", watched)
+    experiment = make_experiment(
+        "ppo.sampler=prioritised", "policy.memory.kind=gru", "contrastive.coef=0.1"
+    )
+    iterate(experiment)
+    rows, positives = first.values()
+    assert (rows.shape, positives.shape) == ((4, 8), (16, 2))  # [minibatches, rows], [L, rows]
+    assert not (rows.flatten() == positives.flatten()).any()

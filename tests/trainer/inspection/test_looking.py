@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext, suppress
 
 import pytest
 from learning import iterate
@@ -12,6 +13,7 @@ from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.episode_file import read_episode
 from operant.shared.errors import ConfigError
 from operant.shared.run_folder import Run
+from operant.trainer.inspection.tracing import Tracer
 from operant.trainer.loop import train
 from operant.trainer.run.checkpoints import latest_checkpoint
 from operant.trainer.run.telemetry import metrics_of
@@ -77,6 +79,23 @@ def test_an_iteration_is_traced_once_everything_is_compiled(trained):
     events = json.loads(path.read_text())["traceEvents"]
     spans = {event["name"] for event in events if event.get("cat") == "user_annotation"}
     assert {"collect", "learn"} <= spans
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_path, failing):
+    executor = make_experiment().executor
+    tracer = Tracer(executor, tmp_path / "traces", 1)
+    executor.span = former = lambda name: nullcontext()
+    executor.begin_at(2)  # all is compiled
+    tracer.ask()
+    with suppress(KeyError), tracer.iteration():
+        assert executor.span is not former
+        if failing:
+            raise KeyError
+    assert executor.span is former
+    assert len(list(tmp_path.glob("traces/*"))) == (0 if failing else 1)
+    with tracer.iteration():  # nobody asked for another
+        assert executor.span is former
 
 
 def test_traces_come_at_intervals_and_the_oldest_go(trained):

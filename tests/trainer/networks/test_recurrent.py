@@ -101,3 +101,20 @@ def test_nothing_before_an_end_is_known_after_it(kind):
     for part, other in zip(parts, others, strict=True):
         assert torch.equal(part[4:, 1], other[4:, 1])
         assert not torch.equal(part[3, 1], other[3, 1])
+
+
+def test_an_lstm_begins_with_the_forget_gate_open_and_the_others_half_open():
+    layer = LSTM(1, 1, seeded(1))
+    layer.input_weight.data[:] = torch.tensor([[1.0], [0.0], [0.0], [0.0]])  # g alone sees it
+    layer.state_weight.data.zero_()
+    h, state = layer.step(torch.tensor([[1.0]]), torch.tensor([[0.0, 2.0]]))
+    # c' = sigmoid(1) 2 + sigmoid(0) tanh(1) = 0.731059 * 2 + 0.5 * 0.761594 = 1.842914
+    # h' = sigmoid(0) tanh(1.842914) = 0.5 * 0.951075 = 0.475537
+    torch.testing.assert_close(state, torch.tensor([[0.475537, 1.842914]]))
+    assert torch.equal(h, state[:, :1])
+
+
+def test_no_gate_of_a_gru_begins_with_a_bias():
+    layer = GRU(INPUTS, SIZE, seeded(1))
+    assert not layer.bias.any()
+    assert not layer.state_bias.any()

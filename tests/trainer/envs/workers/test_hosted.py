@@ -141,6 +141,19 @@ def test_an_episode_that_ends_before_its_cut_is_whole_and_so_is_the_next():
     assert totals[0] > 0
 
 
+@pytest.mark.parametrize("plan", [Plan(), Plan(2)])
+def test_episodes_before_a_reset_are_not_counted_after_it(plan):
+    with closing(make_envs(load_any_spec("native:native_envs:make", plan), 4, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 4)
+        for num_steps in (6, 4):  # episodes of 4 steps: one is over, and 2 steps of another
+            envs.reset(out.obs)
+            for _ in range(num_steps):
+                envs.step(np.ones(4, np.int64), out)
+        # After the reset 4 environments had one episode each; before it they had one as well.
+        assert envs.take_episode_totals() == (4, 16.0, 16.0)
+        assert envs.take_episode_totals() == (0, 0.0, 0.0)
+
+
 def test_evaluations_have_whole_episodes_and_as_many_workers_as_share_them():
     spec = load_any_spec(COUNT, Plan(4, 4, desync_steps=2))
     assert spec.for_evaluation(6).plan == Plan(3)

@@ -78,6 +78,20 @@ def test_first_episodes_are_cut_where_they_can_be():
         assert (out.obs[out.truncated, 1] == 0).all()
 
 
+@pytest.mark.parametrize("plan", [Plan(desync_steps=3), Plan(2, desync_steps=3)])
+def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
+    spec = load_any_spec("native:native_envs:make_restartable", plan)
+    with closing(make_envs(spec, 16, 1, TRAINING)) as envs:
+        out = Transitions.empty(2, 16)
+        envs.reset(out.obs)
+        num_cut = 0
+        for _ in range(7):  # cut after 1 to 3 steps; the next is over 4 later, that after it not
+            envs.step(np.ones(16, np.int64), out)
+            num_cut += int(out.truncated.sum())
+        assert num_cut == 16
+        assert envs.take_episode_totals() == (16, 64.0, 64.0)  # 4 steps that pay 1, each
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
