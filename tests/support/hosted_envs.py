@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -84,6 +85,7 @@ def _hang():
 
 
 def _hang_with_the_interpreter():
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
     ctypes.PyDLL(None).sleep(10_000)
 
 
@@ -99,6 +101,33 @@ TROUBLES = {
     "exits at once": lambda: os._exit(3),
     "exits as if all were well": lambda: os._exit(0),
 }
+
+
+class Printing(Endless):
+    """Prints its steps, and is killed after the third where $HOSTED_ENVS_END says so."""
+
+    def step(self, action):
+        print("step", self.count + 1)
+        if self.count == 2 and os.environ.get("HOSTED_ENVS_END") == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
+
+
+class Closing(Troubled):
+    """Leaves a file in $CLOSED once it is closed; one of a pair takes $CLOSE_S seconds for that."""
+
+    seed = None
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None:
+            self.seed = seed
+        return super().reset(seed=seed)
+
+    def close(self):
+        if self.seed is None:  # it was only looked at
+            return
+        time.sleep(float(os.environ["CLOSE_S"]) if self.seed % 2 == 0 else 0)
+        Path(os.environ["CLOSED"], str(self.seed)).touch()
 
 
 def make_count():
@@ -119,3 +148,11 @@ def make_slow():
 
 def make_troubled():
     return Troubled()
+
+
+def make_printing():
+    return Printing()
+
+
+def make_closing():
+    return Closing()

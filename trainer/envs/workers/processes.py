@@ -11,7 +11,6 @@ import select
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Sequence
 
@@ -21,7 +20,7 @@ from .arrays import Array
 from .failures import ended, hangs, name_of, raised, said_nothing
 from .region import Layout, nameless_file, shared_fields
 from .sources import Source
-from .worker import DONE, WHERE_SIGNAL, Task
+from .worker import DONE, FAILED, WHERE_SIGNAL, Task
 
 SLICE_S = 0.5  # of waiting: time in which this process was stopped is no reason to give up
 CLOSE_S = 3.0  # for a worker to close its environments
@@ -57,24 +56,21 @@ class Processes:
         """Raises WorkerError where one cannot make its environments."""
         self._timeout_s = timeout_s
         self._workers: list[_Worker] = []
-        self._has_failed = False
+        self._hanging: list[int] = []
         self._region = nameless_file(layout.offsets()["end"])
         self.fields = shared_fields(layout, self._region)
         self.fields.rows().valid[:] = True
         life, self._life = os.pipe()
-        is_main = threading.current_thread() is threading.main_thread()
         try:
             source = source.for_workers()
             for worker, own_cuts in enumerate(cuts.reshape(layout.num_workers, -1)):
                 task = Task(
-                    source, layout, worker, own_cuts, list(sys.path), self._region, life=life,
-                    trainer=os.getpid() if is_main else None,
-                )  # fmt: skip
+                    source, layout, worker, own_cuts, list(sys.path), self._region, life=life
+                )
                 first = first_env + worker * layout.num_envs
                 self._workers.append(_started(task, range(first, first + layout.num_envs)))
             self.finish(range(layout.num_workers))
         except BaseException:
-            self._has_failed = True
             self.close()
             raise
         finally:
@@ -97,8 +93,9 @@ class Processes:
         while waiting:
             ready = poll.poll(SLICE_S * 1000)
             for answers, _ in ready:
-                if os.read(answers, 1) != DONE:
-                    self._fail(waiting[answers])
+                answer = os.read(answers, 1)
+                if answer != DONE:
+                    self._fail(waiting[answers], has_said=answer == FAILED)
                 poll.unregister(answers)
                 del waiting[answers]
             num_waited += not ready
@@ -106,20 +103,23 @@ class Processes:
                 self._look_after(waiting.values(), num_waited >= num_slices > 0)
 
     def _look_after(self, workers: Iterable[int], are_late: bool) -> None:
+        if are_late:
+            self._hanging += workers
         for worker in workers:
             # Its children may hold its end of the pipe.
             if are_late or self._workers[worker].process.poll() is not None:
                 self._fail(worker, hangs_there=are_late)
 
-    def _fail(self, number: int, hangs_there: bool = False) -> None:
+    def _fail(self, number: int, has_said: bool = False, hangs_there: bool = False) -> None:
         """Raise what is to be said of a worker."""
-        self._has_failed = True
         worker = self._workers[number]
         current = int(self.fields.current[number, 0])
         env = worker.first_env + current if current >= 0 else None
         if hangs_there:
             _ask_where(worker)
             raise hangs(worker.name, env, self._timeout_s, worker.report)
+        if has_said:  # and goes on to close its environments
+            raise raised(worker.name, env, worker.report)
         try:
             code: int | None = worker.process.wait(CLOSE_S)
         except subprocess.TimeoutExpired:
@@ -129,15 +129,14 @@ class Processes:
         raise raised(worker.name, env, worker.report)
 
     def close(self) -> None:
-        """End all processes: in good order, or at once where one has failed."""
+        """End all processes: in good order, but at once those that hang."""
         if self._life < 0:
             return
-        for worker in self._workers:
+        life, self._life = self._life, -1
+        for number, worker in enumerate(self._workers):
             os.close(worker.commands)
-            if self._has_failed:
+            if number in self._hanging:
                 worker.process.kill()
-        os.close(self._life)
-        self._life = -1
         deadline = time.monotonic() + CLOSE_S
         for worker in self._workers:
             try:
@@ -147,6 +146,7 @@ class Processes:
                 worker.process.wait()
             os.close(worker.answers)
             os.close(worker.report)
+        os.close(life)  # which kills: after all are gone
         self._workers = []
         os.close(self._region)
 

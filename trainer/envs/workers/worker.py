@@ -8,10 +8,12 @@ pipe, by will or by dying, and leaves the signals that stop a trainer to the tra
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
+import fcntl
+import io
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
@@ -30,8 +32,7 @@ from .sources import Source
 RESET, STEP = b"r", b"s"  # the commands
 DONE, FAILED = b".", b"!"  # the answers
 WHERE_SIGNAL = signal.SIGUSR1  # asks a worker that hangs where it is
-LAST_WORDS_S = 2.0  # for environments to be closed once the trainer is gone
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+LAST_WORDS_S = 2.0  # where the kernel does not end a worker whose trainer is gone
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,6 @@ class Task:
     import_path: list[str]
     region: int  # the shared memory
     life: int  # a pipe that ends with the trainer
-    trainer: int | None  # its process, if the thread that started this one is to outlive it
     commands: int = -1  # a pipe, to be read
     answers: int = -1  # a pipe, to be written
     report: int = -1  # a file for what went wrong
@@ -59,40 +59,57 @@ def main() -> None:
     faulthandler.enable(task.report, all_threads=False)
     faulthandler.register(WHERE_SIGNAL, task.report, all_threads=False)
     end_with_the_trainer(task)
-    try:
-        serve(task)
-    except BaseException as error:  # an environment may call sys.exit
-        os.write(task.report, b"\n" + what_happened(error).encode())
-        with contextlib.suppress(OSError):
-            os.write(task.answers, FAILED)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # a worker may be killed
+    with contextlib.ExitStack() as closes:
+        try:
+            serve(task, closes)
+        except BaseException as error:  # an environment may call sys.exit
+            os.write(task.report, b"\n" + what_happened(error).encode())
+            with contextlib.suppress(OSError):
+                os.write(task.answers, FAILED)
+        with contextlib.suppress(BaseException):
+            closes.close()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
     os._exit(0)  # whatever threads environments have left behind
 
 
-def serve(task: Task) -> None:
-    """Make the environments, then obey until the trainer has gone."""
+def serve(task: Task, closes: contextlib.ExitStack) -> None:
+    """Make the environments, which `closes` closes, and obey until the trainer wants no more."""
     fields = shared_fields(task.layout, task.region)
     arrays, counters = fields.of_worker(task.worker)
     envs = task.source.make(task.layout.num_envs, counters)
     block = Block(envs, task.layout.num_agents, arrays, counters, task.cuts)
+    closes.callback(block.close)
     seeds = fields.seeds[task.worker]
     ways: dict[bytes, Callable[[], None]] = {RESET: lambda: block.reset(seeds), STEP: block.step}
     os.write(task.answers, DONE)
     while command := os.read(task.commands, 1):
         ways[command]()
         os.write(task.answers, DONE)
-    block.close()
 
 
 def end_with_the_trainer(task: Task) -> None:
-    """Also where an environment hangs: in Python by a thread, and by the kernel where it never lets
-    go of the interpreter.
+    """Also where an environment hangs: by a thread, and on Linux by the kernel, at once and also
+    where an environment never lets go of the interpreter.
+
+    The kernel sends a signal once nobody has the writing end of the pipe. Its choice (F_SETSIG) is
+    SIGKILL, which environments can neither take nor hold up. Unlike PR_SET_PDEATHSIG it is the
+    trainer's end that counts, and not that of the thread that started a worker.
     """
     for file in (task.region, task.commands, task.answers, task.report, task.life):
         os.set_inheritable(file, False)
-    if task.trainer is not None and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != task.trainer:  # it died before that was set
-            os._exit(1)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # the thread is left
+            # Opened anew: workers have the same pipe, and a file has one owner.
+            life = os.open(f"/proc/self/fd/{task.life}", os.O_RDONLY)
+            fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(life, fcntl.F_SETFL, os.O_RDONLY | os.O_ASYNC)
+            if select.select([life], [], [], 0)[0]:  # it was gone before that
+                os._exit(1)
 
     def watch() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {WHERE_SIGNAL})

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,13 @@ from waiting import wait_for
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers import processes
 from operant.trainer.envs.workers.failures import WorkerError
 from operant.trainer.envs.workers.hosted import first_seed
 from operant.trainer.envs.workers.plan import Plan
 
 TROUBLED = "gymnasium:hosted_envs:make_troubled"
+CLOSING = "gymnasium:hosted_envs:make_closing"
 FILE = r"\(\S+hosted_envs\.py, line \d+, in {}\)"
 
 
@@ -56,8 +58,8 @@ def failure(plan):
     return said
 
 
-def play(plan):
-    with closing(make_envs(load_any_spec(TROUBLED, plan), 4, 1, TRAINING)) as envs:
+def play(plan, env=TROUBLED):
+    with closing(make_envs(load_any_spec(env, plan), 4, 1, TRAINING)) as envs:
         out = Transitions.empty(3, 4)
         envs.reset(out.obs)
         for _ in range(5):
@@ -101,6 +103,44 @@ def test_a_worker_that_hangs_is_told_with_the_place_where_it_does(trouble, kind)
     ), said
 
 
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_what_environments_print_is_seen_however_their_worker_ends(capfd, monkeypatch, end):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    monkeypatch.setenv("HOSTED_ENVS_END", end)
+    with pytest.raises(WorkerError) if end == "killed" else nullcontext():
+        play(Plan(1), "gymnasium:hosted_envs:make_printing")
+    # Five steps of four environments, or two of them and the first of the third.
+    lines = [f"step {1 + i // 4}" for i in range(20 if end == "closed" else 9)]
+    assert capfd.readouterr().err.splitlines() == lines
+
+
+@pytest.fixture
+def closed(tmp_path, monkeypatch):
+    """The seeds of environments that were closed so far, from the first of them on."""
+    monkeypatch.setenv("CLOSED", str(tmp_path))
+    first = first_seed(1, TRAINING)
+    return lambda: sorted(int(each.name) - first for each in tmp_path.iterdir())
+
+
+def test_all_environments_are_closed_where_one_of_them_fails(trouble, closed, monkeypatch):
+    trouble("raises")
+    monkeypatch.setenv("CLOSE_S", "2.1")  # longer than last words are when the trainer has gone
+    monkeypatch.setattr(processes, "CLOSE_S", PATIENCE_S)
+    with pytest.raises(WorkerError, match="the wheel fell off"):
+        play(Plan(2), CLOSING)
+    assert closed() == [0, 1, 2, 3]
+
+
+def test_environments_that_never_close_are_ended_after_a_while(trouble, closed, monkeypatch):
+    trouble("raises")
+    monkeypatch.setenv("CLOSE_S", "10000")
+    monkeypatch.setattr(processes, "CLOSE_S", 0.1)
+    before = set(psutil.Process().children())
+    with pytest.raises(WorkerError, match="the wheel fell off"):
+        play(Plan(2), CLOSING)
+    assert set(psutil.Process().children()) == before
+
+
 def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatch):
     trouble("raises")
     spec = load_any_spec(TROUBLED, Plan(2))
@@ -140,6 +180,7 @@ def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
 # A trainer in small: what a run has of workers, without what learns.
 TRAINER = """
 import sys
+import threading
 sys.path.append("{support}")
 import numpy as np
 import psutil
@@ -150,29 +191,35 @@ from operant.trainer.envs.workers.worker import RESET, STEP
 
 source = source_of("{env}")
 layout = Layout(2, 2, 1, source.obs_size, source.actions)
-workers = Processes(source, layout, 0, np.zeros(4, np.int64), 120.0)
-workers.fields.seeds[:] = {seeds}
-for command in (RESET, STEP, STEP):
-    workers.start(command, (0, 1))
+
+def run():
+    workers = Processes(source, layout, 0, np.zeros(4, np.int64), 120.0)
+    workers.fields.seeds[:] = {seeds}
+    for command in (RESET, STEP, STEP):
+        workers.start(command, (0, 1))
+        workers.finish((0, 1))
+    workers.start(STEP, (0, 1))
+    print(*(worker.pid for worker in psutil.Process().children()), flush=True)
     workers.finish((0, 1))
-workers.start(STEP, (0, 1))
-print(*(worker.pid for worker in psutil.Process().children()), flush=True)
-workers.finish((0, 1))
-sys.stdin.read()
+    sys.stdin.read()
+
+{begin}
 """
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"),
+    ("number", "kind", "begin"),
     [
-        (signal.SIGKILL, None),
-        (signal.SIGHUP, None),
-        (signal.SIGKILL, "hangs"),
-        (signal.SIGKILL, "holds the interpreter"),
+        (signal.SIGKILL, None, "run()"),
+        (signal.SIGHUP, None, "run()"),
+        (signal.SIGKILL, "hangs", "run()"),
+        (signal.SIGKILL, "holds the interpreter", "run()"),
+        # As evaluations do.
+        (signal.SIGKILL, "holds the interpreter", "threading.Thread(target=run).start()"),
     ],
 )
 def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
-    request, trouble, number, kind
+    request, trouble, number, kind, begin
 ):
     trouble(kind or "raises")
     first = first_seed(1, TRAINING)
@@ -181,6 +228,7 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
         env=TROUBLED if kind else "gymnasium:hosted_envs:make_endless",
         support=Path(__file__).parents[3] / "support",
         seeds=seeds,
+        begin=begin,
     )
     trainer = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -189,6 +237,8 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
     assert trainer.stdout
     workers = [psutil.Process(int(pid)) for pid in trainer.stdout.readline().split()]
     assert len(workers) == 2
+    for worker in workers:
+        request.addfinalizer(lambda worker=worker: worker.is_running() and worker.kill())
     trainer.send_signal(number)
     trainer.communicate(timeout=PATIENCE_S)
     wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
