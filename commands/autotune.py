@@ -98,6 +98,9 @@ def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> Non
     from ..shared.harmless import harmless
 
     values = config.model_dump(mode="json", exclude_none=True)
+    if (workers := values.get("workers")) and workers["num_workers"] != "auto":
+        # A preset's are capped; those of a file are refused where there are not as many cores.
+        workers["num_workers"] = config.table("workers").plan(config.num_envs).num_workers
     head = "".join(f"# {harmless(line)}\n" for line in comment)
     try:
         with path.open("x") as file:

@@ -86,10 +86,11 @@ def differing(before: TrainConfig, after: TrainConfig) -> list[str]:
                 "`operant bench compare` trains both"
             )
     left_out = {"seed", "total_env_steps"}
+    # What is none cannot be said in TOML: that side is then told of and not trained.
     return [
-        f"{key}={json.dumps(value)}"
+        f"{key}={'none' if value is None else json.dumps(value)}"
         for key, value in latter.items()
-        if key not in left_out and value is not None and former.get(key) != value
+        if key not in left_out and former.get(key) != value
     ]
 
 

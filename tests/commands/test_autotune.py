@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from command_line import error_line, operant_json
 
 from operant.commands.autotune import command
+from operant.shared.errors import OperantError
 from operant.trainer.bench import autotune
 from operant.trainer.config.files import load_config
 
@@ -34,7 +35,7 @@ SIZES = ("num_envs=8", "rollout_steps=32", "policy.memory.horizon=8", "ppo.num_m
 def test_the_fastest_sizes_are_chosen_and_an_iteration_keeps_its_env_steps():
     chosen, tried = tuned(lambda config, phase: config.num_envs, overrides=SIZES)
     # 8 environments of 32 steps, as 2 of 128, 4 of 64, 16 of 16 and 32 of 8.
-    assert chosen == ("num_envs=32", "rollout_steps=8", "ppo.max_minibatch_size=0")
+    assert chosen == ("num_envs=32", "rollout_steps=8")
     sizes = [each.settings for each in tried if each.phase == "collect"]
     assert sizes == [
         (),
@@ -48,7 +49,7 @@ def test_the_fastest_sizes_are_chosen_and_an_iteration_keeps_its_env_steps():
 
 def test_what_is_hardly_faster_is_left_as_configured():
     chosen, _ = tuned(lambda config, phase: 100 + config.num_envs / 1000, overrides=SIZES)
-    assert chosen == ("ppo.max_minibatch_size=0",)
+    assert chosen == ()
 
 
 def test_minibatches_in_pieces_are_tried_by_halving():
@@ -58,7 +59,8 @@ def test_minibatches_in_pieces_are_tried_by_halving():
     )
     # Minibatches of 8 x 32 / 4 = 64.
     assert [each.settings for each in tried if each.phase == "learn"] == [
-        (f"ppo.max_minibatch_size={size}",) for size in (0, 32, 16, 8)
+        (),
+        *((f"ppo.max_minibatch_size={size}",) for size in (32, 16, 8)),
     ]
     assert chosen == ("ppo.max_minibatch_size=16",)
 
@@ -80,6 +82,40 @@ def test_a_candidate_that_cannot_be_is_said_and_passed_over():
     _, tried = tuned(speeds, overrides=SIZES)
     failures = [each.failure for each in tried if each.failure]
     assert failures == ["out of memory", "out of memory"]
+
+
+def test_with_workers_what_is_configured_is_the_first_to_be_measured():
+    sizes = ("num_envs=8", "rollout_steps=32", "workers.num_workers=1")
+    chosen, tried = tuned(
+        lambda config, phase: 2.0 if config.workers.num_workers == 1 else 1.0,
+        config="mettagrid_ppo",
+        overrides=sizes,
+    )
+    assert tried[0].settings == ()
+    assert chosen == ()  # though none of the others has one worker
+    assert ("workers.num_workers=0", "workers.async_factor=1") in [each.settings for each in tried]
+
+
+def test_gradients_go_back_as_far_with_other_sizes():
+    sizes = ("num_envs=8", "rollout_steps=32", "policy.memory.horizon=0", "ppo.num_minibatches=4")
+    horizons = []
+
+    def speeds(config, phase):
+        horizons.append(config.policy.memory.horizon)
+        return 1.0
+
+    _, tried = tuned(speeds, overrides=sizes)
+    longer = [each.settings for each in tried if "num_envs=2" in each.settings]
+    assert longer == [("num_envs=2", "rollout_steps=128", "policy.memory.horizon=32")]
+    assert set(horizons) == {0, 32}
+
+
+def test_where_nothing_can_be_measured_that_is_the_error():
+    def speeds(config, phase):
+        raise OperantError("no worker lives")
+
+    with pytest.raises(OperantError, match="nothing could be measured: no worker lives"):
+        tuned(speeds, overrides=SIZES)
 
 
 def test_a_configuration_is_written_that_trains_with_them(tmp_path):

@@ -36,7 +36,8 @@ class Accumulation:
         try:
             return self._added_up(minibatch, gradient_of, in_pieces)
         except (RuntimeError, MemoryError) as error:
-            if self._has_halved or not is_out_of_memory(error):
+            # A capture that failed cannot go on: it ends the run, which the line of that says.
+            if self._has_halved or not is_out_of_memory(error) or is_capturing():
                 raise
             self._halve(minibatch, error)
         return self._added_up(minibatch, gradient_of, in_pieces)
@@ -78,3 +79,11 @@ class Accumulation:
         )
         if isinstance(error, torch.OutOfMemoryError) and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def is_capturing() -> bool:
+    """Whether what is done now is kept as a graph."""
+    cuda: Any = torch.cuda
+    return bool(
+        cuda.is_available() and cuda.is_initialized() and cuda.is_current_stream_capturing()
+    )

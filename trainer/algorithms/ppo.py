@@ -75,8 +75,10 @@ class PPO(Estimating):
             advantages, returns = self.estimates(rollout, rewards)
         if self.kickstart:
             self._kickstart_factor = self.kickstart.factor(progress_fraction)
-            # What is captured asks them to the end; else they cost nothing once they do not count.
-            counts = not self.is_inline or bool(self._kickstart_factor)
+            # What is captured or compiled asks them to the end; else they cost nothing once they do
+            # not count.
+            is_fixed = not self.is_inline or self._compiles
+            counts = is_fixed or bool(self._kickstart_factor)
             self._told = self.kickstart.told(rollout) if counts else None
 
         def batch_now() -> Any:
@@ -253,6 +255,7 @@ class PPO(Estimating):
         self.explore(0.0)
         coefficients = Coefficients.at(self.section, 0.0)
         if self.kickstart:
+            self._kickstart_factor = self.kickstart.factor(0.0)
             self._told = self.kickstart.told(rollout)
         batch = self.batch_of(rollout, rollout.rewards, rollout.rewards)
         size = batch.num_parts // min(self.section.num_minibatches, batch.num_parts)

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from ...shared.errors import ConfigError
+from ...shared.errors import OperantError
 from ..config import TrainConfig
 from ..envs.workers.choice import candidates
 from ..envs.workers.dividing import num_cores
@@ -56,7 +56,7 @@ class Autotune:
 
     def run(self) -> tuple[str, ...]:
         """The fastest settings; none where what is configured is as fast. Raises ConfigError where
-        the configuration does not hold.
+        the configuration does not hold, OperantError where nothing could be measured.
         """
         config = self._load(())
         chosen = self._fastest("collect", self._free(collecting(config)), _shortened)
@@ -64,13 +64,12 @@ class Autotune:
         return chosen + self._fastest("learn", self._free(learning(config)), _once_over, chosen)
 
     def _free(self, candidates: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Those that leave alone what is fixed; the first of all is what is configured."""
-        kept = []
-        for number, settings in enumerate(candidates):
-            keys = {setting.partition("=")[0] for setting in settings}
-            if not number or not keys & self._fixed:
-                kept.append(() if keys & self._fixed else settings)
-        return kept
+        """Those that leave alone what is fixed, as the first does: what is configured."""
+        return [
+            settings
+            for settings in candidates
+            if not self._fixed.intersection(setting.partition("=")[0] for setting in settings)
+        ]
 
     def _fastest(
         self,
@@ -81,6 +80,8 @@ class Autotune:
     ) -> tuple[str, ...]:
         """The first of `settings` is what is configured, which others must be faster than."""
         found = [self._try(phase, each, quick, before) for each in settings]
+        if found and all(tried.failure for tried in found):
+            raise OperantError(f"nothing could be measured: {found[0].failure}")
         if not found:
             return ()
         best = max(found, key=lambda tried: tried.env_steps_per_s)
@@ -98,7 +99,7 @@ class Autotune:
             config = self._load((*before, *settings))
             measured = self._load((*before, *settings, *quick(config)))
             tried = Tried(settings, phase, speed_of(measured, phase, self._seconds))
-        except (ConfigError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
+        except (OperantError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
             tried = Tried(settings, phase, failure=str(error).partition("\n")[0])
         self.tried.append(tried)
         self._told(tried)
@@ -106,11 +107,12 @@ class Autotune:
 
 
 def collecting(config: TrainConfig) -> Iterator[tuple[str, ...]]:
-    """Numbers of environments with as many env steps in an iteration, with the workers and groups
-    that fit each; first what is configured.
+    """What is configured, then numbers of environments with as many env steps in an iteration, with
+    the workers and groups that fit each.
     """
     steps_of_all = config.num_envs * config.rollout_steps
     sizes = dict.fromkeys([1.0, *FACTORS])
+    yield ()
     for factor in sizes:
         num_envs = int(config.num_envs * factor)
         if num_envs < 1 or steps_of_all % num_envs:
@@ -118,20 +120,26 @@ def collecting(config: TrainConfig) -> Iterator[tuple[str, ...]]:
         sized: tuple[str, ...] = ()
         if factor != 1:
             sized = (f"num_envs={num_envs}", f"rollout_steps={steps_of_all // num_envs}")
+            memory = config.policy.memory
+            if memory.is_on and not memory.horizon:  # which is the rollout: it stays as long
+                sized += (f"policy.memory.horizon={config.rollout_steps}",)
         if getattr(config, "workers", None) is None:
-            yield sized
+            if sized:
+                yield sized
             continue
         for workers, groups in candidates(num_envs, AUTO, AUTO, num_cores(), num_envs):
             yield (*sized, f"workers.num_workers={workers}", f"workers.async_factor={groups}")
 
 
 def learning(config: TrainConfig) -> Iterator[tuple[str, ...]]:
-    """Whole minibatches, and pieces of them, whose gradients add up to the same."""
+    """What is configured, whole minibatches, and pieces of them: gradients add up to the same."""
     section: Any = config.algorithm_section
     if not hasattr(section, "max_minibatch_size"):
         return
     whole = config.rollout_size // section.num_minibatches
-    yield ("ppo.max_minibatch_size=0",)
+    yield ()
+    if section.max_minibatch_size:
+        yield ("ppo.max_minibatch_size=0",)
     pieces = 2
     while pieces <= MOST_PIECES and whole % pieces == 0:
         yield (f"ppo.max_minibatch_size={whole // pieces}",)

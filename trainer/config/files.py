@@ -49,14 +49,14 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     values = read_toml(_config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
-    config = make_config(values, overrides)
     if overlays:
-        if num_agents_of(config) == 1:
-            raise ConfigError(
-                f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
-            )
-        known = type(config).model_fields
-        config = make_config(changed(values, overlay_overrides(overlays, known)), overrides)
+        known = model_for(changed(values, overrides)).model_fields
+        values = changed(values, overlay_overrides(overlays, known))
+    config = make_config(values, overrides)
+    if overlays and num_agents_of(config) == 1:
+        raise ConfigError(
+            f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
+        )
     workers = getattr(config, "workers", None)
     is_told = any(parse_override(each)[0] == "workers.num_workers" for each in overrides)
     if workers and (is_told or source not in preset_names()):
@@ -190,6 +190,8 @@ def _unset(values: dict[str, Any], key: str) -> None:
     *tables, name = key.split(".")
     for table in tables:
         values = values.get(table, {})
+        if not isinstance(values, dict):
+            return
     values.pop(name, None)
 
 

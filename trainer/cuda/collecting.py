@@ -88,19 +88,37 @@ class CudaCollector:
 
     def _step(self, t: int) -> None:
         """Have the policy choose actions, and take them."""
-        envs, rollout, policy = self.envs, self.rollout, self._policy
+        states = self._choose(t)
+        self._take(t, self._policy.env_actions(self.rollout.actions[t]).contiguous())
+        self._after(t, states)
+
+    def _choose(self, t: int) -> Tensor:
+        """The actions of step `t`, the policy's or a teacher's; returns the next states."""
+        envs, rollout = self.envs, self.rollout
         noise = self._noise.view(envs.num_rows, -1)
         NOISE.launch(envs.num_rows, noise, self._steps_before, t, envs.source)
-        actions, log_probs, states = policy.act_step(
-            self._obs.at(t), self._noise, self._states.before(t)
-        )
+        arguments = (self._obs.at(t), self._noise, self._states.before(t))
+        if self.teachers:
+            actions, log_probs, states = self.teachers.act_step(t, *arguments)
+        else:
+            actions, log_probs, states = self._policy.act_step(*arguments)
         rollout.remember(t, actions, log_probs)
+        return states
+
+    def _take(self, t: int, actions: Tensor) -> None:
+        """Step the environments, whose `actions` these are."""
+        envs = self.envs
         self._step_and_keep.launch(
-            envs.num_envs, envs.state, envs.totals, envs.source,
-            policy.env_actions(rollout.actions[t]).contiguous(), self._transitions(t),
-            rollout.final_obs, self._num_truncated,
+            envs.num_envs, envs.state, envs.totals, envs.source, actions, self._transitions(t),
+            self.rollout.final_obs, self._num_truncated,
         )  # fmt: skip
+
+    def _after(self, t: int, states: Tensor) -> None:
+        """Forget the episodes that ended in step `t`."""
+        rollout, policy = self.rollout, self._policy
         self._states.after(t, states)
+        if self.teachers:
+            self.teachers.after(t)
         if policy.has_lasting_noise:
             policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
@@ -145,24 +163,14 @@ class CudaCollector:
 class AgentsCollector(CudaCollector):
     """Gathers rollouts of environments with several agents, some of whom may retire."""
 
-    def _step(self, t: int) -> None:
-        envs, rollout, policy = self.envs, self.rollout, self._policy
-        NOISE.launch(
-            envs.num_rows, self._noise.view(envs.num_rows, -1), self._steps_before, t, envs.source
-        )
-        actions, log_probs, states = policy.act_step(
-            self._obs.at(t), self._noise, self._states.before(t)
-        )
-        rollout.remember(t, actions, log_probs)
+    def _take(self, t: int, actions: Tensor) -> None:
+        rollout = self.rollout
         assert rollout.valid is not None
         out: tuple[Any, ...] = (
             self._obs.after(t), rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             rollout.final_obs[t], rollout.valid[t],
         )  # fmt: skip
-        envs.step(policy.env_actions(rollout.actions[t]).contiguous(), Transitions(*out))
-        self._states.after(t, states)
-        if policy.has_lasting_noise:
-            policy.forget(rollout.terminated[t] | rollout.truncated[t])
+        self.envs.step(actions, Transitions(*out))
 
 
 class ActorCollector(CudaCollector):

@@ -84,7 +84,6 @@ class TokenEmbedding(nn.Module):
         self.num_features, self.num_cells = num_features, tokens.num_cells
         for name, array in zip(("row_of", "scale_of", "cell_of"), tokens.tables(), strict=True):
             self.register_buffer(name, torch.from_numpy(array), persistent=False)
-        # One row more, which stays 0: what padding stands for where sums have fixed lengths.
         deviation = TYPICAL_TOKENS**-0.5
         generator = torch.Generator().manual_seed(seed)
         drawn = torch.randn(tokens.num_rows, num_features, generator=generator) * deviation

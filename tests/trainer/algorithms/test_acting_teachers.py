@@ -163,6 +163,25 @@ def test_teachers_that_always_act_do_as_they_like(make_any, small_config, teach,
     assert learn(experiment)["policy/teacher_act_prob"] == 1
 
 
+# Two agents in the shape that tests of the grid have compiled anyway.
+TWO_AGENTS = (
+    "env=grid", "grid.num_agents=2", "grid.height=12", "grid.width=12", "grid.num_walls=6",
+    "grid.num_mines=3", "grid.num_generators=3", "grid.num_altars=3", "grid.embedding_size=8",
+    "num_envs=4",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("memory", ["none", "lstm"])
+def test_teachers_act_in_worlds_of_many_agents_as_well(make_any, small_config, teach, memory):
+    teach(teacher(small_config, *TWO_AGENTS, liking=FIRMLY))
+    told = (*ALWAYS, *TWO_AGENTS, "kickstart.act_prob=1", f"policy.memory.kind={memory}")
+    experiment = make_any(*told)
+    rollout = collected(experiment)
+    assert not rollout.actions.any()
+    torch.testing.assert_close(rollout.behaviour_log_probs, torch.zeros(16, 8))
+    assert rollout.told.abs().amax() > FIRMLY / 2
+
+
 def test_all_other_steps_are_the_policys_with_the_noise_that_it_would_have_had(
     make_any, small_config, teach
 ):

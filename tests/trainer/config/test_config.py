@@ -228,3 +228,8 @@ def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source):
 
 
 MEMORY = "policy.memory.kind=lstm"  # which overlays are for
+
+
+def test_an_interval_in_what_is_no_table_is_one_line():
+    with pytest.raises(ConfigError, match="'checkpoint' is not a table"):
+        load_config("cart_pole_ppo", ["checkpoint=5", "checkpoint.every_s=60"])

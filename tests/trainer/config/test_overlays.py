@@ -59,6 +59,22 @@ def test_what_is_set_is_on_top_and_a_later_overlay_on_top_of_a_former():
     assert config.checkpoint.every_iterations == 100  # of fast
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("grid_ppo+original", "contrastive.temperature=0.2"),
+        ("grid_ppo+original", "ppo.priority_exponent=0.7"),
+        ("grid_ppo+ultra_fast", "rollout_steps=16"),
+    ],
+)
+def test_what_is_set_may_need_what_the_overlay_sets(source, told):
+    key, value = told.split("=")
+    config = load_config(source, [told])
+    for name in key.split("."):
+        config = getattr(config, name)
+    assert str(config) == value
+
+
 def test_workers_of_an_overlay_are_capped_and_those_that_are_asked_for_are_not():
     assert load_config("mettagrid_ppo+fast").table("workers").num_workers == 16
     with pytest.raises(ConfigError, match=r"workers.num_workers = 512 is more than"):
@@ -75,7 +91,8 @@ def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
     ("source", "told"),
     [
         ("mettagrid_ppo+fats", "no overlay is called 'fats'; did you mean 'fast'"),
-        ("cart_pole_ppo+fast", "overlay fast is for environments of many agents; cart_pole has"),
+        ("cart_pole_memory_ppo+fast", "overlay fast is for environments of many agents; cart_po"),
+        ("cart_pole_ppo+fast", "policy.memory.horizon = 32: policy.memory.kind = none"),
         ("mettagrid_pp+fast", "no preset is called 'mettagrid_pp'"),
     ],
 )
