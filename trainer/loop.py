@@ -16,7 +16,7 @@ from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .inspection.inspection import Inspection
 from .making import make_experiment
-from .run.agenda import Agenda
+from .run.agenda import Agenda, Due
 from .run.checkpoint_writer import CheckpointWriter
 from .run.checkpoints import Checkpoint
 from .run.restoring import restoring
@@ -42,19 +42,9 @@ def train(
     """
     metrics.phase("compiling")
     with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
-        experiment.compile(partial(metrics.phase, "compiling"))
-        if resume_from:
-            metrics.phase("restoring")
-            with restoring(resume_from.state, experiment.state_dict):
-                experiment.load_state_dict(resume_from.state, resume_from.iteration)
+        prepare(experiment, metrics, resume_from)
         agenda = Agenda(config, experiment, take_request)
-        telemetry = Telemetry(
-            metrics, config.num_iterations * config.rollout_size, experiment, report=report,
-            num_pauses=agenda.num_pauses_left(),
-            average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
-        )  # fmt: skip
-        experiment.on_tick(telemetry.tick)
-        telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
+        telemetry = telemetry_of(experiment, metrics, agenda, report)
         tell_notices(experiment, telemetry)
         saved_at = experiment.iteration if resume_from else None
         keep = config.checkpoint.keep
@@ -62,18 +52,7 @@ def train(
             inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
             while not experiment.is_complete and not should_stop():
                 due = agenda.of_next_iteration()
-                wait = due.anything or inspection.wants_next
-                with inspection.tracing(due.trace):
-                    finished = experiment.iterate(telemetry.stopwatch, wait)
-                for values in finished:
-                    if due.anything and experiment.is_idle:
-                        values |= inspection.values(due)
-                        if due.evaluation:
-                            values |= evaluation_values(experiment, telemetry, should_stop)
-                    telemetry.iteration(values)
-                    check_weights(experiment, values)
-                tell_notices(experiment, telemetry)
-                inspection.after(due)
+                iterate(experiment, due, telemetry, inspection, should_stop)
                 writer.tell()
                 if due.checkpoint:
                     with telemetry.stopwatch.phase("checkpoint"):
@@ -86,6 +65,52 @@ def train(
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete
+
+
+def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpoint | None) -> None:
+    """All that comes before the first iteration."""
+    experiment.compile(partial(metrics.phase, "compiling"))
+    if resume_from:
+        metrics.phase("restoring")
+        with restoring(resume_from.state, experiment.state_dict):
+            experiment.load_state_dict(resume_from.state, resume_from.iteration)
+
+
+def telemetry_of(
+    experiment: Experiment, metrics: MetricsWriter, agenda: Agenda, report: Report
+) -> Telemetry:
+    """What publishes the progress of an experiment from here on."""
+    config = experiment.config
+    telemetry = Telemetry(
+        metrics, config.num_iterations * config.rollout_size, experiment, report=report,
+        num_pauses=agenda.num_pauses_left(),
+        average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
+    )  # fmt: skip
+    experiment.on_tick(telemetry.tick)
+    telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
+    return telemetry
+
+
+def iterate(
+    experiment: Experiment,
+    due: Due,
+    telemetry: Telemetry,
+    inspection: Inspection,
+    should_stop: Callable[[], bool],
+) -> None:
+    """Start an iteration, and publish those that have finished, with what is due after it."""
+    wait = due.anything or inspection.wants_next
+    with inspection.tracing(due.trace):
+        finished = experiment.iterate(telemetry.stopwatch, wait)
+    for values in finished:
+        if due.anything and experiment.is_idle:
+            values |= inspection.values(due)
+            if due.evaluation:
+                values |= evaluation_values(experiment, telemetry, should_stop)
+        telemetry.iteration(values)
+        check_weights(experiment, values)
+    tell_notices(experiment, telemetry)
+    inspection.after(due)
 
 
 def tell_notices(experiment: Experiment, telemetry: Telemetry) -> None:
