@@ -1,7 +1,7 @@
 """What the gradient of a recurrent layer over rows with ends of episodes inside takes: by hand, as
-operant has it; by automatic differentiation of the same loop; and by PyTorch's own LSTM over packed
-sequences, the rows split at the ends. PyTorch's LSTM over whole rows, which would not forget, is
-the bound. Processor time of one thread, the four in turn.
+operant has it (an LSTM in a compiled loop); by automatic differentiation of the same loop; and by
+PyTorch's own LSTM over packed sequences, the rows split at the ends. PyTorch's LSTM over whole
+rows, which would not forget, is the bound. Processor time of one thread, the four in turn.
 
     python benchmarks/recurrent_layer.py [--rounds 15]
 """
@@ -19,7 +19,7 @@ from measuring import busy
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
-from operant.trainer.networks.recurrent import GRU, LSTM, keep_of, lstm_cell
+from operant.trainer.networks.recurrent import GRU, LSTM, keep_of
 
 SIZES = ((64, 32, 64), (128, 32, 128), (32, 256, 128))  # steps, rows, units
 INPUTS, EPISODE_STEPS = 64, 30
@@ -85,7 +85,9 @@ def differentiated(layer: LSTM, inputs: Tensor, keep: Tensor) -> Tensor:
     outputs = []
     for of_inputs, kept in zip(gates, keep, strict=True):
         h, c = h * kept, c * kept
-        h, c, *_ = lstm_cell(torch.addmm(of_inputs, h, layer.state_weight.mT), c)
+        g, i, f, o = torch.addmm(of_inputs, h, layer.state_weight.mT).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
         outputs.append(h)
     return torch.stack(outputs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,13 +14,18 @@ from .algorithms.algorithm import Metrics
 from .envs.spec import obs_type
 from .generators import set_generator
 from .networks.policy import Policy
+from .networks.recurrent_actor_critic import RecurrentActorCritic
 from .rollout import ALL, Rollout
 from .row_states import RowStates
-from .run.threads import available_cores, loop_threads, one_torch_thread
+from .run.threads import Each, available_cores, loop_threads, one_torch_thread
 
 if TYPE_CHECKING:
     from .algorithms.acting_teachers import ActingTeachers
     from .envs import AnyEnvs
+
+
+ROWS_AT_ONCE = 512  # of whose actions a thread chooses
+LEAST_ROWS_WITH_MEMORY = 128  # which is more work for each
 
 
 class CollectsRollouts(Protocol):
@@ -77,13 +83,14 @@ class Collector:
         seed: int,
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = available_cores,
+        each: Each = map,
         obs_on_host: bool = False,
     ) -> None:
-        """`tick` is called after every step; `num_threads` share the environments. `obs_on_host`
-        is `Rollout.empty`'s.
+        """`tick` is called after every step; `num_threads` share the environments, and `each` goes
+        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s.
         """
         self.envs, self._policy, self._tick = envs, policy, tick
-        self._num_threads = num_threads
+        self._num_threads, self._each = num_threads, each
         self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
         self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
@@ -92,6 +99,10 @@ class Collector:
             obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
+        # With memory a value is little beside the features that it is made from, which are here.
+        self._judge = policy if isinstance(policy, RecurrentActorCritic) else None
+        self.rollout.has_values = self._judge is not None
+        self._pieces = pieces_of(envs, policy)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -103,8 +114,7 @@ class Collector:
         rollout.obs[0] = rollout.obs[-1]
         noise = self._begin()
         for t, transitions in enumerate(self._transitions):
-            actions, log_probs, states = self._act_step(t, noise[t])
-            rollout.remember(t, actions, log_probs)
+            states = self._act(t, noise[t])
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
             self._after(t, states)
@@ -112,8 +122,7 @@ class Collector:
                 policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
-        self._steps_before += len(rollout.rewards)
-        self.env_steps_under_way = 0
+        self._finish()
         return rollout
 
     def _begin(self) -> Tensor:
@@ -122,20 +131,56 @@ class Collector:
             self.teachers.begin(self._steps_before)
         return self._policy.noise(tuple(self.rollout.rewards.shape), self._generator)
 
+    def _act(self, t: int, noise: Tensor) -> Tensor:
+        """Fill in what the policy does in step `t`; returns the states after it."""
+
+        def act(rows: slice) -> Tensor:
+            actions, log_probs, states = self._act_step(t, noise[rows], rows)
+            self.rollout.remember(t, actions, log_probs, rows)
+            return states
+
+        states = list(self._each(act, self._pieces))
+        return states[0] if len(states) == 1 else torch.cat(states)
+
     def _act_step(
         self, t: int, noise: Tensor, rows: slice = ALL
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """As the policy's, in step `t` of some rows."""
         obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
         if self.teachers:
-            return self.teachers.act_step(t, obs, noise, states, rows)
-        return self._policy.act_step(obs, noise, states)
+            acted = self.teachers.act_step(t, obs, noise, states, rows)
+        else:
+            acted = self._policy.act_step(obs, noise, states)
+        if self._judge:
+            self.rollout.values[t, rows] = self._judge.values_of_states(acted[2])
+        return acted
 
     def _after(self, t: int, states: Tensor, rows: slice = ALL) -> None:
         """Go on with the `states` that step `t` led to, anew where an episode ended in it."""
+        if self._judge:
+            self._judge_finals(t, states, rows)
         self._states.after(t, states, rows)
         if self.teachers:
             self.teachers.after(t, rows)
+
+    def _judge_finals(self, t: int, states: Tensor, rows: slice) -> None:
+        """Fill in the values of what step `t` led to where a time limit cut an episode short."""
+        rollout, judge = self.rollout, self._judge
+        truncated = rollout.truncated[t, rows]
+        if judge and truncated.any():
+            final_obs = rollout.final_obs[t, rows][truncated]
+            after = judge.step(final_obs, states[truncated])[1]
+            rollout.next_values[t, rows][truncated] = judge.values_of_states(after)
+
+    def _finish(self) -> None:
+        """After the last step of a rollout."""
+        rollout = self.rollout
+        self._steps_before += len(rollout.rewards)
+        self.env_steps_under_way = 0
+        if self._judge:
+            last = self._judge.step(rollout.obs[-1], self._states.now)[1]
+            following = torch.cat([rollout.values[1:], self._judge.values_of_states(last)[None]])
+            torch.where(rollout.truncated, rollout.next_values, following, out=rollout.next_values)
 
     @property
     def resumes_exactly(self) -> bool:
@@ -170,3 +215,25 @@ class Collector:
 
     def close(self) -> None:
         self.envs.close()
+
+
+def why_one_piece(policy: Any) -> str:
+    """Why a policy has to choose the actions of all rows at once; empty where it need not."""
+    if policy.has_lasting_noise:
+        return "actions are explored with noise that lasts from step to step"
+    if getattr(policy, "is_noisy", False):
+        return "layers are noisy, with noise of each row's own"
+    return ""
+
+
+def pieces_of(envs: Any, policy: Policy) -> list[slice]:
+    """The rows whose actions are chosen at once, of whole environments: as many pieces whatever
+    there are of threads, so that sums are rounded alike.
+    """
+    num_rows, num_envs = envs.num_rows, envs.num_envs
+    if why_one_piece(policy):
+        return [slice(0, num_rows)]
+    least = LEAST_ROWS_WITH_MEMORY if policy.state_size else ROWS_AT_ONCE
+    count = min(max(num_rows // ROWS_AT_ONCE, min(2, num_rows // least), 1), num_envs)
+    edges = [num_envs * i // count * (num_rows // num_envs) for i in range(count + 1)]
+    return [slice(*each) for each in pairwise(edges)]

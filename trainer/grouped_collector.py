@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..shared.errors import ConfigError
-from .collector import Collector
+from .collector import Collector, why_one_piece
 from .envs.workers.hosted import HostedEnvs
 from .networks.policy import Policy
 from .rollout import Rollout
@@ -30,7 +30,7 @@ class GroupedCollector(Collector):
         """`arguments` and `options` are `Collector`'s. Raises ConfigError for a policy that
         explores with noise kept for each row.
         """
-        why = why_one_group(policy)
+        why = why_one_piece(policy)
         if why:
             raise ConfigError(f"workers.async_factor = {len(envs.groups)}: {why}; use 1")
         super().__init__(envs, policy, *arguments, **options)
@@ -54,8 +54,7 @@ class GroupedCollector(Collector):
                     rollout.log_probs[t, rows] = log_probs
         for group in range(len(envs.groups)):
             self._receive(group, len(self._transitions) - 1)
-        self._steps_before += len(rollout.rewards)
-        self.env_steps_under_way = 0
+        self._finish()
         return rollout
 
     def _receive(self, group: int, t: int) -> None:
@@ -66,12 +65,3 @@ class GroupedCollector(Collector):
         self._after(t, self._led_to[group], rows)
         self.env_steps_under_way += rows.stop - rows.start
         self._tick()
-
-
-def why_one_group(policy: Any) -> str:
-    """Why a policy has to choose the actions of all rows at once; empty where it need not."""
-    if policy.has_lasting_noise:
-        return "actions are explored with noise that lasts from step to step"
-    if getattr(policy, "is_noisy", False):
-        return "layers are noisy, with noise of each row's own"
-    return ""

@@ -30,6 +30,7 @@ from .executors import Graphs, Inline
 from .experiment import Experiment, Parts
 from .grouped_collector import GroupedCollector
 from .networks.policy import Policy
+from .piece_collector import PieceCollector, has_pieces
 from .precompiling import Precompiling
 from .run.device import chosen_device
 from .run.stopwatch import Stopwatch
@@ -63,8 +64,7 @@ def processor_experiment(config: TrainConfig, threads: Threads) -> Experiment:
     inline = Inline(threads)
     experiment = Experiment(config, inline, lambda: processor_parts(config, threads))
     if not config.num_threads and experiment.algorithm.uses_threads:
-        was_timed = not learns_from_replay(config)
-        inline.thread_choice = ThreadChoice(threads, numbers_to_try(), was_timed)
+        inline.thread_choice = ThreadChoice(threads, numbers_to_try(), is_compiled(config))
     return experiment
 
 
@@ -97,10 +97,13 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
         seed = part_seed(config, "collector")
         is_grouped = isinstance(envs, HostedEnvs) and len(envs.groups) > 1
         kind: Any = GroupedCollector if is_grouped else Collector
+        if has_pieces(envs, policy):
+            kind = PieceCollector
         try:
             collector = kind(
                 envs, policy, steps, seed, tick=lambda: threads.tick(),
-                num_threads=lambda: threads.num_threads, obs_on_host=config.cpu_offload,
+                num_threads=lambda: threads.num_threads, each=threads.each,
+                obs_on_host=config.cpu_offload,
             )  # fmt: skip
         except BaseException:  # it may have begun no episode
             envs.close()
@@ -127,7 +130,7 @@ def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algor
         return CompiledPPO(config, policy, seed=seed, threads=threads)
     return made(
         config, policy, seed=seed, tick=lambda: threads.tick(),
-        num_threads=lambda: threads.num_threads, **teaching(config),
+        num_threads=lambda: threads.num_threads, each=threads.each, **teaching(config),
     )  # fmt: skip
 
 
@@ -201,16 +204,13 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
         return config.num_threads
     if learns_from_replay(config):
         return 1  # until iterations that learn are there to be timed
-    if config.env in LEARNED_ENV_NAMES:
-        return available_cores()  # an iteration is too long to try, and the model's calls scale
-
-    # What torch.compile changes is no matter of threads, and takes long.
-    tried = config.model_copy(update={"compile": False})
+    if config.env in LEARNED_ENV_NAMES or not is_compiled(config):
+        return available_cores()  # an iteration is too long to try with each
 
     def iterate(threads: Threads) -> None:
         if threads not in experiments:
             close_all()  # environments may be many processes
-            experiments[threads] = processor_experiment(tried, threads)
+            experiments[threads] = processor_experiment(config, threads)
         experiment = experiments[threads]
         experiment.on_tick(lambda: tell_num_compiled(experiment.loops, progress))
         threads.tick()

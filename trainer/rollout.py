@@ -134,11 +134,13 @@ class Rollout:
         """The samples of x [T, N, ...] that count, as [B, ...]."""
         return x.flatten(0, 1) if self.valid is None else x[self.valid]
 
-    def remember(self, t: int, actions: Tensor, log_probs: Tensor | None) -> None:
-        """What a policy chose in step `t`."""
-        self.actions[t] = actions
+    def remember(
+        self, t: int, actions: Tensor, log_probs: Tensor | None, rows: slice = ALL
+    ) -> None:
+        """What a policy chose in step `t` of some rows."""
+        self.actions[t, rows] = actions
         if log_probs is not None:
-            self.log_probs[t] = log_probs
+            self.log_probs[t, rows] = log_probs
 
     def transitions(self, t: int) -> Transitions:
         """The memory of step `t`, for an environment on the processor to write."""

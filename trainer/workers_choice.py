@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import torch
 
+from .collector import why_one_piece
 from .config import TrainConfig
 from .envs.workers.arrays import Array
 from .envs.workers.choice import Measured, candidates, chosen, in_words, measured
 from .envs.workers.dividing import num_cores
 from .envs.workers.hosted import HostedSpec
-from .grouped_collector import why_one_group
 from .networks.policy import Policy, first_state
 
 # Of this process: the experiments of one run, of which some only time threads, have the same.
@@ -24,7 +24,7 @@ def with_workers(
 ) -> tuple[HostedSpec, list[str]]:
     """The spec with the workers that the run is to have, and what people should know of them."""
     asked, num_envs = config.table("workers"), config.num_envs
-    most_groups = 1 if why_one_group(policy) else num_envs
+    most_groups = 1 if why_one_piece(policy) else num_envs
     pairs = candidates(num_envs, asked.num_workers, asked.async_factor, num_cores(), most_groups)
     notices = _capped(asked.num_workers, spec.plan.num_workers)
     if len(pairs) == 1:

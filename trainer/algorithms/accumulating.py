@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..run.device import is_out_of_memory
+from ..run.threads import Each
+
+SHARED_SAMPLES = 4096  # of a piece: operations large enough, what they leave behind small
+LEAST_SHARED_SAMPLES = 512  # of each of two pieces: sharing out smaller ones wins nothing
 
 GradientOf = Callable[[Any], tuple[Tensor, Tensor]]
-InPieces = Callable[[Any, Sequence[Tensor]], Any]
+InPieces = Callable[[Any, Sequence[slice]], Any]
 
 
 class Accumulation:
     """Adds up gradients of pieces of a minibatch, of `most_samples` each; 0: of all at once.
 
-    Where memory runs out it goes on with half as many, once.
+    Where memory runs out it goes on with half as many, once. Where `is_shared`, several pieces may
+    be worked on at once by `each`, and minibatches that are large enough come in pieces anyway.
     """
 
-    def __init__(self, most_samples: int) -> None:
-        self.most_samples = most_samples
+    def __init__(self, most_samples: int, each: Each = map, is_shared: bool = False) -> None:
+        self.most_samples, self._each, self._is_shared = most_samples, each, is_shared
         self._has_halved = False
         self._notices: list[str] = []
 
@@ -30,8 +36,8 @@ class Accumulation:
     ) -> tuple[Tensor, Tensor]:
         """The sums over all pieces of what `gradient_of` gives: a gradient [P] and other sums.
 
-        Where there are several, `in_pieces` is given the minibatch and the numbers of the parts of
-        each, and returns the minibatch with whatever a piece has to know of the others.
+        Where there are several, `in_pieces` is given the minibatch and the parts of each, and
+        returns the minibatch with whatever a piece has to know of the others.
         """
         try:
             return self._added_up(minibatch, gradient_of, in_pieces)
@@ -53,22 +59,21 @@ class Accumulation:
         if not pieces:
             return gradient_of(minibatch)
         minibatch = in_pieces(minibatch, pieces)
-        gradient, sums = gradient_of(minibatch.at(pieces[0]))
-        for index in pieces[1:]:
-            more, more_sums = gradient_of(minibatch.at(index))
+        found = iter(self._each(lambda index: gradient_of(minibatch.at(index)), pieces))
+        gradient, sums = next(found)
+        for more, more_sums in found:
             gradient, sums = gradient.add_(more), sums + more_sums
         return gradient, sums
 
-    def _pieces(self, minibatch: Any) -> Sequence[Tensor]:
-        """The numbers of the parts of each; empty where it stays in one."""
+    def _pieces(self, minibatch: Any) -> list[slice]:
+        """The parts of each; empty where it stays in one."""
         num_parts = minibatch.num_parts
         part_samples = minibatch.advantages.numel() // num_parts
         at_once = max(1, self.most_samples // part_samples) if self.most_samples else num_parts
-        if at_once >= num_parts:
-            return ()
-        numbers: Any = torch.arange(num_parts, device=minibatch.advantages.device)
-        pieces: Sequence[Tensor] = numbers.split(at_once)
-        return pieces
+        count = num_shared(num_parts * part_samples) if self._is_shared else 1
+        count = min(max(count, -(-num_parts // at_once)), num_parts)
+        edges = [num_parts * i // count for i in range(count + 1)]
+        return [slice(*each) for each in pairwise(edges)] if count > 1 else []
 
     def _halve(self, minibatch: Any, error: Exception) -> None:
         before = min(self.most_samples or minibatch.num_samples, minibatch.num_samples)
@@ -79,6 +84,13 @@ class Accumulation:
         )
         if isinstance(error, torch.OutOfMemoryError) and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+
+def num_shared(num_samples: int) -> int:
+    """How many pieces so many samples are shared out in: whatever there are of threads, so that
+    sums are rounded alike.
+    """
+    return max(num_samples // SHARED_SAMPLES, min(2, num_samples // LEAST_SHARED_SAMPLES), 1)
 
 
 def is_capturing() -> bool:

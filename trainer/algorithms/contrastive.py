@@ -31,7 +31,7 @@ class Contrast(NamedTuple):
     losses: Tensor | None = None
     by_embeddings: Tensor | None = None
 
-    def at(self, index: Tensor) -> Contrast:
+    def at(self, index: Tensor | slice) -> Contrast:
         """Of some of the rows."""
         return Contrast(*(None if x is None else x[:, index] for x in self))  # type: ignore[arg-type]
 

@@ -56,6 +56,11 @@ class OnPolicy(Algorithm):
         return Compiled(function, self.policy.flat_parameters.device)
 
     @property
+    def uses_threads(self) -> bool:
+        """Collecting does, whatever the update."""
+        return self.is_inline
+
+    @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
 

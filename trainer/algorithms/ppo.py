@@ -12,7 +12,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.actor_critic import ActorCritic
-from ..rollout import Rollout
+from ..rollout import ALL, Rollout
 from .accumulating import Accumulation
 from .acting_teachers import Teacher
 from .algorithm import Metrics, scaled_down
@@ -64,8 +64,20 @@ class PPO(Estimating):
             self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
             policy.flat_parameters.device, self.is_inline,
         )  # fmt: skip
-        self._accumulation = Accumulation(self.section.max_minibatch_size)
+        self._accumulation = Accumulation(
+            self.section.max_minibatch_size, self._each, self.is_shared
+        )
         self._loss_of = self.compiled(self.loss_sum)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether minibatches come in pieces that threads share: on the processor, and not what
+        torch.compile makes, which is compiled for whole ones, nor with cpu_offload, for which it
+        changes nothing.
+        """
+        is_on_processor = self.policy.flat_parameters.device.type == "cpu"
+        is_plain = not (self.config.compile or self.config.cpu_offload)
+        return self.is_inline and is_on_processor and is_plain
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
@@ -97,8 +109,9 @@ class PPO(Estimating):
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
         """What minibatches are drawn from."""
+        seen = self._places(rollout) if self.is_shared else rollout.obs_or_places
         tensors = (
-            rollout.obs_or_places, rollout.actions, rollout.log_probs, advantages, returns,
+            seen, rollout.actions, rollout.log_probs, advantages, returns,
             rollout.values,
         )  # fmt: skip
         besides = (self._told, self.policy_weights(rollout))
@@ -108,6 +121,12 @@ class PPO(Estimating):
         if self.section.normalize_advantages == "rollout":
             batch = batch._replace(advantages=normalized(batch.advantages))
         return batch
+
+    def _places(self, rollout: Rollout) -> Tensor:
+        """Where observations are [T, N]: whoever learns from a piece looks them up."""
+        self._obs = rollout.obs.flatten(0, 1)
+        shape = rollout.rewards.shape
+        return torch.arange(shape.numel(), dtype=torch.int32).view(shape)
 
     def features_of(self, minibatch: Any) -> Tensor:
         """What outputs and values are computed from: observations, or what is remembered."""
@@ -128,10 +147,8 @@ class PPO(Estimating):
             told = self.kickstart.loss_sum(distribution, outputs, values, samples.told)
             yield self._kickstart_factor, told
 
-    def in_pieces(self, minibatch: Any, pieces: Sequence[Tensor]) -> Any:
-        """The minibatch with what a piece has to know of the others; `pieces` are their parts'
-        numbers.
-        """
+    def in_pieces(self, minibatch: Any, pieces: Sequence[slice]) -> Any:
+        """The minibatch with what a piece has to know of the others; `pieces` are their parts."""
         return minibatch
 
     def _epochs(
@@ -220,6 +237,8 @@ class PPO(Estimating):
         self, piece: Any, num_samples: int, coefficients: Coefficients
     ) -> tuple[Tensor, Tensor]:
         """Its part of the gradient [P] of a mean over `num_samples`, and loss sums, float64."""
+        if self.is_shared:
+            piece = piece.with_obs(self._obs[piece.places_at(ALL)])
         scheduled: tuple[Any, ...] = (coefficients.clip_coef, coefficients.entropy_coef)
         if self.is_inline and self._compiles:  # for another number it would be compiled anew
             scheduled = tuple(torch.as_tensor(x, dtype=torch.float32) for x in scheduled)

@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     def num_samples(self) -> int:
         return len(self.returns)
 
-    def at(self, index: Tensor) -> Batch:
+    def at(self, index: Tensor | slice) -> Batch:
         return self.each(lambda x: x[index])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
@@ -72,7 +72,7 @@ class Batch(NamedTuple):
     def with_obs(self, obs: Tensor) -> Batch:
         return self._replace(obs=obs)
 
-    def places_at(self, index: Tensor) -> Tensor:
+    def places_at(self, index: Tensor | slice) -> Tensor:
         """Where the observations of these samples are, of those in main memory."""
         return self.obs[index]
 

@@ -14,6 +14,7 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
 from ..rollout import MOST_AT_ONCE, Rollout
+from .accumulating import SHARED_SAMPLES
 from .contrastive import Contrast, Contrastive
 from .ppo import PPO
 from .ppo_loss import Batch, normalized
@@ -38,7 +39,7 @@ class Rows(NamedTuple):
         """What minibatches are drawn from: rows."""
         return len(self.states)
 
-    def at(self, index: Tensor) -> Rows:
+    def at(self, index: Tensor | slice) -> Rows:
         samples = self.samples.each(lambda x: x[:, index])
         valid = None if self.valid is None else self.valid[:, index]
         contrast = None if self.contrast is None else self.contrast.at(index)
@@ -77,7 +78,7 @@ class Rows(NamedTuple):
     def with_obs(self, obs: Tensor) -> Rows:
         return self._replace(samples=self.samples._replace(obs=obs))
 
-    def places_at(self, index: Tensor) -> Tensor:
+    def places_at(self, index: Tensor | slice) -> Tensor:
         """Where the observations of these rows are [L, size], of those in main memory."""
         return self.samples.obs[:, index]
 
@@ -135,19 +136,36 @@ class RecurrentPPO(PPO):
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
 
+    @property
+    def is_shared(self) -> bool:
+        """Contrasts are with all others of a minibatch, of which pieces are told at the cost of one
+        more pass.
+        """
+        return super().is_shared and not self.config.table("contrastive").coef
+
     def _lived(self, rollout: Rollout) -> tuple[Tensor, ...]:
         """The state's parts [L, K N, size] after every step of the rows, features first."""
         rows = rows_of(rollout)
-        length, num_rows = rows.resets.shape
-        at_once = max(1, MOST_AT_ONCE // length)
-        pieces = []
-        for first in range(0, num_rows, at_once):
-            some = slice(first, first + at_once)
-            obs = rollout.obs_at(rows.samples.obs[:, some])
-            pieces.append(self.policy.over_rows(obs, rows.states[some], rows.resets[:, some]))
-        if len(pieces) == 1:
-            return pieces[0]
-        return tuple(torch.cat(parts, 1) for parts in zip(*pieces, strict=True))
+        pieces = self._pieces_of(rows)
+        found: list[tuple[Tensor, ...]] = list(
+            self._each(lambda some: self._lived_of(rows, rollout, some), pieces)
+        )
+        if len(found) == 1:
+            return found[0]
+        return tuple(torch.cat(parts, 1) for parts in zip(*found, strict=True))
+
+    def _lived_of(self, rows: Rows, rollout: Rollout, some: slice) -> tuple[Tensor, ...]:
+        obs = rollout.obs_at(rows.samples.obs[:, some])
+        parts: tuple[Tensor, ...] = self.policy.over_rows(
+            obs, rows.states[some], rows.resets[:, some]
+        )
+        return parts
+
+    def _pieces_of(self, rows: Rows) -> list[slice]:
+        """Rows that are gone through at once."""
+        most = SHARED_SAMPLES if self.is_shared else MOST_AT_ONCE
+        at_once = max(1, most // len(rows.resets))
+        return [slice(i, i + at_once) for i in range(0, rows.num_parts, at_once)]
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         rows, features = rows_of(rollout), self._lived(rollout)[0]
@@ -161,7 +179,8 @@ class RecurrentPPO(PPO):
         if self.section.normalize_advantages == "rollout":
             advantages = normalized(advantages, rollout.valid_of(advantages))
         weights = self.policy_weights(rollout)
-        rows = rows_of(rollout, advantages, returns, self._told, weights)
+        seen = self._places(rollout) if self.is_shared else None
+        rows = rows_of(rollout, advantages, returns, self._told, weights, seen)
         if rows.valid is None:
             return rows
         # A row with nothing to learn from is none: a minibatch of such would have no samples.
@@ -193,7 +212,7 @@ class RecurrentPPO(PPO):
             yield self.contrastive.coef, self.contrastive.loss_sum(features, piece.contrast)
 
     @torch.no_grad()
-    def in_pieces(self, minibatch: Rows, pieces: Sequence[Tensor]) -> Rows:
+    def in_pieces(self, minibatch: Rows, pieces: Sequence[slice]) -> Rows:
         """Negatives are all other rows of the minibatch, in whatever piece they are: one more pass
         forward over it tells each piece of the others.
         """
@@ -218,9 +237,10 @@ def rows_of(
     returns: Tensor | None = None,
     told: Tensor | None = None,
     policy_weights: Tensor | None = None,
+    places: Tensor | None = None,
 ) -> Rows:
     """A rollout [T, N] cut into rows [L, K N] where it kept states; the first N are of its first
-    piece.
+    piece. Where `places` [T, N] of observations are told these stand for them.
     """
     assert rollout.states is not None
     num_pieces = len(rollout.states)
@@ -228,9 +248,9 @@ def rows_of(
     def cut(x: Tensor) -> Tensor:
         return x.view(num_pieces, -1, *x.shape[1:]).transpose(0, 1).flatten(1, 2)
 
-    values = rollout.values
+    values, seen = rollout.values, rollout.obs_or_places if places is None else places
     samples = Batch(
-        cut(rollout.obs_or_places), cut(rollout.actions), cut(rollout.log_probs),
+        cut(seen), cut(rollout.actions), cut(rollout.log_probs),
         cut(values if advantages is None else advantages),
         cut(values if returns is None else returns), cut(values),
         *(None if x is None else cut(x) for x in (told, policy_weights)),

@@ -128,6 +128,13 @@ class VectorEnv:
         """Step every environment with its own of `actions` [R, ...]; writes `out`."""
         self.loops.step(self.state, self.totals, self.source, actions, out)
 
+    def step_some(self, rows: slice, actions: Array, out: Transitions) -> None:
+        """Step the environments that these rows are of, and no others, with their own of `actions`
+        [R, ...]. Threads may do so at once with rows of their own.
+        """
+        first, last = (row // self.spec.num_agents for row in (rows.start, rows.stop))
+        self.loops.step_range(first, last, self.state, self.totals, self.source, actions, out)
+
     def take_episode_totals(self) -> tuple[int, float, float]:
         """(count, summed return, summed length) of the episodes that ended since the last call."""
         count, return_, length = (float(total.sum()) for total in self.totals)

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+from .lstm_rows import LSTMRows, has_loops
+
 
 class Recurrent(nn.Module):
     """What both are: weights of inputs and of the state, each block of them one gate's.
@@ -73,71 +75,21 @@ class LSTM(Recurrent):
         self.bias.data.view(self.num_gates, size)[2] = 1.0
 
     def step(self, inputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        h, c = state.chunk(2, -1)
-        gates = self._gates(inputs) + h @ self.state_weight.mT
-        h, c = lstm_cell(gates, c)[:2]
+        if not torch.is_grad_enabled() and has_loops(inputs, self.size):
+            hs, cs = self(inputs[None], state, inputs.new_ones(1, len(inputs), 1))
+            h, c = hs[0], cs[0]
+        else:
+            h, c = state.chunk(2, -1)
+            gates = self._gates(inputs) + h @ self.state_weight.mT
+            content, opened = gates[:, : self.size].tanh(), gates[:, self.size :].sigmoid()
+            i, f, o = opened.chunk(3, -1)
+            c = torch.addcmul(f * c, i, content)
+            h = o * c.tanh()
         return h, torch.cat([h, c], -1)
 
     def forward(self, inputs: Tensor, state: Tensor, keep: Tensor) -> tuple[Tensor, ...]:
         rows: Callable[..., Any] = LSTMRows.apply
         return tuple(rows(self._gates(inputs), self.state_weight, state, keep))
-
-
-def lstm_cell(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """h' and c' [B, H] from the gates [B, 4 H], and what its derivative needs: tanh(g) [B, H], the
-    sigmoids of i, f and o [B, 3 H], and tanh(c').
-    """
-    size = c.shape[-1]
-    content = gates[..., :size].tanh()
-    opened = gates[..., size:].sigmoid()
-    i, f, o = opened.chunk(3, -1)
-    c = torch.addcmul(f * c, i, content)
-    squashed = c.tanh()
-    return o * squashed, c, content, opened, squashed
-
-
-class LSTMRows(torch.autograd.Function):
-    """`LSTM.forward` behind the product of the inputs."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, gates: Tensor, weight: Tensor, state: Tensor, keep: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        h, c = state.chunk(2, -1)
-        kept: list[tuple[Tensor, ...]] = []
-        for of_inputs, kept_here in zip(gates, keep, strict=True):
-            h, c = h * kept_here, c * kept_here
-            before = h, c
-            h, c, *inner = lstm_cell(torch.addmm(of_inputs, h, weight.mT), c)
-            kept.append((*before, h, c, *inner))
-        hs_before, cs_before, hs, cs, *inner = map(torch.stack, zip(*kept, strict=True))
-        ctx.save_for_backward(weight, keep, hs_before, cs_before, *inner)
-        ctx.mark_non_differentiable(cs)
-        return hs, cs
-
-    @staticmethod
-    def backward(ctx: Any, by_hs: Tensor, _: Tensor) -> tuple[Any, ...]:
-        weight, keep, hs_before, cs_before, content, opened, squashed = ctx.saved_tensors
-        i, f, o = opened.chunk(3, -1)
-        slopes = opened * (1 - opened)
-        i_slope, f_slope, o_slope = slopes.chunk(3, -1)
-        # How far each gate moves with c', and the last with h': for all steps at once.
-        by_c = torch.stack([i * (1 - content.square()), content * i_slope, cs_before * f_slope], -2)
-        o_by_h, c_by_h = squashed * o_slope, o * (1 - squashed.square())
-        f_kept = f * keep
-        by_gates = torch.empty(*by_hs.shape[:-1], 4, by_hs.shape[-1], dtype=by_hs.dtype,
-                               device=by_hs.device)  # fmt: skip
-        h_later = c_later = torch.zeros_like(by_hs[0])
-        for t in reversed(range(len(by_hs))):
-            by_h = by_hs[t] + h_later
-            by_c_here = torch.addcmul(c_later, by_h, c_by_h[t])
-            torch.mul(by_c_here.unsqueeze(1), by_c[t], out=by_gates[t, :, :3])
-            torch.mul(by_h, o_by_h[t], out=by_gates[t, :, 3])
-            c_later = by_c_here * f_kept[t]
-            h_later = (by_gates[t].flatten(1) @ weight) * keep[t]
-        by_gates = by_gates.flatten(2)
-        by_weight = by_gates.flatten(0, 1).mT @ hs_before.flatten(0, 1)
-        return by_gates, by_weight, None, None
 
 
 class GRU(Recurrent):

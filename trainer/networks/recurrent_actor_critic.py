@@ -87,6 +87,12 @@ class RecurrentActorCritic(DistributionPolicy):
         values: Tensor = self.critic(features)
         return values.squeeze(-1)
 
+    def values_of_states(self, states: Tensor) -> Tensor:
+        """Values [...] of observations, from the states [..., S] after them: features come first
+        in those.
+        """
+        return self.values(states[..., : self.layer.size])
+
     def embed(self, features: Tensor) -> Tensor:
         """Unit vectors [..., embedding_size] by which features [..., size] are compared."""
         assert self.projection is not None

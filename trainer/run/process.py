@@ -19,6 +19,7 @@ from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
 from ..config import RecorderConfig, TrainConfig
+from .main_memory import keep_freed_memory
 from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
@@ -42,6 +43,7 @@ def run_training(
     `report_phase` are told what the page is. Returns the exit code: 0, 1 when training failed, 2
     when what was asked for cannot be, 128 + signal.
     """
+    keep_freed_memory()
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
         run,

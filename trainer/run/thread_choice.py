@@ -10,7 +10,9 @@ from .threads import Threads
 
 WINDOW = 16  # iterations whose median is the speed: a single slow one is no reason
 CHANGE = 1.5  # iterations this many times longer are a speed that fell by a third
+FIRST_S = 2.0  # of iterations before the first choice, where they are fewer than `WINDOW`
 TRIALS = 3  # iterations with each number of threads, of which the fastest counts
+LONG_S = 1.0  # an iteration that says enough by itself
 PAUSE_S = 5.0  # of iterations between two choices, twice as many after each that changed nothing
 MOST_PAUSE_S = 320.0
 
@@ -40,7 +42,7 @@ class ThreadChoice:
             return self._tried(seconds)
         self._recent.append(seconds)
         self._since_choice_s += seconds
-        if len(self._recent) == WINDOW:
+        if len(self._recent) == WINDOW or self._wants_first():
             typical_s = median(self._recent)
             if not self._was_timed or self._is_due(typical_s):
                 self._was_timed = True
@@ -48,6 +50,12 @@ class ThreadChoice:
                 self._before = self._threads.num_threads
                 self._threads.num_threads = self._candidates[0]
         return ""
+
+    def _wants_first(self) -> bool:
+        """Whether the first choice can be made: what the very first iteration had to compile is
+        behind.
+        """
+        return not self._was_timed and len(self._recent) > 1 and self._since_choice_s > FIRST_S
 
     def _is_due(self, typical_s: float) -> bool:
         """Whether iterations take as long as never before since the last choice."""
@@ -60,7 +68,7 @@ class ThreadChoice:
     def _tried(self, seconds: float) -> str:
         self._trials[self._threads.num_threads].append(seconds)
         for count, times in self._trials.items():
-            if len(times) < TRIALS:
+            if len(times) < (1 if seconds > LONG_S else TRIALS):
                 self._threads.num_threads = count
                 return ""
         fastest_s = {count: min(times) for count, times in self._trials.items()}

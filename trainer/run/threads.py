@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numba
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 TICK_S = 0.05
 _TRIALS = 3
+
+# Calls a function for every piece of some work; gives what it returned, in the order of the pieces.
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 
 class Threads:
@@ -32,23 +35,63 @@ class Threads:
         self.num_threads = min(num_threads, available_cores())
         self.tick: Callable[[], None] = lambda: None
         self._pool = ThreadPoolExecutor(1, "compiled")
+        self._team: ThreadPoolExecutor | None = None  # of `each`, made when it is first wanted
+        self._team_size = 0
 
     def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         """What `loop` gives for these arguments."""
-        future = self._pool.submit(self._on_all_cores, loop, *arguments)
+        return self._awaited(self._pool.submit(self._on_all_cores, loop, *arguments))
+
+    def each(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterable[Any]:
+        """What `function` gives for each of these pieces of PyTorch's work, in their order, several
+        of them under way at once. PyTorch has one thread in each, so that how sums are split, and
+        so rounded, depends on the pieces alone.
+        """
+        if min(self.num_threads, len(pieces)) < 2:
+            return map(function, pieces)
+        return self._at_once(function, pieces)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        if self._team:
+            self._team.shutdown()
+
+    def _at_once(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
+        if not self._team or self._team_size != self.num_threads:
+            if self._team:
+                self._team.shutdown()
+            self._team_size = self.num_threads
+            self._team = ThreadPoolExecutor(self._team_size, "pieces")
+        modes = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+        futures = [self._team.submit(_in_modes, modes, function, piece) for piece in pieces]
+        try:
+            for future in futures:
+                yield self._awaited(future)
+        finally:  # where one failed
+            for future in futures:
+                future.cancel()
+            wait(futures)
+
+    def _awaited(self, future: Future[Any]) -> Any:
         while wait([future], TICK_S).not_done:
             self.tick()
         return future.result()
 
-    def close(self) -> None:
-        self._pool.shutdown()
-
     def _on_all_cores(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         loop_threads(self.num_threads)
+        one_torch_thread()  # a new thread begins with all of them, whatever others were told
         try:
             return loop(*arguments)
         finally:
             one_torch_thread()
+
+
+def _in_modes(modes: tuple[bool, bool], function: Callable[[Any], Any], piece: Any) -> Any:
+    """As in the thread that asked for it: PyTorch keeps for each whether there are gradients."""
+    one_torch_thread()
+    inference, gradients = modes
+    with torch.inference_mode(inference), torch.set_grad_enabled(gradients):
+        return function(piece)
 
 
 def loop_threads(num_threads: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from operant.trainer.networks.lstm_rows import has_loops
 from operant.trainer.networks.recurrent import GRU, LSTM, keep_of
 
 L, B, INPUTS, SIZE = 7, 5, 3, 4
@@ -118,3 +119,36 @@ def test_no_gate_of_a_gru_begins_with_a_bias():
     layer = GRU(INPUTS, SIZE, seeded(1))
     assert not layer.bias.any()
     assert not layer.state_bias.any()
+
+
+@pytest.mark.parametrize(("size", "rows"), [(16, 3), (32, 70), (48, 130)])
+def test_compiled_loops_do_what_pytorch_does(size, rows):
+    """In float32 with units enough for vectors; fewer rows than a block, and more."""
+    layer = LSTM(INPUTS, size, seeded(1))
+    layer.bias.data.normal_(generator=seeded(2))
+    precise = LSTM(INPUTS, size, seeded(1)).double()
+    precise.load_state_dict(layer.state_dict())
+    inputs = torch.randn(L, rows, INPUTS, generator=seeded(3))
+    state = torch.randn(rows, layer.state_size, generator=seeded(4))
+    ended = torch.rand(L, rows, generator=seeded(5)) < 0.2
+    weights = torch.randn(L, rows, size, generator=seeded(6))
+    found, expected = [], []
+    for each, into, kind in ((layer, found, torch.float32), (precise, expected, torch.float64)):
+        assert has_loops(inputs.to(kind), size) == (kind == torch.float32)
+        given = inputs.to(kind).requires_grad_()
+        parts = each(given, state.to(kind), keep_of(ended).to(kind))
+        loss = (parts[0] * weights).sum()
+        into += [*parts, *torch.autograd.grad(loss, [given, *each.parameters()])]
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours.double(), theirs, rtol=2e-5, atol=2e-5)
+
+
+def test_single_steps_by_compiled_loops_are_the_first_of_rows():
+    layer = LSTM(INPUTS, 32, seeded(1))
+    inputs = torch.randn(L, B, INPUTS, generator=seeded(3))
+    state = torch.randn(B, layer.state_size, generator=seeded(4))
+    with torch.no_grad():
+        h, after = layer.step(inputs[0], state)
+        hs, cs = layer(inputs, state, torch.ones(L, B, 1))
+    torch.testing.assert_close(h, hs[0])
+    torch.testing.assert_close(after, torch.cat([hs[0], cs[0]], -1))

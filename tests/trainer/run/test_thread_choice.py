@@ -12,11 +12,11 @@ from operant.trainer.run.threads import Threads
 class Machine:
     """Iterations whose seconds depend on the number of threads, as told."""
 
-    def __init__(self, seconds, num_threads=2):
+    def __init__(self, seconds, num_threads=2, was_timed=True):
         self.seconds = seconds
         self.threads = Threads(1)
         self.threads.num_threads = num_threads
-        self.choice = ThreadChoice(self.threads, (1, 2))
+        self.choice = ThreadChoice(self.threads, (1, 2), was_timed)
         self.notices = []
 
     def run(self, seconds):
@@ -90,3 +90,19 @@ def test_what_is_learned_does_not_depend_on_when_threads_are_tried(make_experime
         tried.add(threads.num_threads)
     assert tried == {1, 2}
     assert torch.equal(plain.policy.flat_parameters, trying.policy.flat_parameters)
+
+
+def test_the_first_choice_among_long_iterations_takes_one_of_each():
+    machine = Machine({1: 9.0, 2: 14.0}, was_timed=False)
+    machine.run(14 + 14 + 9 + 14)  # the first compiles; then there is one to compare with
+    assert machine.threads.num_threads == 1
+    assert machine.notices == [
+        "threads: 1 from now on, 2 before; an iteration takes 9000.0 ms with 1, 14000.0 ms with 2"
+    ]
+
+
+def test_the_first_choice_among_short_iterations_takes_several_of_each():
+    machine = Machine({1: 0.01, 2: 0.02}, was_timed=False)
+    machine.run(WINDOW * 0.02 + TRIALS * 0.03)
+    assert machine.threads.num_threads == 1
+    assert len(machine.notices) == 1

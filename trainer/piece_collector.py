@@ -1,0 +1,56 @@
+"""Collecting with operant's own environments, some of them on each core."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from .collector import Collector, pieces_of
+from .envs.vector import VectorEnv
+from .networks.policy import Policy
+from .rollout import Rollout
+
+
+class PieceCollector(Collector):
+    """Steps each piece of the environments from the beginning of a rollout to its end: pieces wait
+    for one another once in a rollout, and not in every step.
+
+    The noise of a step is that of its place [t, n], whatever piece n is in.
+    """
+
+    envs: VectorEnv
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """As `Collector`."""
+        super().__init__(*arguments, **options)
+        self._env_actions = self._policy.env_actions(self.rollout.actions[0]).clone()
+        self._counting = threading.Lock()
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout = self.rollout
+        rollout.obs[0] = rollout.obs[-1]
+        noise = self._begin()
+
+        def live(rows: slice) -> None:
+            for t, transitions in enumerate(self._transitions):
+                actions, log_probs, states = self._act_step(t, noise[t, rows], rows)
+                rollout.remember(t, actions, log_probs, rows)
+                self._env_actions[rows] = self._policy.env_actions(actions)
+                self.envs.step_some(rows, self._env_actions.numpy(), transitions)
+                self._after(t, states, rows)
+                with self._counting:
+                    self.env_steps_under_way += rows.stop - rows.start
+
+        for _ in self._each(live, self._pieces):
+            pass
+        self._finish()
+        return rollout
+
+
+def has_pieces(envs: Any, policy: Policy) -> bool:
+    """Whether what is collected with these falls into pieces."""
+    return isinstance(envs, VectorEnv) and len(pieces_of(envs, policy)) > 1
