@@ -19,7 +19,7 @@ NUM_ITERATIONS = 32  # the mean of some: evaluations and checkpoints come only n
 _MAX_NAME_WIDTH, _PERCENT_WIDTH, _SECONDS_WIDTH = 14, 6, 8
 _GAP = "  "
 # Phases that trainers measure inside another one.
-_PART_OF = dict.fromkeys(("environment", "inference", "controller", "copy"), "collect")
+PART_OF = dict.fromkeys(("environment", "inference", "controller", "copy"), "collect")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def recent_phases(schema: Sequence[Metric], history: History) -> list[Phase]:
     """The phases in the order of the page, as the mean of the last `NUM_ITERATIONS` that wrote any;
     empty when the run has none.
     """
-    names, seconds = _phase_seconds(schema, history)
+    names, seconds = phase_seconds(schema, history)
     seconds = seconds[:, -NUM_ITERATIONS:]
     if not seconds.size:
         return []
@@ -56,7 +56,7 @@ def recent_phases(schema: Sequence[Metric], history: History) -> list[Phase]:
 
 def phases_over_time(schema: Sequence[Metric], history: History, columns: int) -> PhaseColumns:
     """The share of each phase in `columns` parts of the run, of as many iterations each."""
-    names, seconds = _phase_seconds(schema, history)
+    names, seconds = phase_seconds(schema, history)
     if not seconds.size:
         return PhaseColumns((), np.zeros((0, 0)))
     columns = min(columns, seconds.shape[1])
@@ -65,18 +65,20 @@ def phases_over_time(schema: Sequence[Metric], history: History, columns: int) -
     return PhaseColumns(tuple(names), sums / np.maximum(sums.sum(axis=0), 1e-300))
 
 
-def _phase_seconds(schema: Sequence[Metric], history: History) -> tuple[list[str], Floats]:
-    """The names of the phases and their seconds in each row that has any, [phases, rows]. What a
-    part of a phase took is no longer in that phase.
+def phase_seconds(
+    schema: Sequence[Metric], history: History, first: int = 0
+) -> tuple[list[str], Floats]:
+    """The names of the phases and their seconds in each row from `first` on that has any,
+    [phases, rows]. What a part of a phase took is no longer in that phase.
     """
     metrics = [metric.name for metric in schema if is_phase(metric)]
     names = [name.rpartition("/")[2].removesuffix("_s") for name in metrics]
     if not names or not len(history):
         return names, np.zeros((len(names), 0))
-    seconds = np.stack([history.series(name).mean for name in metrics])
+    seconds = np.stack([history.series(name).mean[first:] for name in metrics])
     seconds = seconds[:, np.isfinite(seconds).any(axis=0)]
     seconds = np.clip(np.nan_to_num(seconds, posinf=0.0), 0.0, 1e12)
-    for name, whole in _PART_OF.items():
+    for name, whole in PART_OF.items():
         if name in names and whole in names:
             rest = seconds[names.index(whole)] - seconds[names.index(name)]
             seconds[names.index(whole)] = np.maximum(rest, 0.0)

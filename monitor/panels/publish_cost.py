@@ -40,7 +40,7 @@ def format_small_percent(fraction: float) -> str:
 def publish_cost(view: RunView) -> PublishCost:
     """From the newest rows of the history, each of one publish."""
     history = view.history
-    first = _first_single(history.publish)
+    first = first_single(history.publish)
     seconds = history.series(PUBLISH_S).mean[first:]
     rows = np.flatnonzero(np.isfinite(seconds))
     if len(rows) < 2:
@@ -53,7 +53,7 @@ def publish_cost(view: RunView) -> PublishCost:
     return PublishCost(view.publish, spent_s / count, spent_s / max(passed_s, 1e-9))
 
 
-def _first_single(publish: np.ndarray) -> int:
+def first_single(publish: np.ndarray) -> int:
     """The first of the newest rows that stand for one publish each."""
     jumps = np.flatnonzero(np.diff(publish) > 1)
     return int(jumps[-1]) + 1 if len(jumps) else 0

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ...shared.harmless import harmless, one_line
 from ...shared.status import RunStatus
+from ..runs.knobs import Knobs
 from ..runs.machine import GpuSample, MachineSample
 from .frames import StreamError
 
@@ -87,6 +88,21 @@ class PageMessage(_Message):
     is_partial: bool = False
 
 
+class KnobsMessage(_Message):
+    """`Knobs`; what a newer operant knows besides is left out."""
+
+    is_on_gpu: bool = False
+    collect: Text = ""
+    learn: Text = ""
+    learn_on_idle_gpu: Text = ""
+    idle_gpu: Text = ""
+    evaluate: Text = ""
+    checkpoint: Text = ""
+
+    def knobs(self) -> Knobs:
+        return Knobs(**dict(self))
+
+
 class HeadMessage(_Message):
     status: StatusMessage
     run: Text = ""
@@ -95,6 +111,7 @@ class HeadMessage(_Message):
     log: list[Line] | None = Field(None, max_length=MAX_LINES)
     alerts: list[Line] | None = Field(None, max_length=MAX_LINES)
     is_recorded: bool | None = None
+    knobs: KnobsMessage | None = None
 
 
 class _GpuMessage(_Message):

@@ -164,6 +164,7 @@ class RemoteRun:
             "log": before.log if head.log is None else tuple(head.log),
             "alerts": before.alerts if head.alerts is None else alerts_in(head.alerts),
             "is_recorded": before.is_recorded if head.is_recorded is None else head.is_recorded,
+            "knobs": before.knobs if head.knobs is None else head.knobs.knobs(),
         }
         view = replace(before, status=status, is_page_expected=head.is_page_expected, **told)
         if head.page:

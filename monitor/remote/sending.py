@@ -102,6 +102,7 @@ class _Sender:
             sample = self._poller.machine()
             head["machine"] = sample.as_json() if sample else None
             head["is_recorded"] = view.is_recorded
+            head["knobs"] = dataclasses.asdict(view.knobs) if view.knobs else None
             if view.alerts != self._alerts:
                 self._alerts = view.alerts
                 newest = view.alerts[-NUM_ALERTS:]

@@ -18,12 +18,22 @@ from ...shared.ranks import combined_status
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, open_page, read_rank_status, status_of
 from .alerts import RecordedAlerts
+from .knobs import RecordedKnobs
 from .log_tail import LogTail
 from .machine import MachineSample, MachineSampler
 from .run_rows import RunRows, has_each_row
 from .run_view import RunView, view_of
 
 REOPEN_EVERY_S = 1.0
+
+
+def look_once(run: Run) -> RunView:
+    """What a run's page says now, and no more rows than it has."""
+    poller = RunPoller(run, reads_rows=False)
+    try:
+        return poller.poll()
+    finally:
+        poller.close()
 
 
 class RunPoller:
@@ -48,6 +58,7 @@ class RunPoller:
         self._view: RunView | None = None
         self._log = LogTail(run.log_path)
         self._alerts = RecordedAlerts(run.events_path)
+        self._knobs = RecordedKnobs(run)
         self._sampler = MachineSampler()
         self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
@@ -83,7 +94,11 @@ class RunPoller:
         view = view_of(self._reader, self._status(self._reader), self._view)
         is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
         view = replace(
-            view, log=self._log.read(), alerts=self._alerts.read(), is_recorded=is_recorded
+            view,
+            log=self._log.read(),
+            alerts=self._alerts.read(),
+            is_recorded=is_recorded,
+            knobs=self._knobs.read(),
         )
         return self._with_rows(view)
 

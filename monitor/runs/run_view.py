@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ...shared import Event, History, Metric, MetricsReader
 from ...shared.status import RunStatus
 from .alerts import Alert
+from .knobs import Knobs
 from .run_rows import RowPoints
 
 MAX_EVENTS = 256
@@ -20,6 +21,7 @@ class RunView:
     that found no room in it; `log` is the end of what the process printed. `alerts` are those that
     the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
+    `knobs` are None where nothing is known of the run's configuration.
     """
 
     status: RunStatus
@@ -34,6 +36,7 @@ class RunView:
     is_recorded: bool = True
     points: RowPoints | None = None
     is_loading: bool = False
+    knobs: Knobs | None = None
 
     @property
     def elapsed_s(self) -> float | None:

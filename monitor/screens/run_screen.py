@@ -15,8 +15,10 @@ from ...shared.run_folder import Run
 from ..charts.shown_run import Look
 from ..panels.event_lines import with_alerts
 from ..panels.failure import failure_events
+from ..panels.hints import hint_of
 from ..panels.pane_layout import PANES, shown_panes, toggled
 from ..runs.alerts import Alert
+from ..runs.gpu_load import GpuLoad
 from ..runs.machine import MachineSample
 from ..runs.replay import row_at, view_at
 from ..runs.run_feed import RunFeed
@@ -115,6 +117,7 @@ class RunScreen(MonitorScreen):
         self.run = source.run
         self._looked: Looked | None = None
         self._has_sampled = False
+        self._gpu_load = GpuLoad()
         self._known_alerts: set[Alert] | None = None
         self.feed = RunFeed(
             source,
@@ -177,6 +180,8 @@ class RunScreen(MonitorScreen):
 
     def on_run_screen_machine_sampled(self, message: MachineSampled) -> None:
         self._has_sampled = True
+        if self.feed.newest:
+            self._gpu_load.add(message.sample, self.feed.newest.view.status)
         panel = self.query_one(MachinePanel)
         had_samples = panel.has_samples
         panel.show(message.sample)
@@ -203,7 +208,9 @@ class RunScreen(MonitorScreen):
         self.query_one(LogPanel).show(view.log)
         times = self.query_one(TimePanel)
         had_phases = times.has_phases
-        times.show(view)
+        # What is tried changes the next run, so the past has no hints.
+        is_past = slider.is_in_the_past
+        times.show(view, None if is_past else hint_of(view, self._gpu_load.busy))
         if times.has_phases != had_phases:
             self.place_panes()
         self.tell_modes()

@@ -8,6 +8,7 @@ import pytest
 from apps import choosing, watching
 from command_line import python
 from views import (
+    SAMPLES,
     StillRun,
     StillRuns,
     all_states,
@@ -20,6 +21,8 @@ from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Watched
 from operant.monitor.look.palette import THEMES
 from operant.monitor.runs.alerts import Alert
+from operant.monitor.runs.gpu_load import NUM_SAMPLES
+from operant.monitor.runs.knobs import MORE_ENVS, Knobs
 from operant.monitor.runs.run_poller import RunPoller
 from operant.monitor.runs.run_source import Looked
 from operant.monitor.runs.runs_poller import RunsView
@@ -417,6 +420,22 @@ async def test_space_holds_the_screen_still_and_goes_on():
         assert "iteration 100" in screen_text(app)
         await pilot.press("space")
         await until(pilot, shows(pilot, "iteration 150"))
+
+
+async def test_a_gpu_that_waits_makes_a_hint_and_the_past_has_none():
+    view = make_view()
+    status = replace(view.status, phase="collecting")
+    app = watching(replace(view, status=status, knobs=Knobs(is_on_gpu=True, idle_gpu=MORE_ENVS)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "● "))
+        (half_busy,) = (s for s in SAMPLES if s.gpus[0].utilization_fraction == 0.5)
+        for _ in range(NUM_SAMPLES + 1):
+            assert MORE_ENVS not in screen_text(app)
+            app.screen.post_message(RunScreen.MachineSampled(half_busy))
+        await until(pilot, shows(pilot, f"GPU 50% busy: {MORE_ENVS}"))
+        await pilot.press("r", "home")
+        await until(pilot, shows(pilot, "in the past"))
+        assert MORE_ENVS not in screen_text(app)
 
 
 async def test_the_slider_goes_back_in_time_and_plays():

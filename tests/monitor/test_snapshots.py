@@ -22,6 +22,7 @@ from views import (
 from operant.monitor.app import MonitorApp
 from operant.monitor.runs.alerts import Alert
 from operant.monitor.runs.comparison import Comparison
+from operant.monitor.runs.knobs import WORKERS, Knobs
 from operant.monitor.runs.run_view import RunView
 from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
@@ -123,6 +124,28 @@ def drawn(size) -> str:
 def test_a_run_that_goes_well(snap_compare, size):
     wait = ready(drawn(size))
     assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+
+
+def slow_to_collect() -> RunView:
+    """A run whose environments are stepped one after the other."""
+    view = rich_view()
+    rows = np.arange(200)
+    columns = {name: view.history.series(name).mean for name in view.history.names}
+    columns["time/collect_s"] = 0.15 + 0.01 * np.sin(rows)
+    history = make_history(columns, 2048 * np.arange(1, 201))
+    return replace(view, history=history, knobs=Knobs(collect=WORKERS))
+
+
+@sizes
+def test_a_hint_where_there_is_room(snap_compare, size):
+    app = run_app(slow_to_collect())
+    assert snap_compare(app, terminal_size=size, run_before=ready(drawn(size)))
+
+
+def test_a_hint_in_an_enlarged_pane(snap_compare):
+    wait = ready("episode/return", "tab", "enter", then=WORKERS)
+    app = run_app(slow_to_collect())
+    assert snap_compare(app, terminal_size=(80, 24), run_before=wait)
 
 
 @sizes
