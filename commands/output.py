@@ -75,18 +75,19 @@ def print_status(status: RunStatus) -> None:
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
     from ..monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
+    from ..monitor.panels.hints import hint_of
     from ..monitor.panels.phases import recent_phases
     from ..monitor.panels.publish_cost import publish_cost
-    from ..monitor.runs.run_poller import RunPoller
+    from ..monitor.runs.run_poller import look_once
 
-    poller = RunPoller(run, reads_rows=False)
-    view = poller.poll()
-    poller.close()
+    view = look_once(run)
     print_status(view.status)
     phases = recent_phases(view.schema, view.history)
     if phases:
         shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)
         print_line(f"  time: {', '.join(shares)}")
+    if hint := hint_of(view):
+        print_line(f"  hint: {hint.in_words()}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
     events = with_alerts(view.events, view.alerts)
     if view.status.is_alive and not view.is_recorded:

@@ -11,7 +11,8 @@ from .choosing_a_run import chosen_host, run_argument, status_anywhere
 @run_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Show how a run is doing, the latest by default.
+    """Show how a run is doing, the latest by default; where one thing takes most of its time, what
+    to try.
 
     RUN is a run's id or any part of it that no other run has; HOST:RUN one on another machine, over
     your own ssh.
@@ -19,13 +20,30 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     from .output import print_json, print_line, print_status
 
     status = status_anywhere(run, latest)
-    lost = {} if chosen_host(run, latest) else _num_lost(status.run)
+    is_remote = chosen_host(run, latest) is not None  # whose folder is out of reach
+    lost = {} if is_remote else _num_lost(status.run)
+    hint = None if is_remote else _hint(status.run)
     if as_json:
-        print_json(status.as_json() | {f"lost_{what}": count for what, count in lost.items()})
+        lost_ones = {f"lost_{what}": count for what, count in lost.items()}
+        print_json(status.as_json() | {"hint": hint} | lost_ones)
         return
     print_status(status)
     for what, count in lost.items():
         print_line(f"  {count} {what} were overwritten before a recorder could keep them")
+    if hint:
+        print_line(f"  hint: {hint}")
+
+
+def _hint(run_id: str) -> str | None:
+    """What to try where one thing takes most of the time. Of the GPU nothing is known: its load is
+    a mean over half a minute.
+    """
+    from ..monitor.panels.hints import hint_of
+    from ..monitor.runs.run_poller import look_once
+    from ..shared.run_folder import find_run
+
+    hint = hint_of(look_once(find_run(run_id)))
+    return hint.in_words() if hint else None
 
 
 def _num_lost(run_id: str) -> dict[str, int]:

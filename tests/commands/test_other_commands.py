@@ -29,7 +29,8 @@ def finished_run():
 def test_status_is_one_object_of_valid_json(finished_run):
     done = operant("status", "--latest", "--json")
     status = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert set(status) == STATUS_FIELDS
+    assert set(status) == STATUS_FIELDS | {"hint"}
+    assert status["hint"] is None
     assert (status["run"], status["state"], status["message"]) == (
         finished_run.id,
         "finished",
