@@ -23,8 +23,8 @@ COLLECT_SHARE = 2 / 3
 LEARN_SHARE = 0.9
 # Nothing is learned in a pause, and a longer interval is free: half of the time is too much.
 PAUSE_SHARE = 0.5
-# Graphs that are replayed one after the other keep a GPU at 95 to 100 %; below this it waits for
-# the host, or for kernels that are over before the next is started.
+# NVML counts the time in which any kernel runs, however small, and graphs replayed one after the
+# other should leave none free: below this a GPU waits for the host. Not measured on one yet.
 GPU_BUSY = 0.9
 LEAST_ITERATIONS = 8  # of a mean that says anything; the first of all, which compiles, is no part
 NUM_PAUSES = 4  # the newest of a kind: three whole times from one to the next
