@@ -78,9 +78,11 @@ def _collect(config: Mapping[str, Any]) -> str:
 
 
 def _learn(algorithm: str, section: Mapping[str, Any]) -> str:
-    """Where what learns is busy all the time, only less work is faster."""
-    for key, least in (("num_epochs", 1), ("updates_per_env_step", 0), ("num_minibatches", 1)):
-        if _number(section, key) > least:
+    """Where what learns is busy all the time, only less work is faster. From replay it always is,
+    and how often is what a run was set up for.
+    """
+    for key in ("num_epochs", "num_minibatches"):
+        if _number(section, key) > 1:
             return f"lower {algorithm}.{key}"
     return ""
 
