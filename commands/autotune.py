@@ -47,7 +47,10 @@ def command(
     from ..trainer.bench.autotune import Autotune
     from ..trainer.bench.measuring import machine
     from ..trainer.config.files import load_config
+    from ..trainer.run.main_memory import keep_freed_memory
     from .output import print_json, print_line
+
+    keep_freed_memory()  # as training does
 
     def load(settings: Sequence[str]) -> TrainConfig:
         return load_config(config, (*overrides, *settings))

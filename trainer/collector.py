@@ -100,8 +100,8 @@ class Collector:
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         # With memory a value is little beside the features that it is made from, which are here.
-        self._judge = policy if isinstance(policy, RecurrentActorCritic) else None
-        self.rollout.has_values = self._judge is not None
+        self._with_memory = policy if isinstance(policy, RecurrentActorCritic) else None
+        self.rollout.has_values = self._with_memory is not None
         self._pieces = pieces_of(envs, policy)
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
@@ -151,35 +151,36 @@ class Collector:
             acted = self.teachers.act_step(t, obs, noise, states, rows)
         else:
             acted = self._policy.act_step(obs, noise, states)
-        if self._judge:
-            self.rollout.values[t, rows] = self._judge.values_of_states(acted[2])
+        if self._with_memory:
+            self.rollout.values[t, rows] = self._with_memory.values_of_states(acted[2])
         return acted
 
     def _after(self, t: int, states: Tensor, rows: slice = ALL) -> None:
         """Go on with the `states` that step `t` led to, anew where an episode ended in it."""
-        if self._judge:
-            self._judge_finals(t, states, rows)
+        if self._with_memory:
+            self._value_finals(t, states, rows)
         self._states.after(t, states, rows)
         if self.teachers:
             self.teachers.after(t, rows)
 
-    def _judge_finals(self, t: int, states: Tensor, rows: slice) -> None:
+    def _value_finals(self, t: int, states: Tensor, rows: slice) -> None:
         """Fill in the values of what step `t` led to where a time limit cut an episode short."""
-        rollout, judge = self.rollout, self._judge
+        rollout, policy = self.rollout, self._with_memory
         truncated = rollout.truncated[t, rows]
-        if judge and truncated.any():
+        if policy and truncated.any():
             final_obs = rollout.final_obs[t, rows][truncated]
-            after = judge.step(final_obs, states[truncated])[1]
-            rollout.next_values[t, rows][truncated] = judge.values_of_states(after)
+            after = policy.step(final_obs, states[truncated])[1]
+            rollout.next_values[t, rows][truncated] = policy.values_of_states(after)
 
     def _finish(self) -> None:
         """After the last step of a rollout."""
         rollout = self.rollout
         self._steps_before += len(rollout.rewards)
         self.env_steps_under_way = 0
-        if self._judge:
-            last = self._judge.step(rollout.obs[-1], self._states.now)[1]
-            following = torch.cat([rollout.values[1:], self._judge.values_of_states(last)[None]])
+        if self._with_memory:
+            after = self._with_memory.step(rollout.obs[-1], self._states.now)[1]
+            last = self._with_memory.values_of_states(after).unsqueeze(0)
+            following = torch.cat([rollout.values[1:], last])
             torch.where(rollout.truncated, rollout.next_values, following, out=rollout.next_values)
 
     @property

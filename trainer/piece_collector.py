@@ -33,7 +33,7 @@ class PieceCollector(Collector):
         """Step every environment T times; returns the rollout, whose memory is reused."""
         rollout = self.rollout
         rollout.obs[0] = rollout.obs[-1]
-        noise = self._begin()
+        noise, caller = self._begin(), threading.get_ident()
 
         def live(rows: slice) -> None:
             for t, transitions in enumerate(self._transitions):
@@ -44,6 +44,8 @@ class PieceCollector(Collector):
                 self._after(t, states, rows)
                 with self._counting:
                     self.env_steps_under_way += rows.stop - rows.start
+                if threading.get_ident() == caller:  # who otherwise ticks while it waits
+                    self._tick()
 
         for _ in self._each(live, self._pieces):
             pass

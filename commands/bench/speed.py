@@ -71,8 +71,10 @@ def run(
     from ...trainer.bench.sides import own_sides
     from ...trainer.config.files import load_config
     from ...trainer.run.device import chosen_device, device_name
+    from ...trainer.run.main_memory import keep_freed_memory
     from ..output import print_json
 
+    keep_freed_memory()  # as training does
     named = {"device": device, "num_envs": num_envs}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     chosen = load_config(config, overrides)

@@ -38,7 +38,8 @@ class Side:
 @dataclass(frozen=True)
 class Curve:
     """A score after so many env steps and so many seconds of training, each [R]. The first
-    iteration, in which loops are compiled and threads chosen, is before second 0.
+    iteration, in which loops are compiled, is before second 0; those in which the number of threads
+    is chosen are among the others.
     """
 
     env_steps: Series

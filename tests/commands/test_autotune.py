@@ -8,8 +8,9 @@ from command_line import error_line, operant_json
 
 from operant.commands.autotune import command
 from operant.shared.errors import OperantError
-from operant.trainer.bench import autotune
+from operant.trainer.bench import autotune, sides
 from operant.trainer.config.files import load_config
+from operant.trainer.making import make_experiment
 
 SMALL = (
     "cart_pole_memory_ppo", "--set", "num_envs=8", "--set", "rollout_steps=32", "--set",
@@ -63,6 +64,32 @@ def test_minibatches_in_pieces_are_tried_by_halving():
         *((f"ppo.max_minibatch_size={size}",) for size in (32, 16, 8)),
     ]
     assert chosen == ("ppo.max_minibatch_size=16",)
+
+
+def test_only_smaller_pieces_than_there_are_anyway_are_tried_on_the_processor():
+    sizes = ("num_envs=64", "rollout_steps=64", "policy.memory.horizon=8", "ppo.num_minibatches=2",
+             "device=cpu")  # fmt: skip
+    _, tried = tuned(lambda config, phase: 1.0, overrides=sizes)
+    # Minibatches of 64 x 64 / 2 = 2,048, which come in two pieces.
+    learning = [each.settings for each in tried if each.phase == "learn"]
+    assert learning == [(), *((f"ppo.max_minibatch_size={size}",) for size in (512, 256, 128))]
+
+
+def test_workers_that_people_set_go_with_every_number_of_environments():
+    overrides = ("env=gymnasium:CartPole-v1", "workers.num_workers=2", *SIZES)
+    _, tried = tuned(lambda config, phase: 1.0, overrides=overrides, fixed=["workers.num_workers"])
+    collecting = [each.settings for each in tried if each.phase == "collect"]
+    assert {"num_envs=4", "num_envs=16", "num_envs=32"} <= {s for each in collecting for s in each}
+    assert not any("num_workers" in setting for each in collecting for setting in each)
+    assert len(set(collecting)) == len(collecting)
+
+
+def test_the_choice_of_threads_is_behind_before_anything_is_measured():
+    experiment = make_experiment(load_config("cart_pole_memory_ppo", [*SIZES, "num_threads=0"]))
+    sides.warm_up(experiment, 2)
+    assert experiment.executor.thread_choice.is_settled
+    assert experiment.iteration > 2
+    experiment.close()
 
 
 def test_what_people_set_stays():

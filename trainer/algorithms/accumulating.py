@@ -27,7 +27,8 @@ class Accumulation:
     """
 
     def __init__(self, most_samples: int, each: Each = map, is_shared: bool = False) -> None:
-        self.most_samples, self._each, self._is_shared = most_samples, each, is_shared
+        self.most_samples, self._is_shared = most_samples, is_shared
+        self._each: Each = each if is_shared else map
         self._has_halved = False
         self._notices: list[str] = []
 
@@ -76,7 +77,9 @@ class Accumulation:
         return [slice(*each) for each in pairwise(edges)] if count > 1 else []
 
     def _halve(self, minibatch: Any, error: Exception) -> None:
-        before = min(self.most_samples or minibatch.num_samples, minibatch.num_samples)
+        pieces = self._pieces(minibatch) or [slice(0, minibatch.num_parts)]
+        part_samples = minibatch.advantages.numel() // minibatch.num_parts
+        before = max(piece.stop - piece.start for piece in pieces) * part_samples
         self._has_halved, self.most_samples = True, max(1, before // 2)
         self._notices.append(
             f"out of memory: gradients of {self.most_samples} samples at once are added up from "

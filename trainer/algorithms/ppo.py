@@ -64,20 +64,22 @@ class PPO(Estimating):
             self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
             policy.flat_parameters.device, self.is_inline,
         )  # fmt: skip
+        self.is_shared = self._can_be_shared()
         self._accumulation = Accumulation(
             self.section.max_minibatch_size, self._each, self.is_shared
         )
+        self._obs = torch.empty(0)  # of the rollout, where minibatches have their places
         self._loss_of = self.compiled(self.loss_sum)
 
-    @property
-    def is_shared(self) -> bool:
+    def _can_be_shared(self) -> bool:
         """Whether minibatches come in pieces that threads share: on the processor, and not what
         torch.compile makes, which is compiled for whole ones, nor with cpu_offload, for which it
         changes nothing.
         """
         is_on_processor = self.policy.flat_parameters.device.type == "cpu"
         is_plain = not (self.config.compile or self.config.cpu_offload)
-        return self.is_inline and is_on_processor and is_plain
+        has_threads = self._each is not map
+        return self.is_inline and is_on_processor and is_plain and has_threads
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)

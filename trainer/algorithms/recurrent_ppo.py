@@ -136,19 +136,19 @@ class RecurrentPPO(PPO):
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
 
-    @property
-    def is_shared(self) -> bool:
+    def _can_be_shared(self) -> bool:
         """Contrasts are with all others of a minibatch, of which pieces are told at the cost of one
         more pass.
         """
-        return super().is_shared and not self.config.table("contrastive").coef
+        return super()._can_be_shared() and not self.config.table("contrastive").coef
 
     def _lived(self, rollout: Rollout) -> tuple[Tensor, ...]:
         """The state's parts [L, K N, size] after every step of the rows, features first."""
         rows = rows_of(rollout)
         pieces = self._pieces_of(rows)
+        each = self._each if self.is_shared else map
         found: list[tuple[Tensor, ...]] = list(
-            self._each(lambda some: self._lived_of(rows, rollout, some), pieces)
+            each(lambda some: self._lived_of(rows, rollout, some), pieces)
         )
         if len(found) == 1:
             return found[0]

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...shared.errors import OperantError
+from ..algorithms.accumulating import num_shared
 from ..config import TrainConfig
 from ..envs.workers.choice import candidates
 from ..envs.workers.dividing import num_cores
 from ..envs.workers.plan import AUTO
-from ..making import make_experiment
+from ..making import is_compiled, make_experiment
+from ..run.device import chosen_device
 from ..run.stopwatch import Stopwatch
+from .sides import warm_up
 
 FACTORS = (0.25, 0.5, 1, 2, 4)  # of the configured environments
 SHORT_STEPS = 16  # of a rollout that only times collecting
@@ -64,12 +67,17 @@ class Autotune:
         return chosen + self._fastest("learn", self._free(learning(config)), _once_over, chosen)
 
     def _free(self, candidates: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Those that leave alone what is fixed, as the first does: what is configured."""
-        return [
-            settings
+        """Those that leave alone what is fixed, as the first does: what is configured. Workers that
+        are fixed go with any number of environments.
+        """
+        fixed_workers = {key for key in self._fixed if key.startswith("workers.")}
+        others = self._fixed - fixed_workers
+        free = [
+            tuple(each for each in settings if _key(each) not in fixed_workers)
             for settings in candidates
-            if not self._fixed.intersection(setting.partition("=")[0] for setting in settings)
+            if others.isdisjoint(map(_key, settings))
         ]
+        return list(dict.fromkeys(free))
 
     def _fastest(
         self,
@@ -106,6 +114,10 @@ class Autotune:
         return tried
 
 
+def _key(setting: str) -> str:
+    return setting.partition("=")[0]
+
+
 def collecting(config: TrainConfig) -> Iterator[tuple[str, ...]]:
     """What is configured, then numbers of environments with as many env steps in an iteration, with
     the workers and groups that fit each.
@@ -132,7 +144,9 @@ def collecting(config: TrainConfig) -> Iterator[tuple[str, ...]]:
 
 
 def learning(config: TrainConfig) -> Iterator[tuple[str, ...]]:
-    """What is configured, whole minibatches, and pieces of them: gradients add up to the same."""
+    """What is configured, whole minibatches, and pieces of them: gradients add up to the same. On
+    the processor there are pieces anyway, so that only smaller ones are others.
+    """
     section: Any = config.algorithm_section
     if not hasattr(section, "max_minibatch_size"):
         return
@@ -140,8 +154,10 @@ def learning(config: TrainConfig) -> Iterator[tuple[str, ...]]:
     yield ()
     if section.max_minibatch_size:
         yield ("ppo.max_minibatch_size=0",)
-    pieces = 2
-    while pieces <= MOST_PIECES and whole % pieces == 0:
+    on_processor = chosen_device(config.device).type == "cpu"
+    there = num_shared(whole) if on_processor and not is_compiled(config) else 1
+    pieces = 2 * there
+    while pieces <= MOST_PIECES * there and whole % pieces == 0:
         yield (f"ppo.max_minibatch_size={whole // pieces}",)
         pieces *= 2
 
@@ -167,8 +183,7 @@ def speed_of(config: TrainConfig, phase: str, seconds: float) -> float:
     """Env steps a second of `collect` or `learn` over whole iterations, once they are warm."""
     endless = config.model_copy(update={"total_env_steps": 10**15})
     with closing(make_experiment(endless)) as experiment:
-        for _ in range(WARM_UP):
-            list(experiment.iterate(Stopwatch(), wait=True))
+        warm_up(experiment, WARM_UP)
         stopwatch, env_steps, spent_s, elapsed_s = Stopwatch(), 0, 0.0, 0.0
         while not env_steps or elapsed_s < seconds:
             rows = list(experiment.iterate(stopwatch, wait=True))

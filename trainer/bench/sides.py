@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,12 +15,14 @@ from ..config import TrainConfig
 from ..envs import env_spec_of, load_spec, num_agents_of
 from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
 from ..envs.vector import Transitions, VectorEnv
+from ..experiment import Experiment
 from ..making import choose_num_threads, device_experiment, processor_experiment
 from ..run.stopwatch import Stopwatch
 from ..run.threads import Threads, fastest_num_threads
 from .measuring import Sample, Side, timed
 
 ACTION_ROWS = 64  # different actions before they repeat
+MOST_SETTLING_S = 60.0
 
 
 def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, Any]:
@@ -175,7 +176,7 @@ class Training:
             self.experiment = device_experiment(config, device)
         else:
             self.experiment = processor_experiment(config, Threads(choose_num_threads(config)))
-        self._run(3)
+        warm_up(self.experiment, 3)
 
     def measure(self, seconds: float) -> Sample:
         stopwatch, phases = Stopwatch(), {"collect": 0.0, "learn": 0.0}
@@ -192,10 +193,22 @@ class Training:
         env_steps = (self.experiment.iteration - first) * self._config.rollout_size
         return Sample(env_steps, elapsed_s, phases)
 
-    def _run(self, iterations: int) -> None:
-        for _ in range(iterations):
-            for values in self.experiment.iterate(Stopwatch(), wait=True):
-                assert not math.isnan(values["loss/value"])
+
+def warm_up(experiment: Experiment, iterations: int) -> None:
+    """So many iterations, and those in which the number of threads is chosen, which are no
+    measure.
+    """
+    start = time.perf_counter()
+    while iterations > 0 or not is_settled(experiment):
+        list(experiment.iterate(Stopwatch(), wait=True))
+        iterations -= 1
+        if iterations <= 0 and time.perf_counter() - start > MOST_SETTLING_S:
+            return  # as from replay that is long in filling
+
+
+def is_settled(experiment: Experiment) -> bool:
+    choice = getattr(experiment.executor, "thread_choice", None)
+    return choice is None or choice.is_settled
 
 
 def on_side_stream(device: torch.device) -> Callable[[], Any]:

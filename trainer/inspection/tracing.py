@@ -56,7 +56,9 @@ class Tracer:
             activities.append(ProfilerActivity.CUDA)
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # it would say on stderr that it begins
         former, self._executor.span = self._executor.span, span_of(bool(kind))
-        profiler = profile(activities=activities, record_shapes=True)
+        profiler = profile(
+            activities=activities, record_shapes=True, experimental_config=every_thread()
+        )
         try:
             profiler.start()
             try:
@@ -92,6 +94,16 @@ class Tracer:
         if not self._kinds:
             self._notices.append(written_notice(self._names))
             self._names = []
+
+
+def every_thread() -> Any:
+    """Has the profiler see the threads that share pieces of work as well; None where this PyTorch
+    cannot.
+    """
+    try:
+        return torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    except (AttributeError, TypeError):
+        return None
 
 
 def span_of(is_synchronised: bool) -> Callable[[str], Any]:

@@ -33,6 +33,11 @@ class ThreadChoice:
         self._trials: dict[int, list[float]] = {}  # seconds by number, while there are trials
         self._before = threads.num_threads
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no other number is being tried, nor about to be for the first time."""
+        return self._was_timed and not self._trials
+
     def iteration(self, seconds: float) -> str:
         """Told how long an iteration took; sets the number of threads of the next one.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -63,10 +64,11 @@ class Threads:
             self._team_size = self.num_threads
             self._team = ThreadPoolExecutor(self._team_size, "pieces")
         modes = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
-        futures = [self._team.submit(_in_modes, modes, function, piece) for piece in pieces]
+        submitted = (self._team.submit(_in_modes, modes, function, piece) for piece in pieces)
+        futures = deque(submitted)
         try:
-            for future in futures:
-                yield self._awaited(future)
+            while futures:  # what was given is not kept
+                yield self._awaited(futures.popleft())
         finally:  # where one failed
             for future in futures:
                 future.cancel()

@@ -6,8 +6,9 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.algorithms.accumulating import SHARED_SAMPLES, num_shared
+from operant.trainer.algorithms.accumulating import SHARED_SAMPLES, Accumulation, num_shared
 from operant.trainer.algorithms.ppo import PPO
+from operant.trainer.algorithms.ppo_loss import Batch
 from operant.trainer.algorithms.recurrent_ppo import RecurrentPPO
 from operant.trainer.collector import Collector, pieces_of
 from operant.trainer.config.files import make_config
@@ -24,7 +25,7 @@ KINDS = {
         "policy": {"hidden_sizes": [16], "memory": {"kind": "gru", "size": 24, "horizon": 8}},
     },
     "tokens": {"env": "grid", "num_envs": 256, "policy": {"hidden_sizes": [16]}},
-    "several minibatches' worth": {"env": "grid", "num_envs": 300, **WITH_MEMORY},
+    "four pieces": {"env": "grid", "num_envs": 512, **WITH_MEMORY},
 }  # fmt: skip
 
 
@@ -58,8 +59,8 @@ def test_weights_are_the_same_with_any_number_of_threads(kind):
 def test_pieces_add_up_to_what_whole_minibatches_give(kind, monkeypatch):
     found = []
     for is_shared in (True, False):
-        monkeypatch.setattr(PPO, "is_shared", is_shared)
-        monkeypatch.setattr(RecurrentPPO, "is_shared", is_shared)
+        for kind_of in (PPO, RecurrentPPO):
+            monkeypatch.setattr(kind_of, "_can_be_shared", lambda _, shared=is_shared: shared)
         experiment = made(kind, 2)
         first = experiment.policy.flat_parameters.detach().clone()
         iterate(experiment)
@@ -100,17 +101,22 @@ def test_what_is_collected_in_pieces_is_what_is_collected_step_by_step(kind):
         found, expected = pieces.collect(), plain.collect()
         for name in ("obs", "actions", "rewards", "terminated", "truncated"):
             assert torch.equal(getattr(found, name), getattr(expected, name)), name
-        torch.testing.assert_close(found.log_probs, expected.log_probs, rtol=1e-5, atol=1e-5)
+        told = (
+            ("log_probs", "values", "next_values", "states") if kind == "lstm" else ("log_probs",)
+        )
+        for name in told:
+            ours, theirs = getattr(found, name), getattr(expected, name)
+            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     assert pieces.take_episode_totals().tolist() == plain.take_episode_totals().tolist()
     assert pieces.env_steps_under_way == 0
     experiment.close()
 
 
 def test_pieces_are_of_whole_environments_and_have_all_rows():
-    experiment = made("several minibatches' worth", 1)
+    experiment = made("four pieces", 1)
     pieces = pieces_of(experiment.collector.envs, experiment.policy)
-    assert len(pieces) == 2
-    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(1200))
+    assert len(pieces) == 4
+    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(2048))
     assert all(piece.start % 4 == 0 for piece in pieces)
     experiment.close()
 
@@ -119,3 +125,58 @@ def test_only_minibatches_that_are_worth_it_are_cut():
     assert [num_shared(n) for n in (1, 512, 1023)] == [1, 1, 1]
     assert [num_shared(n) for n in (1024, SHARED_SAMPLES)] == [2, 2]
     assert num_shared(10 * SHARED_SAMPLES) == 10
+
+
+@pytest.mark.parametrize("kind", ["lstm", "tokens"])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_a_run_goes_on_from_its_state_bit_for_bit(kind, num_threads):
+    whole, first, second = (made(kind, num_threads) for _ in range(3))
+    iterate(whole, 4)
+    iterate(first, 2)
+    second.load_state_dict(first.state_dict(), 2)
+    iterate(second, 2)
+    assert torch.equal(whole.policy.flat_parameters, second.policy.flat_parameters)
+    for experiment in (whole, first, second):
+        experiment.close()
+
+
+def test_the_page_hears_of_steps_while_one_thread_collects():
+    experiment = made("lstm", 1)
+    under_way = []
+    experiment.on_tick(lambda: under_way.append(experiment.collector.env_steps_under_way))
+    experiment.collect()
+    assert len(set(under_way)) == 2 * 16  # every step of both pieces
+    experiment.close()
+
+
+@pytest.mark.parametrize("num_samples", [64, 1024, 40_000])
+def test_memory_that_runs_out_halves_what_is_learned_from_at_once(num_samples):
+    """Also where minibatches come in pieces anyway."""
+    batch = Batch(*(torch.arange(num_samples, dtype=torch.float32) for _ in range(6)))
+    sizes = []
+
+    def gradient_of(piece):
+        sizes.append(len(piece.obs))
+        if len(sizes) == 1:
+            raise MemoryError("no more")
+        return piece.obs.sum().view(1), piece.returns.sum()
+
+    accumulation = Accumulation(0, map, is_shared=True)
+    accumulation._each = map
+    gradient, _ = accumulation.of(batch, gradient_of, lambda minibatch, _: minibatch)
+    assert max(sizes[1:]) <= -(-sizes[0] // 2)
+    assert sum(sizes[1:]) == num_samples
+    torch.testing.assert_close(gradient, batch.obs.sum().view(1))
+    assert f"gradients of {accumulation.most_samples} samples" in accumulation.take_notices()[0]
+
+
+def test_pieces_of_what_is_not_shared_are_learned_from_one_after_the_other():
+    def nobody(function, pieces):
+        raise AssertionError("asked to share")
+
+    batch = Batch(*(torch.arange(64.0) for _ in range(6)))
+    accumulation = Accumulation(16, nobody, is_shared=False)
+    gradient, _ = accumulation.of(
+        batch, lambda piece: (piece.obs.sum().view(1), piece.returns.sum()), lambda whole, _: whole
+    )
+    assert gradient.item() == batch.obs.sum().item()

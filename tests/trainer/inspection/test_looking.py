@@ -81,6 +81,23 @@ def test_an_iteration_is_traced_once_everything_is_compiled(trained):
     assert {"collect", "learn"} <= spans
 
 
+def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, tmp_path):
+    experiment = make_experiment(
+        "env=cart_pole_no_velocity", "num_envs=256", "policy.memory.kind=gru",
+        "policy.memory.size=8", "policy.memory.horizon=8",
+    )  # fmt: skip
+    experiment.executor.threads.num_threads = 2
+    tracer = Tracer(experiment.executor, tmp_path / "traces", 1)
+    tracer.ask()
+    for _ in range(4):
+        with tracer.iteration():
+            iterate(experiment)
+    (path,) = (tmp_path / "traces").iterdir()
+    events = json.loads(path.read_text())["traceEvents"]
+    threads = {event["tid"] for event in events if event.get("name") == "aten::addmm"}
+    assert len(threads) >= 2
+
+
 @pytest.mark.parametrize("failing", [False, True])
 def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_path, failing):
     executor = make_experiment().executor

@@ -7,6 +7,7 @@ import threading
 import pytest
 import torch
 
+from operant.trainer.run import threads as module
 from operant.trainer.run.threads import Threads
 
 
@@ -70,11 +71,26 @@ def test_the_number_may_change_between_two_times():
     threads.close()
 
 
-def test_what_is_run_begins_with_one_thread_of_pytorch():
-    threads = Threads(2)
-    weights = torch.randn(256, 64, generator=torch.Generator().manual_seed(1))
-    inputs = torch.randn(5, 64, generator=torch.Generator().manual_seed(2))
-    first, again = (threads.run(lambda: inputs @ weights.mT) for _ in range(2))
-    assert threads.run(torch.get_num_threads) == 1
-    assert torch.equal(first, again)  # which libraries of two threads may round in two ways
+def test_before_anything_is_run_its_thread_has_told_pytorch_to_have_one(monkeypatch):
+    """The number that PyTorch tells is no proof: libraries below it may still have another."""
+    told = []
+    monkeypatch.setattr(module, "one_torch_thread", lambda: told.append(threading.get_ident()))
+    threads = Threads(1)
+    threads.num_threads = 2
+
+    def was_told(_=0):
+        return threading.get_ident() in told
+
+    assert threads.run(was_told)
+    assert all(threads.each(was_told, range(4)))
+    threads.close()
+
+
+def test_whoever_waits_ticks():
+    threads = Threads(1)
+    threads.num_threads = 2
+    ticked = threading.Event()
+    threads.tick = ticked.set
+    waited = list(threads.each(lambda _: ticked.wait(60), range(2)))
+    assert waited == [True, True]
     threads.close()

@@ -88,7 +88,8 @@ class PPOConfig(AlgorithmSection):
     max_minibatch_size: int = Field(
         0,
         ge=0,
-        description="samples learned from at once, gradients of which are added up; 0: a minibatch",
+        description="samples learned from at once, gradients of which are added up; 0: a "
+        "minibatch, on the processor in pieces that threads share",
     )
 
     @property
