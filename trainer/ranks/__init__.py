@@ -1,0 +1,3 @@
+"""Several processes that learn as one: each steps its share of the environments, and what they
+learn from is one big batch.
+"""

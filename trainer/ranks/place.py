@@ -1,0 +1,101 @@
+"""Which of several processes this is, as whoever started them says in the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...shared.errors import UsageError
+
+FIRST_SLURM_PORT, NUM_SLURM_PORTS = 20_000, 10_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Rank `rank` of `world_size`, the `local_rank`-th of `local_world_size` on its machine. They
+    meet at `master_addr`, port `master_port`, where rank 0 listens unless whoever started them does
+    (`is_met`). `attempt` tells apart the times that they were started.
+    """
+
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    master_addr: str
+    master_port: int
+    is_met: bool = False
+    attempt: str = "0"
+
+    @property
+    def hosts_store(self) -> bool:
+        """Whether the others meet in this very process."""
+        return self.rank == 0 and not self.is_met
+
+
+def place_of(environ: Mapping[str, str]) -> Place | None:
+    """The place that torchrun's variables, or else those of a step of srun's, give this process;
+    None where it is alone. Raises UsageError where they make no sense.
+    """
+    if "RANK" in environ or "WORLD_SIZE" in environ:
+        return _checked(environ, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+    # Of a step alone: a script that sbatch runs has SLURM_PROCID as well, and is one process.
+    if "SLURM_STEP_NUM_TASKS" in environ and "SLURM_PROCID" in environ:
+        return _checked(_with_master(environ), "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                        "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE")  # fmt: skip
+    return None
+
+
+def _checked(environ: Mapping[str, str], *names: str) -> Place | None:
+    rank_name, size_name, local_rank_name, local_size_name = names
+    rank, world_size = (_number(environ, name) for name in (rank_name, size_name))
+    if not 0 <= rank < world_size:
+        raise UsageError(
+            f"{rank_name} = {rank} and {size_name} = {world_size}: ranks are 0 to {size_name} - 1"
+        )
+    if world_size == 1:
+        return None
+    local_rank = _number(environ, local_rank_name, 0)
+    return Place(
+        rank, world_size, local_rank,
+        max(_number(environ, local_size_name, 1), local_rank + 1),
+        _text(environ, "MASTER_ADDR"), _number(environ, "MASTER_PORT"),
+        is_met=environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+        attempt=environ.get("TORCHELASTIC_RESTART_COUNT", "0"),
+    )  # fmt: skip
+
+
+def _text(environ: Mapping[str, str], name: str) -> str:
+    if not environ.get(name):
+        raise UsageError(f"{name} is not set, and there are several ranks; torchrun and srun set it")
+    return environ[name]
+
+
+def _number(environ: Mapping[str, str], name: str, default: int | None = None) -> int:
+    if name not in environ and default is not None:
+        return default
+    text = _text(environ, name)
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{name} = {text} is no number")
+    return int(text)
+
+
+def _with_master(environ: Mapping[str, str]) -> dict[str, str]:
+    """Where Slurm's ranks meet, unless that is said: on the step's first node, at a port by the
+    job's and the step's number.
+    """
+    named = dict(environ)
+    nodes = environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST", "")
+    if nodes:
+        named.setdefault("MASTER_ADDR", first_node(nodes))
+    job, step = (_number(environ, f"SLURM_{name}_ID", 0) for name in ("JOB", "STEP"))
+    port = FIRST_SLURM_PORT + (job + step) % NUM_SLURM_PORTS
+    named.setdefault("MASTER_PORT", str(port))
+    return named
+
+
+def first_node(nodes: str) -> str:
+    """The first of Slurm's short list of nodes: of `gpu[03-05,9],cpu1` it is `gpu03`."""
+    first = re.match(r"([^\[,]*)(?:\[([^\],-]*)[^\]]*\])?([^,]*)", nodes)
+    assert first
+    return "".join(part or "" for part in first.groups())

@@ -1,0 +1,67 @@
+"""How environments are shared out among ranks."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+from ...shared.errors import ConfigError
+
+
+class Share(NamedTuple):
+    """The environments of one rank: `num_envs` from `first_env` on."""
+
+    first_env: int
+    num_envs: int
+
+
+def shares(split: str, num_envs: int, world_size: int) -> list[Share]:
+    """What each rank has of `num_envs` environments, in the proportions of `split`, `1.4:1:0.6`;
+    empty: all alike. Everybody has at least one, and is as near to its part as whole environments
+    allow. Raises ConfigError.
+    """
+    weights = _weights(split, world_size) if split else [Fraction(1)] * world_size
+    if num_envs < world_size:
+        raise ConfigError(
+            f"num_envs = {num_envs} environments are too few for {world_size} ranks: "
+            "each needs one"
+        )
+    counts = _whole(weights, num_envs)
+    firsts = [sum(counts[:i]) for i in range(world_size)]
+    return [Share(*pair) for pair in zip(firsts, counts, strict=True)]
+
+
+def _weights(split: str, world_size: int) -> list[Fraction]:
+    parts = [part.strip() for part in split.split(":")]
+    if len(parts) != world_size:
+        raise ConfigError(f"split = {split} is for {len(parts)} ranks, and there are {world_size}")
+    weights = []
+    for part in parts:
+        try:
+            number = float(part)
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            raise ConfigError(
+                f"split = {split}: '{part}' is no number above 0; 1.4:1:0.6 would be a split"
+            )
+        weights.append(Fraction(number))
+    return weights
+
+
+def _whole(weights: list[Fraction], total: int) -> list[int]:
+    """Whole numbers from 1 on, with the sum `total`, nearest to the weights: of what is over 1 each
+    the whole parts first, then one more for the largest remainders.
+    """
+    sum_of_weights = sum(weights)
+    wanted = [max(weight * total / sum_of_weights, Fraction(1)) for weight in weights]
+    # Whoever was given more than its part takes that from what the others have over 1.
+    over = [want - 1 for want in wanted]
+    left, sum_over = total - len(weights), sum(over)
+    exact = [each * left / sum_over if sum_over else Fraction(0) for each in over]
+    counts = [1 + int(each) for each in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda i: (int(exact[i]) - exact[i], i))
+    for i in by_remainder[: total - sum(counts)]:
+        counts[i] += 1
+    return counts
