@@ -24,6 +24,7 @@ from ..shared.status import holder_of, open_page
 from ..trainer.config.files import load_config
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..trainer.ranks.place import Place
 from .output import headline, print_json, print_line, warn
 
 LOOK_AGAIN_S = 0.02
@@ -42,15 +43,22 @@ class Prepared(NamedTuple):
 
 
 def prepared_run(
-    source: str | None, overrides: tuple[str, ...], name: str | None, resume: str | None, rank: int
+    source: str | None,
+    overrides: tuple[str, ...],
+    name: str | None,
+    resume: str | None,
+    rank: int,
+    check: Callable[[TrainConfig], None] = lambda _: None,
 ) -> Prepared:
-    """Check everything that can be checked, then make or reopen the run and lock it as `rank`.
+    """Check everything that can be checked, and `check` too, then make or reopen the run and lock
+    it as `rank`.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
     if resume:
-        return _resumed_run(find_run(resume), source, overrides, rank)
+        return _resumed_run(find_run(resume), source, overrides, rank, check)
     config = load_config(source, overrides)
+    check(config)
     _check_device(config)
     if config.env in LEARNED_ENV_NAMES:
         from ..trainer.envs.tinyphysics.model_file import check_files
@@ -64,7 +72,13 @@ def prepared_run(
     return Prepared(run, lock, config, None)
 
 
-def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank: int) -> Prepared:
+def _resumed_run(
+    run: Run,
+    source: str | None,
+    overrides: tuple[str, ...],
+    rank: int,
+    check: Callable[[TrainConfig], None],
+) -> Prepared:
     """The run as its newest checkpoint that can be read has it, with what may change changed."""
     from ..trainer.config.saved_config import saved_config
     from ..trainer.run.checkpoints import check_same_config, latest_checkpoint
@@ -77,6 +91,7 @@ def _resumed_run(run: Run, source: str | None, overrides: tuple[str, ...], rank:
         config = load_config(source, overrides)
     check_same_config(checkpoint, config)
     warn(saved.warning)
+    check(config)
     _check_device(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
@@ -102,8 +117,13 @@ def _check_device(config: TrainConfig) -> None:
             raise ConfigError("rollout = fused is for a GPU, and there is none here; use steps")
 
 
-def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> int:
-    """Train in this process; returns its exit code."""
+def foreground_training(
+    prepare: Callable[[int], Prepared],
+    as_json: bool,
+    place: Place | None = None,
+    split: str = "",
+) -> int:
+    """Train in this process, at its `place` among several ranks; returns its exit code."""
     from ..trainer.run.process import run_training
     from ..trainer.run.signals import stop_requests
     from .progress import progress_report
@@ -121,6 +141,8 @@ def foreground_training(prepare: Callable[[int], Prepared], as_json: bool) -> in
                 take_request=received.take,
                 report=report,
                 report_phase=report.phase,
+                place=place,
+                split=split,
             )
     status = read_status(run)
     if as_json:

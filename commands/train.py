@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from ..shared.errors import UsageError
@@ -25,6 +27,7 @@ from .terminal import has_terminal
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
 @click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
 @click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
+@click.option("--split", default="", metavar="1.4:1", help="Of several ranks: who has how much.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
 @click.option("--help-config", is_flag=True, help="Print all configuration keys and exit.")
 def command(
@@ -38,6 +41,7 @@ def command(
     detach: bool,
     monitor: bool,
     resume: str | None,
+    split: str,
     as_json: bool,
     help_config: bool,
 ) -> int:
@@ -56,6 +60,10 @@ def command(
 
     from ..trainer.config.files import load_config
     from ..trainer.config.hardware import hardware_overrides
+    from ..trainer.config.train_config import TrainConfig
+    from ..trainer.ranks.place import place_of
+    from ..trainer.ranks.refusals import check_ranks
+    from .following_rank import following_rank
     from .launching import Prepared, detached_training, foreground_training, prepared_run
 
     named = {"device": device, "seed": seed}
@@ -69,12 +77,26 @@ def command(
         asked = load_config(source, overrides)
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
 
+    place = place_of(os.environ)
+    if place and (detach or monitor):
+        raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
+    if split and not place:
+        raise UsageError(f"--split {split}: there is one process; torchrun and srun start several")
+
+    def check(config: TrainConfig) -> None:
+        if place:
+            check_ranks(config, split, place.world_size)
+
+    if place and place.rank:
+        config_of_all = None if resume else load_config(source, overrides)
+        return following_rank(place, config_of_all, split)
+
     def prepare(rank: int) -> Prepared:
-        return prepared_run(source, overrides, name, resume, rank)
+        return prepared_run(source, overrides, name, resume, rank, check)
 
     if detach or (monitor and has_terminal()):
         return detached_training(prepare, monitor, as_json)
-    return foreground_training(prepare, as_json)
+    return foreground_training(prepare, as_json, place, split)
 
 
 def print_config_help() -> int:

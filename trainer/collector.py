@@ -15,6 +15,7 @@ from .envs.spec import obs_type
 from .generators import set_generator
 from .networks.policy import Policy
 from .networks.recurrent_actor_critic import RecurrentActorCritic
+from .ranks.single import SINGLE, Ranks
 from .rollout import ALL, Rollout
 from .row_states import RowStates
 from .run.threads import Each, available_cores, loop_threads, one_torch_thread
@@ -85,12 +86,14 @@ class Collector:
         num_threads: Callable[[], int] = available_cores,
         each: Each = map,
         obs_on_host: bool = False,
+        ranks: Ranks = SINGLE,
     ) -> None:
         """`tick` is called after every step; `num_threads` share the environments, and `each` goes
-        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s.
+        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s. The
+        environments are those of one of `ranks`.
         """
         self.envs, self._policy, self._tick = envs, policy, tick
-        self._num_threads, self._each = num_threads, each
+        self._num_threads, self._each, self._ranks = num_threads, each, ranks
         self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
         self._steps_before = 0  # of each environment, in former rollouts
         self.env_steps_under_way = 0
@@ -126,10 +129,14 @@ class Collector:
         return rollout
 
     def _begin(self) -> Tensor:
-        """The noise of all steps of a rollout."""
+        """The noise of all steps of a rollout: that of a step is the one of its place [t, n] among
+        the rows of all ranks.
+        """
         if self.teachers:
             self.teachers.begin(self._steps_before)
-        return self._policy.noise(tuple(self.rollout.rewards.shape), self._generator)
+        steps, num_rows = self.rollout.rewards.shape
+        shape = (steps, self._ranks.whole_size(num_rows))
+        return self._ranks.own_part(self._policy.noise(shape, self._generator), 1)
 
     def _act(self, t: int, noise: Tensor) -> Tensor:
         """Fill in what the policy does in step `t`; returns the states after it."""
@@ -196,18 +203,31 @@ class Collector:
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on, here or on a GPU."""
         return {
-            "envs": self.envs.state_dict(),
-            "obs": self.rollout.obs[-1].clone(),
+            "envs": self._whole(self.envs.state_dict(), -1),
+            "obs": self._ranks.gathered(self.rollout.obs[-1].clone()),
             "steps_before": self._steps_before,
             "generator": self._generator.get_state(),
-            **self._states.state_dict(),
+            **self._whole(self._states.state_dict(), 0),
         }
 
+    def _whole(self, state: Mapping[str, Any], dim: int) -> Mapping[str, Any]:
+        """A state of environments or rows, of those of all ranks along `dim`."""
+        if self._ranks.size == 1:
+            return state
+        return {name: self._ranks.gathered(x, dim) for name, x in state.items()}
+
+    def _own(self, state: Mapping[str, Any], dim: int) -> Any:
+        """What of the state that `_whole` gives is of the environments here."""
+        if self._ranks.size == 1:
+            return state
+        return {name: self._ranks.own_part(x, dim) for name, x in state.items()}
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.envs.load_state_dict(state["envs"])
+        self.envs.load_state_dict(self._own(state["envs"], -1))
         if self.envs.resumes_exactly:
-            self.rollout.obs[-1] = state["obs"]
-            self._states.load_state_dict(state)
+            self.rollout.obs[-1] = self._ranks.own_part(state["obs"])
+            memory = {name: state[name] for name in self._states.state_dict()}
+            self._states.load_state_dict(self._own(memory, 0))
         else:
             self._states.forget()
             self.envs.reset(self.rollout.obs[-1].numpy())

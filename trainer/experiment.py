@@ -12,6 +12,7 @@ from .config import TrainConfig
 from .evaluation import Evaluation, Progress
 from .executors import Executor
 from .precompiling import Precompiling
+from .ranks.single import SINGLE, Ranks
 from .rollout import Rollout
 from .run.stopwatch import Stopwatch
 
@@ -35,9 +36,13 @@ class Experiment:
     """Environments, policy and algorithm of one configuration, from their first state on."""
 
     def __init__(
-        self, config: TrainConfig, executor: Executor, make_parts: Callable[[], Parts]
+        self,
+        config: TrainConfig,
+        executor: Executor,
+        make_parts: Callable[[], Parts],
+        ranks: Ranks = SINGLE,
     ) -> None:
-        self.config, self.executor = config, executor
+        self.config, self.executor, self.ranks = config, executor, ranks
         with executor.prepared():
             parts = make_parts()
             self._num_learned: Any = executor.counter()
@@ -146,8 +151,8 @@ class Experiment:
         metrics |= self.collector.details
         self._num_learned += 1
         if rollout.valid is not None:
-            metrics[DEAD_ENV_STEPS] = (~rollout.valid).sum()
-        count, return_, length = self.collector.take_episode_totals().unbind()
+            metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
+        count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
         return metrics | {
             "episode/count": count,
             "episode/return": return_ / count,

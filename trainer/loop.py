@@ -16,6 +16,7 @@ from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .inspection.inspection import Inspection
 from .making import make_experiment
+from .ranks.single import SINGLE, Ranks
 from .run.agenda import Agenda, Due
 from .run.checkpoint_writer import CheckpointWriter
 from .run.checkpoints import Checkpoint
@@ -32,16 +33,19 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     take_request: TakeRequest = lambda _: False,
     report: Report = lambda *_: None,
+    ranks: Ranks = SINGLE,
 ) -> bool:
     """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
-    is `take_request`. The run's folder is the one that `checkpoint_folder` is in.
+    is `take_request`. The run's folder is the one that `checkpoint_folder` is in. Of several
+    `ranks` this is for the first; `ranks.following` is for the others.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete. Raises DivergedError, without a checkpoint, where weights are no
     longer numbers.
     """
     metrics.phase("compiling")
-    with closing(make_experiment(config, partial(metrics.phase, "compiling"))) as experiment:
+    compiling = partial(metrics.phase, "compiling")
+    with closing(make_experiment(config, compiling, ranks)) as experiment:
         prepare(experiment, metrics, resume_from)
         agenda = Agenda(config, experiment, take_request)
         telemetry = telemetry_of(experiment, metrics, agenda, report)
@@ -50,8 +54,10 @@ def train(
         keep = config.checkpoint.keep
         with closing(CheckpointWriter(checkpoint_folder, keep, telemetry, saved_at)) as writer:
             inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
-            while not experiment.is_complete and not should_stop():
+            while not experiment.is_complete:
                 due = agenda.of_next_iteration()
+                if ranks.agreed(should_stop(), due.checkpoint).stop:
+                    break
                 iterate(experiment, due, telemetry, inspection, should_stop)
                 writer.tell()
                 if due.checkpoint:
@@ -61,7 +67,7 @@ def train(
                 telemetry.iteration(values)
                 check_weights(experiment, values)
 
-            if writer.needs(experiment.iteration):
+            if ranks.agreed(False, writer.needs(experiment.iteration)).checkpoint:
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete
@@ -70,6 +76,8 @@ def train(
 def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpoint | None) -> None:
     """All that comes before the first iteration."""
     experiment.compile(partial(metrics.phase, "compiling"))
+    kept = resume_from and {"iteration": resume_from.iteration, "state": resume_from.state}
+    experiment.ranks.told_by_first(kept)
     if resume_from:
         metrics.phase("restoring")
         with restoring(resume_from.state, experiment.state_dict):

@@ -32,6 +32,7 @@ from .grouped_collector import GroupedCollector
 from .networks.policy import Policy
 from .piece_collector import PieceCollector, has_pieces
 from .precompiling import Precompiling
+from .ranks.single import SINGLE, Ranks
 from .run.device import chosen_device
 from .run.stopwatch import Stopwatch
 from .run.thread_choice import ThreadChoice
@@ -41,11 +42,16 @@ from .workers_choice import with_workers
 SEEDED_PARTS = ("policy", "learner", "collector")
 
 
-def make_experiment(config: TrainConfig, compiling: Progress = lambda *_: None) -> Experiment:
+def make_experiment(
+    config: TrainConfig, compiling: Progress = lambda *_: None, ranks: Ranks = SINGLE
+) -> Experiment:
     """The experiment of a configuration on its device. Raises ConfigError where there is none.
 
-    `compiling` is told how many of its loops are ready.
+    `compiling` is told how many of its loops are ready. Of several `ranks` this is the part of one.
     """
+    if ranks.size > 1:
+        num_threads = config.num_threads or max(1, available_cores() // ranks.num_on_machine)
+        return processor_experiment(config, Threads(num_threads), ranks)
     device = chosen_device(config.device)
     # Other libraries' environments live on the processor, and so does what learns from them; those
     # whose steps are calls of a model bring the device that the model runs on.
@@ -55,15 +61,17 @@ def make_experiment(config: TrainConfig, compiling: Progress = lambda *_: None) 
     return processor_experiment(config, Threads(choose_num_threads(config, compiling)))
 
 
-def processor_experiment(config: TrainConfig, threads: Threads) -> Experiment:
+def processor_experiment(
+    config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE
+) -> Experiment:
     """Iterations one after the other, compiled where that can be."""
     if config.env in LEARNED_ENV_NAMES:
         from .envs.tinyphysics.training.parts import make_parts  # only here ONNX is needed
 
         return Experiment(config, Inline(threads), lambda: make_parts(config, threads))
     inline = Inline(threads)
-    experiment = Experiment(config, inline, lambda: processor_parts(config, threads))
-    if not config.num_threads and experiment.algorithm.uses_threads:
+    experiment = Experiment(config, inline, lambda: processor_parts(config, threads, ranks), ranks)
+    if not config.num_threads and experiment.algorithm.uses_threads and ranks.size == 1:
         inline.thread_choice = ThreadChoice(threads, numbers_to_try(), is_compiled(config))
     return experiment
 
@@ -79,16 +87,17 @@ def device_experiment(
     return Experiment(config, executor, lambda: make_parts(config, device))
 
 
-def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
+def processor_parts(config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE) -> Parts:
     """Any algorithm and environment, compiled as far as there are loops for it."""
     spec, steps = env_spec_of(config), config.rollout_steps
-    algorithm = make_algorithm(config, spec, threads)
-    policy, notices = algorithm.policy, notices_on(config)
+    algorithm = make_algorithm(config, spec, threads, ranks)
+    policy, notices = algorithm.policy, ranks.notices + notices_on(config, ranks)
     if isinstance(spec, HostedSpec):
         spec, told = with_workers(config, spec, policy)
         notices += tuple(told)
-    envs = make_envs(spec, config.num_envs, config.seed, TRAINING)
-    compiled = spec if is_compiled(config) else None
+    num_envs = ranks.own_size(config.num_envs)
+    envs = make_envs(spec, num_envs, config.seed, TRAINING, ranks.first_env)
+    compiled = spec if is_compiled(config, ranks) else None
     precompiling = Precompiling.of(config, compiled, policy)
     collector: CollectsRollouts
     if isinstance(envs, VectorEnv) and isinstance(algorithm, CompiledPPO):
@@ -103,7 +112,7 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
             collector = kind(
                 envs, policy, steps, seed, tick=lambda: threads.tick(),
                 num_threads=lambda: threads.num_threads, each=threads.each,
-                obs_on_host=config.cpu_offload,
+                obs_on_host=config.cpu_offload, ranks=ranks,
             )  # fmt: skip
         except BaseException:  # it may have begun no episode
             envs.close()
@@ -121,16 +130,19 @@ def processor_parts(config: TrainConfig, threads: Threads) -> Parts:
     return Parts(algorithm, collector, play, notices, precompiling)
 
 
-def make_algorithm(config: TrainConfig, spec: Spaces, threads: Threads) -> Algorithm:
+def make_algorithm(
+    config: TrainConfig, spec: Spaces, threads: Threads, ranks: Ranks = SINGLE
+) -> Algorithm:
     """The algorithm of a configuration on the processor, and its policy."""
     made = algorithm_class(config)
     policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))
     seed = part_seed(config, "learner")
-    if is_compiled(config):
+    if is_compiled(config, ranks):
         return CompiledPPO(config, policy, seed=seed, threads=threads)
     return made(
         config, policy, seed=seed, tick=lambda: threads.tick(),
-        num_threads=lambda: threads.num_threads, each=threads.each, **teaching(config),
+        num_threads=lambda: threads.num_threads, each=threads.each, ranks=ranks,
+        **teaching(config),
     )  # fmt: skip
 
 
@@ -150,17 +162,19 @@ def make_policy(config: TrainConfig) -> Policy:
     return made.make_policy(config, spec_of(config), part_seed(config, "policy"))
 
 
-def is_compiled(config: TrainConfig) -> bool:
+def is_compiled(config: TrainConfig, ranks: Ranks = SINGLE) -> bool:
     """Whether the processor learns in compiled loops."""
-    return config.algorithm == "ppo" and not why_pytorch(config)
+    return config.algorithm == "ppo" and not why_pytorch(config, ranks)
 
 
 def learns_from_replay(config: TrainConfig) -> bool:
     return "replay" in config.algorithm_section.tables
 
 
-def why_pytorch(config: TrainConfig) -> str:
+def why_pytorch(config: TrainConfig, ranks: Ranks = SINGLE) -> str:
     """What PPO's compiled loops cannot do; empty when they can do all that is asked for."""
+    if ranks.size > 1:
+        return f"{ranks.size} ranks learn together"
     if config.policy.precision != "float32":
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
@@ -173,9 +187,9 @@ def why_pytorch(config: TrainConfig) -> str:
     return " and ".join(f"ppo.{key} = {value}" for key, value in told.items())
 
 
-def notices_on(config: TrainConfig) -> tuple[str, ...]:
+def notices_on(config: TrainConfig, ranks: Ranks = SINGLE) -> tuple[str, ...]:
     """What people should know of how a run on the processor is made."""
-    reason = why_pytorch(config)
+    reason = why_pytorch(config, ranks)
     notices: tuple[str, ...] = (f"PyTorch collects and learns because {reason}",) if reason else ()
     if config.cpu_offload:
         notices += (

@@ -13,6 +13,7 @@ from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..evaluation import FromStart
 from ..networks.policy import Policy
+from ..ranks.single import SINGLE, Ranks
 from ..rollout import Rollout
 from ..run.threads import Each
 from .flat_adam import FlatAdam
@@ -40,14 +41,15 @@ class Algorithm(ABC):
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = lambda: 1,
         each: Each = map,
+        ranks: Ranks = SINGLE,
     ) -> None:
         """`seed` is that of whatever an update draws. `tick` is called after every step of it.
         `num_threads` says how many PyTorch may have where results do not depend on it, and `each`
-        goes through pieces of work, perhaps several at once.
+        goes through pieces of work, perhaps several at once. `ranks` learn together.
         """
         self.config, self.policy, self.seed = config, policy, seed
         self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
-        self._each = each
+        self._each, self.ranks = each, ranks
         self.num_ticks = 0
         self.section = config.algorithm_section
 

@@ -50,7 +50,7 @@ class FlatAdam:
             fused=True, lr=self._rate, beta1=BETA_1, beta2=BETA_2, eps=self._epsilon,
             weight_decay=0.0, amsgrad=False, maximize=False,
             # Mixed precision's way to skip a step without asking the host.
-            found_inf=None if active is None else (active == 0).float(),
+            found_inf=None if active is None else (active == 0).to(torch.float32),
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Tensor | int]:

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ..config import TrainConfig
@@ -33,14 +32,14 @@ class OnPolicy(Algorithm):
         num_parts = config.rollout_size // self.part_steps(config)
         self.orders = make_orders(num_parts, self.seed, device, self.is_inline)
         self._fetching: HostMinibatches | None = None
-        wanted = config.normalization
+        wanted, num_rows = config.normalization, self.ranks.own_size(config.num_rows)
         self.reward_normalizer = (
-            RewardNormalizer(config.num_rows, self.section.gamma).to(device)
+            RewardNormalizer(num_rows, self.section.gamma, self.ranks).to(device)
             if wanted.reward
             else None
         )
         self.reward_centring = (
-            RewardCentring(config.num_rows, wanted.reward_centring).to(device)
+            RewardCentring(num_rows, wanted.reward_centring).to(device)
             if wanted.reward_centring
             else None
         )
@@ -78,8 +77,7 @@ class OnPolicy(Algorithm):
         metrics = self.learn(rollout, self.rewards_of(rollout), progress_fraction)
         if self.config.normalization.obs:
             # After the update: all of an iteration sees them through the same statistics.
-            for obs in rollout.obs_in_pieces():
-                self.policy.observe(obs)
+            self.ranks.observe(self.policy, rollout.obs_in_pieces())
         return metrics
 
     def with_obs(
@@ -143,23 +141,22 @@ class OnPolicy(Algorithm):
         any; in main memory.
         """
         return {
-            name: {key: x.cpu() for key, x in module.state_dict().items()}
+            name: {key: self._whole(module, key, x.cpu()) for key, x in module.state_dict().items()}
             for name, module in self._reward_statistics.items()
         }
+
+    def _whole(self, module: Any, key: str, own: Tensor) -> Tensor:
+        """A part of a module's state, of the rows of all ranks where it is of rows."""
+        return self.ranks.gathered(own) if key == module.of_rows else own
 
     def load_state_besides(self, state: Mapping[str, Any]) -> None:
         """`state` is the whole checkpoint's."""
         for name, module in self._reward_statistics.items():
-            module.load_state_dict(state[name])
+            saved = dict(state[name])
+            saved[module.of_rows] = self.ranks.own_part(saved[module.of_rows])
+            module.load_state_dict(saved)
 
     def forget_episodes(self) -> None:
         """The episodes under way are no more."""
         if self.reward_normalizer:
             self.reward_normalizer.returns.zero_()
-
-
-def explained_variance(returns: Tensor, values: Tensor) -> Tensor:
-    """The fraction of the returns' variance that the values predict; NaN when they never vary."""
-    variance = returns.var()
-    fraction = 1 - (returns - values).var() / variance
-    return torch.where(variance > 0, fraction, torch.nan)

@@ -17,8 +17,7 @@ from .accumulating import Accumulation
 from .acting_teachers import Teacher
 from .algorithm import Metrics, scaled_down
 from .estimating import Estimating
-from .on_policy import explained_variance
-from .ppo_loss import KL, LOSS_METRICS, Batch, normalized, ppo_loss_sums
+from .ppo_loss import KL, LOSS_METRICS, Batch, ppo_loss_sums
 from .samplers import make_sampler
 from .schedules import scheduled
 
@@ -60,11 +59,13 @@ class PPO(Estimating):
         self._kickstart_factor: Any = 0.0
         besides = ("loss/kickstart",) if teachers else ()
         self.loss_names: tuple[str, ...] = (*LOSS_METRICS, *besides)
-        self.sampler = make_sampler(
+        sampler = make_sampler(
             self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
             policy.flat_parameters.device, self.is_inline,
         )  # fmt: skip
         self.is_shared = self._can_be_shared()
+        normalizes = self.section.normalize_advantages == "minibatch"
+        self.sampler = self.ranks.sharing(sampler, self.section, normalizes)
         self._accumulation = Accumulation(
             self.section.max_minibatch_size, self._each, self.is_shared
         )
@@ -101,13 +102,15 @@ class PPO(Estimating):
             targets = fresh_returns if self.section.recompute_returns else returns
             return self.batch_of(rollout, fresh, targets)
 
+        self.sampler.begin(rollout)
         batch = self.batch_of(rollout, advantages, returns)
         losses, grad_norm = self._epochs(rollout, batch, batch_now, coefficients, progress_fraction)
         values, returns = map(rollout.valid_of, (rollout.values, returns))
         named = dict(zip(self.loss_names, losses.unbind(), strict=True))
         if self.acting_teachers:
             named["policy/teacher_act_prob"] = self.acting_teachers.prob
-        return update_metrics(named, grad_norm, values, returns, coefficients)
+        explained = self.ranks.explained_variance(returns, values)
+        return update_metrics(named, grad_norm, explained, coefficients)
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
         """What minibatches are drawn from."""
@@ -121,7 +124,7 @@ class PPO(Estimating):
         batch = Batch(*map(rollout.valid_of, tensors))
         batch = batch._replace(told=told, policy_weights=weights)
         if self.section.normalize_advantages == "rollout":
-            batch = batch._replace(advantages=normalized(batch.advantages))
+            batch = batch._replace(advantages=self.ranks.normalized(batch.advantages))
         return batch
 
     def _places(self, rollout: Rollout) -> Tensor:
@@ -185,12 +188,12 @@ class PPO(Estimating):
                 if obs is not None:
                     minibatch = minibatch.with_obs(obs)
                 minibatch = self.prepared(minibatch, weights)
-                minibatch_sums, norm = self._learn(minibatch, coefficients, active)
+                minibatch_sums, norm, size = self._learn(minibatch, coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]
-                epoch_size += minibatch.num_samples
+                epoch_size += size
                 norms += norm * active
-                num_samples += active * minibatch.num_samples
+                num_samples += active * size
                 num_steps += active
                 self.tick()
             if section.target_kl:
@@ -203,7 +206,8 @@ class PPO(Estimating):
         """What losses take, by statistics of the whole minibatch: advantages."""
         if self.section.normalize_advantages == "minibatch":
             among = minibatch.valid_of(minibatch.advantages)
-            minibatch = minibatch.with_advantages(normalized(minibatch.advantages, among))
+            found = self.sampler.normalized(minibatch.advantages, among)
+            minibatch = minibatch.with_advantages(found)
         if minibatch.policy_weights is not None:
             weighted = minibatch.advantages * minibatch.policy_weights
             minibatch = minibatch.with_advantages(weighted)
@@ -214,10 +218,12 @@ class PPO(Estimating):
 
     def _learn(
         self, minibatch: Any, coefficients: Coefficients, active: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """One optimizer step; returns loss sums and the mean gradient norm, float64."""
+    ) -> tuple[Tensor, Tensor, int]:
+        """One optimizer step; returns loss sums and the mean gradient norm, float64, and of how
+        many samples they are.
+        """
         section = self.section
-        gradient, sums = self._gradient(minibatch, coefficients)
+        gradient, sums, num_samples = self._gradient(minibatch, coefficients)
         # Each network by itself, where they share no layers: a large value loss would otherwise
         # shrink the actor's steps.
         parts = self.policy.networks_of(gradient)
@@ -225,15 +231,23 @@ class PPO(Estimating):
         skippable = active if section.target_kl else None
         self.optimizer.step(gradient, coefficients.learning_rate, skippable)
         self.policy.limit_log_std()
-        return sums, torch.stack(norms).mean().double()
+        return sums, torch.stack(norms).mean().double(), num_samples
 
-    def _gradient(self, minibatch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor]:
-        """The gradient [P] of the mean of a minibatch, added up of its pieces, and loss sums."""
+    def _gradient(self, minibatch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor, int]:
+        """The gradient [P] of the mean of a minibatch, added up of its pieces, loss sums, and the
+        number of samples: those of all ranks.
+        """
         num_samples = minibatch.num_samples
-        return self._accumulation.of(
-            minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients),
-            self.in_pieces,
-        )  # fmt: skip
+
+        def work() -> tuple[Tensor, Tensor]:
+            return self._accumulation.of(
+                minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients),
+                self.in_pieces,
+            )  # fmt: skip
+
+        like, num_losses = self.policy.flat_parameters, len(self.loss_names)
+        gradient, sums, size = self.ranks.sum_of(num_samples, work, like, num_losses)
+        return gradient, sums, size
 
     def _gradient_of(
         self, piece: Any, num_samples: int, coefficients: Coefficients
@@ -300,14 +314,13 @@ class PPO(Estimating):
 def update_metrics(
     mean_losses: Mapping[str, Any],
     grad_norm: Any,
-    values: Tensor,
-    returns: Tensor,
+    explained_variance: Tensor,
     coefficients: Coefficients,
 ) -> Metrics:
     """What is published of an update, from the mean loss terms by name."""
     return {
         **mean_losses,
-        "value/explained_variance": explained_variance(returns, values),
+        "value/explained_variance": explained_variance,
         "optimizer/grad_norm": grad_norm,
         "optimizer/learning_rate": coefficients.learning_rate,
     }

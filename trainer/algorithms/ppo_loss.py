@@ -10,8 +10,6 @@ from torch import Tensor
 
 from ..distributions.protocol import Distribution
 
-EPSILON = 1e-8
-
 # What becomes of the fields of `LossSums`, in their order.
 LOSS_METRICS = (
     "loss/policy",
@@ -56,6 +54,10 @@ class Batch(NamedTuple):
     def valid_of(self, x: Tensor) -> Tensor:
         """The samples of x [B, ...] that count: all of them."""
         return x
+
+    def counted_advantages(self, index: Tensor) -> Tensor:
+        """Those of the samples of these parts that count."""
+        return self.advantages[index]
 
     @property
     def part_advantages(self) -> Tensor:
@@ -122,13 +124,3 @@ def ppo_loss_sums(
         kl = ((ratios - 1) - log_ratios).sum()
         clipped = ((ratios - 1).abs() > clip_coef).sum(dtype=torch.float32)
     return LossSums(-objective.sum(), 0.5 * squares.sum(), entropy.sum(), kl, clipped)
-
-
-def normalized(advantages: Tensor, among: Tensor | None = None) -> Tensor:
-    """Mean 0 and deviation 1, of the samples `among` where those are others; a single sample is
-    left as it is.
-    """
-    among = advantages if among is None else among
-    if among.numel() < 2:
-        return advantages
-    return (advantages - among.mean()) / (among.std() + EPSILON)

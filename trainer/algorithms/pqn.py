@@ -12,15 +12,14 @@ from torch import Tensor
 
 from ..config import TrainConfig
 from ..envs.spec import Spaces
-from ..host_obs import Drawn
 from ..networks.q_network import QPolicy
 from ..networks.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
 from ..rollout import Rollout
 from .algorithm import Metrics, scaled_down
 from .exploring import epsilon_at
-from .minibatches import next_minibatches
 from .on_policy import OnPolicy
+from .samplers import Parts, Shuffled
 
 
 class PQN(OnPolicy):
@@ -39,6 +38,7 @@ class PQN(OnPolicy):
         """As `OnPolicy`'s."""
         super().__init__(config, policy, **options)
         self._loss_of = self.compiled(q_loss)
+        self.sampler = self.ranks.sharing(Shuffled(self.orders), self.section, False)
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -67,32 +67,42 @@ class PQN(OnPolicy):
             )  # fmt: skip
         tensors = (rollout.obs_or_places, rollout.actions, returns)
         obs, actions, returns = map(rollout.valid_of, tensors)
+        parts = Parts(len(obs))
+        self.sampler.begin(rollout)
         self.draw_from_now(rollout)
         rate = self.learning_rate(progress_fraction)
-        losses, values, norms = [], [], []
+        means, norms = [], []
         for _ in range(section.num_epochs):
-            fetched = self.with_obs(rollout, self._drawn(len(obs)), lambda index: obs[index])
+            drawn = self.sampler.epoch(parts, section.num_minibatches, progress_fraction)
+            fetched = self.with_obs(rollout, drawn, lambda index: obs[index])
             for index, _, fetched_obs in fetched:
                 seen = obs[index] if fetched_obs is None else fetched_obs
-                loss, mean_value = self._loss_of(policy, seen, actions[index], returns[index])
-                gradient = self.flat_gradient(loss)
+                gradient, found = self._gradient(seen, actions[index], returns[index])
                 norms.append(scaled_down(gradient, section.max_grad_norm))
                 self.optimizer.step(gradient, rate)
-                losses.append(loss.detach())
-                values.append(mean_value)
+                means.append(found)
                 self.tick()
+        loss, mean_value = torch.stack(means, 1)
         return {
-            "loss/value": torch.stack(losses).mean(),
-            "value/mean": torch.stack(values).mean(),
+            "loss/value": loss.mean(),
+            "value/mean": mean_value.mean(),
             "exploration/epsilon": policy.epsilon,
             "optimizer/grad_norm": torch.stack(norms).mean(),
             "optimizer/learning_rate": rate,
         }
 
-    def _drawn(self, num_samples: int) -> Drawn:
-        """The minibatches of an epoch; all samples weigh the same."""
-        for index in next_minibatches(self.orders, num_samples, self.section.num_minibatches):
-            yield index, None
+    def _gradient(self, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+        """The gradient [P] of a minibatch's loss, and that and the mean of Q [2]: of all ranks'
+        samples.
+        """
+
+        def work() -> tuple[Tensor, Tensor]:
+            loss, mean_value = self._loss_of(self.policy, obs, actions, returns)
+            return self.flat_gradient(loss), torch.stack([loss.detach(), mean_value])
+
+        like = self.policy.flat_parameters
+        gradient, means = self.ranks.mean_of(len(obs), work, like, 2)
+        return gradient, means
 
 
 def q_loss(policy: QPolicy, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from ..rollout import MOST_AT_ONCE, Rollout
 from .accumulating import SHARED_SAMPLES
 from .contrastive import Contrast, Contrastive
 from .ppo import PPO
-from .ppo_loss import Batch, normalized
+from .ppo_loss import Batch
 
 
 class Rows(NamedTuple):
@@ -57,6 +57,11 @@ class Rows(NamedTuple):
     @property
     def advantages(self) -> Tensor:
         return self.samples.advantages
+
+    def counted_advantages(self, index: Tensor) -> Tensor:
+        """Those of the samples of these rows that count."""
+        advantages = self.advantages[:, index]
+        return advantages.flatten() if self.valid is None else advantages[self.valid[:, index]]
 
     @property
     def policy_weights(self) -> Tensor | None:
@@ -177,7 +182,8 @@ class RecurrentPPO(PPO):
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Rows:
         if self.section.normalize_advantages == "rollout":
-            advantages = normalized(advantages, rollout.valid_of(advantages))
+            valid = rollout.valid_of(advantages)
+            advantages = self.ranks.normalized(advantages, valid)
         weights = self.policy_weights(rollout)
         seen = self._places(rollout) if self.is_shared else None
         rows = rows_of(rollout, advantages, returns, self._told, weights, seen)

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
+from ..returns.variances import normalized
+from ..rollout import Rollout
 from .draws import FOR_ROWS, make_draws, side_seed
 from .minibatches import Orders, next_minibatches
 
 Drawn = Iterator[tuple[Tensor, Tensor | None]]
 
 
+class Parts(NamedTuple):
+    """How many there are to draw from, where nothing else of them counts."""
+
+    num_parts: int
+
+
 class Sampler(Protocol):
     """Minibatches of an epoch."""
+
+    def begin(self, rollout: Rollout) -> None:
+        """The epochs that follow are of this rollout."""
 
     def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
         """The parts of each minibatch [size], int64, and their weights [size] in the policy's loss;
         None: all 1.
         """
+
+    def normalized(self, advantages: Tensor, among: Tensor) -> Tensor:
+        """Advantages of the minibatch drawn last, of mean 0 and deviation 1 over those `among`."""
 
     def state_dict(self) -> dict[str, Any]:
         """What the next epoch depends on besides the orders, under names of its own."""
@@ -39,8 +53,18 @@ def make_sampler(
     return Shuffled(orders)
 
 
-class Unchanging:
-    """What samplers have that keep nothing of their own."""
+class Alone:
+    """What samplers have that draw from all that there is."""
+
+    def begin(self, rollout: Rollout) -> None:
+        """There is nothing to find out first."""
+
+    def normalized(self, advantages: Tensor, among: Tensor) -> Tensor:
+        return normalized(advantages, among)
+
+
+class Unchanging(Alone):
+    """Those that keep nothing of their own."""
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -75,7 +99,7 @@ class Sequential(Unchanging):
             yield index, None
 
 
-class Prioritised:
+class Prioritised(Alone):
     """Parts with larger advantages more often: p_i = (sum_t |A_it|)^alpha.
 
     A minibatch has no part twice; minibatches are drawn independently, so that of K an epoch has

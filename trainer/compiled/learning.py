@@ -25,6 +25,7 @@ from ..algorithms.ppo_loss import LOSS_METRICS
 from ..compiling import specialised
 from ..config import TrainConfig
 from ..networks.actor_critic import ActorCritic
+from ..returns.variances import explained_variance
 from ..rollout import Rollout
 from ..run.threads import Threads, shards
 from .advantages import center_and_scale, gae_loop, normalize_all
@@ -134,8 +135,7 @@ class CompiledPPO(PPO):
         return update_metrics(
             dict(zip(LOSS_METRICS, mean_losses, strict=True)),
             results.norms[:num_steps].mean(),
-            torch.from_numpy(samples.values),
-            torch.from_numpy(samples.returns),
+            explained_variance(*map(torch.from_numpy, (samples.returns, samples.values))),
             coefficients,
         )
 

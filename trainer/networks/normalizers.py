@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from ..compiled.normalizing import discount
+from ..ranks.single import SINGLE, Ranks
 
 CLIP = 10.0
 EPSILON = 1e-8
@@ -32,10 +35,14 @@ class RunningMoments(nn.Module):
         if not len(samples):
             return
         samples = samples.double()
-        count = samples.shape[0]
+        self.merge(samples.shape[0], samples.mean(0), samples.var(0, correction=0))
+
+    @torch.no_grad()
+    def merge(self, count: Any, mean: Tensor, variance: Tensor) -> None:
+        """Take in `count` samples of this `mean` and `variance` [size]."""
         total = self.count + count
-        delta = samples.mean(0) - self.mean
-        squares = self.variance * self.count + samples.var(0, correction=0) * count
+        delta = mean - self.mean
+        squares = self.variance * self.count + variance * count
         self.variance.copy_((squares + delta**2 * self.count * count / total) / total)
         self.mean += delta * count / total
         self.count.copy_(total)
@@ -67,9 +74,11 @@ def observe(normalizer: nn.Module, obs: Tensor) -> None:
 class RewardNormalizer(nn.Module):
     """Rewards divided by the deviation of the discounted return; their mean is left alone."""
 
-    def __init__(self, num_rows: int, gamma: float) -> None:
+    of_rows = "returns"  # the part of its state that has a number for each row
+
+    def __init__(self, num_rows: int, gamma: float, ranks: Ranks = SINGLE) -> None:
         super().__init__()
-        self._gamma = gamma
+        self._gamma, self._ranks = gamma, ranks
         self.moments = RunningMoments(1)
         self.returns: Tensor
         self.register_buffer("returns", torch.zeros(num_rows, dtype=torch.float64))
@@ -83,7 +92,7 @@ class RewardNormalizer(nn.Module):
             rewards = rewards.masked_fill(~valid, 0.0)
         returns = self._discounted(rewards, dones)
         counted = returns.flatten() if valid is None else returns[valid]
-        self.moments.update(counted.unsqueeze(1))
+        self._ranks.take_in(self.moments, [counted.unsqueeze(1)])
         return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
 
     def _discounted(self, rewards: Tensor, dones: Tensor) -> Tensor:
@@ -107,6 +116,8 @@ class RewardCentring(nn.Module):
 
     Source: Naik et al. 2024, "Reward centering", arXiv:2405.09999, eq. 4.
     """
+
+    of_rows = "mean"
 
     def __init__(self, num_rows: int, rate: float) -> None:
         super().__init__()

@@ -67,7 +67,7 @@ def _checked(environ: Mapping[str, str], *names: str) -> Place | None:
 
 def _text(environ: Mapping[str, str], name: str) -> str:
     if not environ.get(name):
-        raise UsageError(f"{name} is not set, and there are several ranks; torchrun and srun set it")
+        raise UsageError(f"{name} is not set, as torchrun and srun set it for several ranks")
     return environ[name]
 
 

@@ -24,8 +24,7 @@ def shares(split: str, num_envs: int, world_size: int) -> list[Share]:
     weights = _weights(split, world_size) if split else [Fraction(1)] * world_size
     if num_envs < world_size:
         raise ConfigError(
-            f"num_envs = {num_envs} environments are too few for {world_size} ranks: "
-            "each needs one"
+            f"num_envs = {num_envs} environments are too few for {world_size} ranks: each needs one"
         )
     counts = _whole(weights, num_envs)
     firsts = [sum(counts[:i]) for i in range(world_size)]

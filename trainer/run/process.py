@@ -6,8 +6,9 @@ import contextlib
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...shared.errors import ConfigError, OperantError
 from ...shared.harmless import harmless_lines
@@ -19,8 +20,12 @@ from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
 from ..config import RecorderConfig, TrainConfig
+from ..ranks.place import Place
 from .main_memory import keep_freed_memory
 from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
+
+if TYPE_CHECKING:
+    from ..ranks.single import Ranks
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -35,12 +40,15 @@ def run_training(
     take_request: TakeRequest = lambda _: False,
     report: Report = lambda *_: None,
     report_phase: OnPhase | None = None,
+    place: Place | None = None,
+    split: str = "",
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
     checkpoint, to go on from it. `take_request` is asked what others want of the run. `report` and
-    `report_phase` are told what the page is. Returns the exit code: 0, 1 when training failed, 2
+    `report_phase` are told what the page is. Of several ranks this is for the first, at its
+    `place`, and `split` shares environments out. Returns the exit code: 0, 1 when training failed, 2
     when what was asked for cannot be, 128 + signal.
     """
     keep_freed_memory()
@@ -59,22 +67,24 @@ def run_training(
         from .checkpoints import latest_checkpoint  # torch takes a second to import
         from .device import chosen_device, device_name
 
-        device = device_name(chosen_device(config.device))
+        device = device_name(chosen_device("cpu" if place else config.device))
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
             run.write_manifest({**run.manifest(), "device": device})
         checkpoint = None
         if resume_publish is not None:
             told = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, told)
-        train(
-            config,
-            session.metrics,
-            run.checkpoint_folder,
-            resume_from=checkpoint,
-            should_stop=lambda: bool(stop_signals),
-            take_request=take_request,
-            report=report,
-        )
+        with _ranks(place, config, split, lambda: bool(stop_signals)) as ranks:
+            train(
+                config,
+                session.metrics,
+                run.checkpoint_folder,
+                resume_from=checkpoint,
+                should_stop=lambda: bool(stop_signals),
+                take_request=take_request,
+                report=report,
+                ranks=ranks,
+            )
     except Exception as error:
         message, explanation = _failure(error, config)
         with contextlib.suppress(OSError):  # the terminal may have gone
@@ -86,6 +96,22 @@ def run_training(
     state, exit_code, message = _ending(stop_signals)
     session.close(state, exit_code, message)
     return exit_code
+
+
+@contextlib.contextmanager
+def _ranks(
+    place: Place | None, config: TrainConfig, split: str, should_stop: Callable[[], bool]
+) -> Iterator[Ranks]:
+    """All that learn together, for as long as they do."""
+    from ..ranks.single import SINGLE  # which imports torch
+
+    if place is None:
+        yield SINGLE
+        return
+    from ..ranks.joining import joined  # only several need torch.distributed
+
+    with joined(place, config, split, should_stop) as met:
+        yield met.ranks
 
 
 def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:

@@ -31,13 +31,17 @@ class Received(list[int]):
 
 
 @contextmanager
-def stop_requests() -> Iterator[Received]:
-    """Collects the signals that arrive inside; the second stop signal of a kind acts as usual."""
+def stop_requests(says: bool = True) -> Iterator[Received]:
+    """Collects the signals that arrive inside, and `says` so; the second stop signal of a kind acts
+    as usual.
+    """
     received = Received()
 
     def request_stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         signal.signal(number, signal.SIG_DFL)
+        if not says:
+            return
         with suppress(OSError):  # the terminal may have gone
             print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
 

@@ -9,10 +9,10 @@ import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
 from operant.trainer.algorithms.algorithm import scaled_down
-from operant.trainer.algorithms.on_policy import explained_variance
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.algorithms.ppo_loss import Batch, normalized, ppo_loss_sums
+from operant.trainer.algorithms.ppo_loss import Batch, ppo_loss_sums
 from operant.trainer.compiled.learning import CompiledPPO
+from operant.trainer.returns.variances import explained_variance, normalized
 
 
 @pytest.fixture(params=["compiled", "pytorch"])

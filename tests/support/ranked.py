@@ -1,0 +1,121 @@
+"""Ranks as processes of their own: `python ranked.py TASKS RESULT`, of which TASKS is JSON: a name
+for each configuration, with `iterations`, and with `double` in float64. All have as many
+environments.
+
+Each trains its share and rank 0 writes what came of it; the environment says which rank it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+from operant.trainer import making
+from operant.trainer.algorithms.flat_adam import FlatAdam
+from operant.trainer.algorithms.on_policy import OnPolicy
+from operant.trainer.config.files import make_config
+from operant.trainer.experiment import Experiment
+from operant.trainer.networks.mlp import flattened
+from operant.trainer.ranks.joining import joined
+from operant.trainer.ranks.place import place_of
+from operant.trainer.ranks.single import SINGLE
+from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.run.threads import Threads
+
+
+class InDouble(nn.Module):
+    """Observations in float64, where nothing normalises them, which has the same effect."""
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return obs.double()
+
+
+def in_double(experiment: Experiment) -> None:
+    """Let an experiment compute in float64; environments still see and give float32."""
+    policy: Any = experiment.policy
+    policy.double()
+    if isinstance(policy.normalizer, nn.Identity):
+        policy.normalizer = InDouble()
+    layers = getattr(policy, "network", None)
+    if layers is not None:
+        layers.flatten()
+        policy.flat_parameters = layers.flat_parameters
+    else:
+        policy.flat_parameters = flattened(policy.parameters_to_learn())
+    algorithm: Any = experiment.algorithm
+    algorithm.parameters = policy.parameters_to_learn()
+    algorithm.optimizer = FlatAdam(policy.flat_parameters)
+    rollout, collector = experiment.collector.rollout, experiment.collector
+    for name in ("log_probs", "values", "next_values", "states"):
+        if getattr(rollout, name) is not None:
+            setattr(rollout, name, getattr(rollout, name).double())
+    collector._states.now = collector._states.now.double()  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def double_precision() -> Any:
+    """What rounds to float32 rounds to float64 meanwhile."""
+
+    def rewards_of(self: OnPolicy, rollout: Any) -> Tensor:
+        return of_float32(self, rollout).double()
+
+    of_float32 = OnPolicy.rewards_of
+    with (
+        mock.patch.object(Tensor, "float", Tensor.double),
+        mock.patch.object(OnPolicy, "rewards_of", rewards_of),
+    ):
+        yield
+
+
+def trained(config: Any, ranks: Any, iterations: int, double: bool) -> dict[str, Any]:
+    """What an experiment is, and was, after so many iterations."""
+    with mock.patch.object(making, "why_pytorch", lambda *_: "ranks do"):
+        experiment = making.processor_experiment(config, Threads(1), ranks)
+    with double_precision() if double else contextlib.nullcontext():
+        if double:
+            in_double(experiment)
+        episodes = []
+        for _ in range(iterations):
+            (values,) = experiment.iterate(Stopwatch(), wait=True)
+            rollout = experiment.collector.rollout
+            env = {name: getattr(rollout, name) for name in ("obs", "rewards", "terminated")}
+            episodes.append({name: ranks.gathered(x, 1).clone() for name, x in env.items()})
+            if rollout.valid is not None:
+                episodes[-1]["valid"] = ranks.gathered(rollout.valid, 1).clone()
+        state = experiment.state_dict()
+    experiment.close()
+    parameters = experiment.policy.flat_parameters.clone()
+    return {"parameters": parameters, "episodes": episodes, "values": values, "state": state}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tasks")
+    parser.add_argument("result")
+    parser.add_argument("--split", default="")
+    arguments = parser.parse_args()
+    tasks = {name: dict(task) for name, task in json.loads(arguments.tasks).items()}
+    settings = {name: (task.pop("iterations"), task.pop("double")) for name, task in tasks.items()}
+    configs = {name: make_config(task) for name, task in tasks.items()}
+    place = place_of(os.environ)
+    with contextlib.ExitStack() as stack:
+        ranks: Any = SINGLE
+        if place:
+            first = next(iter(configs.values()))
+            ranks = stack.enter_context(joined(place, first, arguments.split)).ranks
+        results = {name: trained(configs[name], ranks, *settings[name]) for name in configs}
+    if ranks.rank == 0:
+        torch.save(results, Path(arguments.result))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The process group that ranks add up numbers in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from .interface import interface_of
+from .watch import RankLostError, Watch
+
+LOOK_UP_S = 0.5  # while a sum waits for other ranks, who may wait for an evaluation
+LONGEST_WAIT = timedelta(days=7)  # who is gone the watch finds out, not a limit
+
+
+def backend_of(devices: Sequence[str]) -> str:
+    """`nccl` where every rank has a GPU, `gloo` otherwise."""
+    return "nccl" if all(device == "cuda" for device in devices) else "gloo"
+
+
+class Group:
+    """All ranks, connected to one another; `watch` knows who is alive."""
+
+    def __init__(
+        self, store: Any, rank: int, world_size: int, backend: str, address: str, watch: Watch
+    ) -> None:
+        """Connections are at the interface of `address`, unless GLOO_SOCKET_IFNAME names another.
+        Raises RankLostError.
+        """
+        self._watch = watch
+        if backend == "gloo":
+            self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "") or interface_of(address)
+            if self.interface:
+                os.environ["GLOO_SOCKET_IFNAME"] = self.interface
+        else:
+            self.interface = os.environ.get("NCCL_SOCKET_IFNAME", "") or interface_of(address)
+        try:
+            distributed.init_process_group(
+                backend, store=store, rank=rank, world_size=world_size, timeout=LONGEST_WAIT
+            )
+        except RuntimeError as error:
+            raise self._lost(error) from None
+
+    @torch.no_grad()
+    def all_reduce(self, tensor: Tensor) -> None:
+        """Add up `tensor` over all ranks, in place. Raises RankLostError."""
+        work: Any = distributed.all_reduce(tensor, async_op=True)
+        while True:
+            try:
+                work.wait(timedelta(seconds=LOOK_UP_S))
+                return
+            except RuntimeError as error:
+                if work.is_completed() and work.exception() is not None:
+                    raise self._lost(error) from None
+            self._watch.check()
+
+    def close(self) -> None:
+        """Once all have got here: leave together."""
+        self.all_reduce(torch.zeros(1))
+        distributed.destroy_process_group()
+
+    def _lost(self, error: RuntimeError) -> RankLostError:
+        told = str(error).partition("\n")[0].partition("] ")[2][:200] or str(error)[:200]
+        return RankLostError(self._watch.who_is_lost() or f"another rank is lost: {told}")

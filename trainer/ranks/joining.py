@@ -1,0 +1,104 @@
+"""A process becomes one of several ranks, and leaves them in good order."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from ...shared.errors import ConfigError
+from ...shared.provenance import provenance
+from ..config import TrainConfig
+from .group import Group, backend_of
+from .interface import address_towards, own_address
+from .meeting import Introduction, check_alike, introduced, store_of, wait_until_read
+from .place import Place
+from .refusals import check_ranks
+from .several import Several
+from .split import Share, shares
+from .watch import ENDED, RankLostError, Watch
+
+VERSIONS = ("operant-rl", "torch", "numba")
+TOLD_WITHIN_S = 3.0
+
+
+def versions() -> dict[str, str]:
+    """What has to be the same in all ranks."""
+    known = provenance(VERSIONS)["versions"]
+    return {name: str(known.get(name)) for name in VERSIONS}
+
+
+class Joined:
+    """A rank among the others, and the configuration that all have."""
+
+    def __init__(self, config: TrainConfig, ranks: Several) -> None:
+        self.config, self.ranks = config, ranks
+
+
+@contextlib.contextmanager
+def joined(
+    place: Place,
+    config: TrainConfig | None,
+    split: str = "",
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Joined]:
+    """Meet the other ranks; without a `config` take that of rank 0. An error inside becomes known
+    to all. Raises OperantErrors that name ranks.
+    """
+    if config is not None:
+        check_ranks(config, split, place.world_size)
+    own = Introduction.of(
+        address_towards(place.master_addr, place.master_port), versions(),
+        None if config is None else config.model_dump(mode="json"), split,
+    )  # fmt: skip
+    store = store_of(place, should_stop)
+    ranks = introduced(store, place, own, should_stop)
+    try:
+        check_alike(ranks)
+    except ConfigError:
+        wait_until_read(store, place, TOLD_WITHIN_S)
+        raise
+    config = config or _config_of(ranks[0])
+    watch = Watch(store.clone(), place.rank, [one.named for one in ranks])
+    try:
+        address = own_address(own.address, [one.address for one in ranks], place.master_port)
+        backend = backend_of(["cpu"] * place.world_size)  # as far as ranks go by now
+        group = Group(store, place.rank, place.world_size, backend, address, watch)
+        parts = shares(split, config.num_envs, place.world_size)
+        told = f"{backend} on {group.interface or 'its own choice of interface'} ({address})"
+        notices = (
+            f"{place.world_size} ranks learn together over {told}",
+            _shares_in_words(parts, ranks),
+        )
+        yield Joined(
+            config, Several(place.rank, parts, group.all_reduce, place.local_world_size, notices)
+        )
+        watch.say(ENDED)
+        group.close()
+    except BaseException as error:
+        _fail(watch, place, error)
+        raise
+    finally:
+        watch.close()
+
+
+def _config_of(first: Introduction) -> TrainConfig:
+    from ..config.files import make_config
+
+    config: TrainConfig = make_config(dict(first.config or {}))
+    return config
+
+
+def _shares_in_words(parts: list[Share], ranks: list[Introduction]) -> str:
+    each = [f"{part.num_envs} on {one.host}" for part, one in zip(parts, ranks, strict=True)]
+    return f"environments of ranks 0 to {len(parts) - 1}: {', '.join(each)}"
+
+
+def _fail(watch: Watch, place: Place, error: BaseException) -> None:
+    """Tell the others, while there still is the store that they read it in."""
+    if not isinstance(error, RankLostError):
+        text = str(error).partition("\n")[0] or type(error).__name__
+        with contextlib.suppress(RuntimeError):
+            watch.say(text[:300])
+    if place.hosts_store:
+        time.sleep(TOLD_WITHIN_S)

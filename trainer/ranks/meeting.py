@@ -1,0 +1,157 @@
+"""Where ranks meet before they learn: a store of torch's, and what each says of itself there."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from torch.distributed import PrefixStore, TCPStore
+
+from ...shared.errors import ConfigError, OperantError
+from ..config.flat_keys import flat_keys
+from .place import Place
+
+MEET_WITHIN_S = 300.0  # importing everything from a cold disk takes its time
+TRY_FOR_S = 2.0
+LOOK_AGAIN_S = 0.05
+
+# What may differ between ranks: their machines do.
+FREE_KEYS = ("num_threads", "recorder")
+
+
+class MeetingError(OperantError):
+    """Not all ranks came, or one was stopped before they had."""
+
+
+@dataclass
+class Introduction:
+    """What a rank says of itself. Without a `config` it takes that of rank 0."""
+
+    host: str
+    pid: int
+    address: str
+    versions: Mapping[str, str]
+    config: Mapping[str, Any] | None
+    split: str
+    named: str = field(default="")
+
+    @classmethod
+    def of(
+        cls, address: str, versions: Mapping[str, str], config: Mapping[str, Any] | None, split: str
+    ) -> Introduction:
+        return cls(socket.gethostname(), os.getpid(), address, versions, config, split)
+
+
+def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
+    """The store, made in the process of rank 0 unless whoever started the ranks has one. Raises
+    MeetingError.
+    """
+    deadline = time.monotonic() + MEET_WITHIN_S
+    while True:
+        try:
+            store = TCPStore(
+                place.master_addr, place.master_port, place.world_size, place.hosts_store,
+                timedelta(seconds=TRY_FOR_S), wait_for_workers=False,
+            )  # fmt: skip
+            break
+        except (RuntimeError, ValueError) as error:
+            where = f"{place.master_addr} port {place.master_port}"
+            if place.hosts_store:
+                raise MeetingError(f"rank 0 cannot listen at {where}: {_line(error)}") from None
+            if should_stop() or time.monotonic() > deadline:
+                raise MeetingError(
+                    f"rank {place.rank} found no rank 0 at {where}: {_line(error)}"
+                ) from None
+    store.set_timeout(timedelta(seconds=MEET_WITHIN_S))
+    return PrefixStore(f"operant/{place.attempt}", store)
+
+
+def introduced(
+    store: Any, place: Place, own: Introduction, should_stop: Callable[[], bool]
+) -> list[Introduction]:
+    """What all ranks say of themselves, once all have. Raises MeetingError."""
+    store.set(f"rank/{place.rank}", json.dumps(vars(own)))
+    found = []
+    deadline = time.monotonic() + MEET_WITHIN_S
+    for rank in range(place.world_size):
+        key = f"rank/{rank}"
+        while not _in_store(store, key, place):
+            if should_stop():
+                raise MeetingError(f"rank {place.rank} was stopped while it waited for rank {rank}")
+            if time.monotonic() > deadline:
+                raise MeetingError(
+                    f"rank {rank} of {place.world_size} has not come within {MEET_WITHIN_S:.0f} s"
+                )
+            time.sleep(LOOK_AGAIN_S)
+        said = json.loads(store.get(key))
+        said["named"] = f"rank {rank} ({said['host']}, process {said['pid']})"
+        found.append(Introduction(**said))
+    return found
+
+
+def _in_store(store: Any, key: str, place: Place) -> bool:
+    try:
+        return bool(store.check([key]))
+    except RuntimeError as error:
+        raise MeetingError(
+            f"rank {place.rank} lost the ranks' meeting place at {place.master_addr} port "
+            f"{place.master_port}: {_line(error)}"
+        ) from None
+
+
+def check_alike(ranks: Sequence[Introduction]) -> None:
+    """Raises ConfigError where one has other versions or another configuration than rank 0; the
+    line names it.
+    """
+    first = ranks[0]
+    for other in ranks[1:]:
+        for name, version in first.versions.items():
+            found = other.versions.get(name)
+            if found != version:
+                raise ConfigError(
+                    f"{other.named} has {name} {found}, and {first.named} has {version}; all need "
+                    "the same"
+                )
+        if other.split != first.split:
+            raise ConfigError(
+                f"{other.named} has split = {other.split or 'none'}, and {first.named} has "
+                f"{first.split or 'none'}"
+            )
+        if other.config is not None and first.config is not None:
+            _check_same_config(first, other)
+
+
+def _check_same_config(first: Introduction, other: Introduction) -> None:
+    wanted, found = (flat_keys(dict(one.config or {})) for one in (first, other))
+    for key in sorted(wanted.keys() | found.keys()):
+        if key.split(".")[0] not in FREE_KEYS and wanted.get(key) != found.get(key):
+            raise ConfigError(
+                f"{other.named} has {key} = {found.get(key)}, and {first.named} has "
+                f"{wanted.get(key)}; all need the same configuration"
+            )
+
+
+def wait_until_read(store: Any, place: Place, within_s: float) -> None:
+    """Say that this rank has read what the others say; rank 0, where the store is, waits for them:
+    for so long at most.
+    """
+    try:
+        store.set(f"read/{place.rank}", "")
+        keys = [f"read/{rank}" for rank in range(place.world_size)]
+        deadline = time.monotonic() + within_s
+        while place.hosts_store and not store.check(keys) and time.monotonic() < deadline:
+            time.sleep(LOOK_AGAIN_S)
+    except RuntimeError:
+        return  # there is nobody left to tell
+
+
+def _line(error: Exception) -> str:
+    """The first line of what torch says, which goes on with its C++ stack."""
+    text = str(error).partition("\n")[0].strip()
+    return text.partition(" Exception raised from")[0][:200] or type(error).__name__

@@ -1,0 +1,155 @@
+"""What several ranks do together: sums over all of them, and nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..returns.variances import explained
+from .sharing import Sharing, normalized_by
+from .single import Agreement, Work
+from .split import Share
+
+if TYPE_CHECKING:
+    from ..algorithms.samplers import Sampler
+    from ..networks.policy import Policy
+
+AllReduce = Callable[[Tensor], None]
+AS_INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
+
+
+class Several:
+    """One of several ranks; see `Ranks`. `all_reduce` adds up a tensor over them, in place and to
+    the same bits everywhere, so that what they compute from it stays the same as well.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        shares: Sequence[Share],
+        all_reduce: AllReduce,
+        num_on_machine: int = 1,
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        self.rank, self.size, self._all_reduce = rank, len(shares), all_reduce
+        self.num_on_machine, self.notices = num_on_machine, notices
+        self.first_env, self._num_envs = shares[rank]
+        self._all_envs = sum(share.num_envs for share in shares)
+
+    def own_size(self, whole_size: int) -> int:
+        return whole_size // self._all_envs * self._num_envs
+
+    def whole_size(self, own_size: int) -> int:
+        return own_size // self._num_envs * self._all_envs
+
+    def own_part(self, whole: Tensor, dim: int = 0) -> Tensor:
+        of_each = whole.shape[dim] // self._all_envs
+        return whole.narrow(dim, self.first_env * of_each, self._num_envs * of_each)
+
+    def whole_of(self, own: Tensor, dim: int = 0) -> Tensor:
+        """The tensor of all ranks that has zeros for the others."""
+        shape = list(own.shape)
+        shape[dim] = self.whole_size(shape[dim])
+        whole = own.new_zeros(shape)
+        self.own_part(whole, dim).copy_(own)
+        return whole
+
+    def gathered(self, own: Tensor, dim: int = 0) -> Tensor:
+        # As integers: a sum with zeros that keeps every bit.
+        kind = AS_INTEGERS[own.element_size()]
+        whole = self.whole_of(own.contiguous().view(kind), dim)
+        self._all_reduce(whole)
+        return whole.view(own.dtype)
+
+    def sum(self, own: Tensor) -> Tensor:
+        found = own.clone()
+        self._all_reduce(found)
+        return found
+
+    def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        def weighted() -> tuple[Tensor, Tensor]:
+            gradient, means = work()
+            return gradient, means * num_samples
+
+        gradient, sums, count = self.sum_of(num_samples, weighted, like, size)
+        return gradient, sums / count
+
+    def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        flat = like.new_zeros(len(like) + 1 + size)  # gradient, count, sums: one message
+        gradient, count, sums = flat.split([len(like), 1, size])
+        if num_samples:
+            found, found_sums = work()
+            torch.mul(found, num_samples, out=gradient)
+            count.fill_(num_samples)
+            sums.copy_(found_sums)
+        self._all_reduce(flat)
+        return gradient.div_(count), sums.double(), round(float(count))
+
+    def moments(self, samples: Sequence[Tensor]) -> Tensor:
+        """Count, mean and deviation [S, 3] float64 of each of these samples [B] in all ranks."""
+        sums = torch.stack([sums_of(x) for x in samples])
+        self._all_reduce(sums)
+        count, total, squares = sums.unbind(1)
+        mean = total / count
+        variance = (squares - total * mean).clamp_(min=0) / (count - 1)
+        return torch.stack([count, mean, variance.sqrt()], 1)
+
+    def normalized(self, advantages: Tensor, among: Tensor | None = None) -> Tensor:
+        among = advantages if among is None else among
+        return normalized_by(self.moments([among])[0], advantages)
+
+    def explained_variance(self, returns: Tensor, values: Tensor) -> Tensor:
+        variance, left = self.moments([returns, returns - values])[:, 2].square().unbind()
+        return explained(variance, left)
+
+    def take_in(self, moments: Any, pieces: Iterable[Tensor]) -> None:
+        # Around the mean so far, which is the same everywhere: squares stay small beside it.
+        around = moments.mean
+        sums = torch.zeros(2 * len(around) + 1, dtype=torch.float64)
+        for samples in pieces:
+            off = samples.double() - around
+            sums += torch.cat([off.sum(0), off.square().sum(0), off.new_full((1,), len(off))])
+        self._all_reduce(sums)
+        count = float(sums[-1])
+        if count:
+            mean, square = (sums[:-1] / count).chunk(2)
+            moments.merge(count, around + mean, (square - mean.square()).clamp_(min=0))
+
+    def observe(self, policy: Policy, pieces: Iterable[Tensor]) -> None:
+        normalizer: Any = getattr(policy, "normalizer")  # noqa: B009  (not every policy's)
+        self.take_in(normalizer.moments, pieces)
+
+    def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
+        return Sharing(sampler, self, section, normalizes)
+
+    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+        wishes = torch.tensor([stop, checkpoint and self.rank == 0], dtype=torch.int32)
+        self._all_reduce(wishes)
+        return Agreement(*(bool(wish) for wish in wishes))
+
+    def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        data = bytearray()
+        if self.rank == 0 and state is not None:
+            file = io.BytesIO()
+            torch.save(dict(state), file)
+            data = bytearray(file.getbuffer())
+        size = self.sum(torch.tensor([len(data)]))
+        if not int(size):
+            return None
+        whole = torch.zeros(int(size), dtype=torch.uint8)
+        if self.rank == 0:
+            whole.copy_(torch.frombuffer(data, dtype=torch.uint8))
+        self._all_reduce(whole)
+        # Nothing in it is executed.
+        told: Mapping[str, Any] = torch.load(io.BytesIO(whole.numpy().tobytes()), weights_only=True)
+        return told
+
+
+def sums_of(samples: Tensor) -> Tensor:
+    """Their count, sum and sum of squares [3] float64."""
+    samples = samples.double()
+    return torch.stack([samples.new_tensor(samples.numel()), samples.sum(), samples.square().sum()])

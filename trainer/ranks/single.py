@@ -1,0 +1,143 @@
+"""What is done together with other ranks: by a process that is alone, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+from ..returns.variances import explained_variance, normalized
+
+if TYPE_CHECKING:
+    from ..algorithms.samplers import Sampler
+    from ..networks.policy import Policy
+
+Work = Callable[[], tuple[Tensor, Tensor]]
+
+
+class Agreement(NamedTuple):
+    """What all ranks do next: end, and save a checkpoint after the next iteration."""
+
+    stop: bool
+    checkpoint: bool
+
+
+class Ranks(Protocol):
+    """All processes that learn one policy, seen from one of them.
+
+    Each has environments of its own, `num_envs` of them from `first_env` on; rows, samples and
+    statistics of all together are as if one process had all environments. Whatever is asked for
+    here all ranks ask for in the same order.
+    """
+
+    rank: int
+    size: int
+    first_env: int
+    num_on_machine: int  # ranks on this machine, which share its cores
+    notices: tuple[str, ...]  # for people, when the run begins
+
+    def own_size(self, whole_size: int) -> int:
+        """How much of something is here, of which each environment has the same."""
+
+    def whole_size(self, own_size: int) -> int:
+        """How much there is of it in all ranks."""
+
+    def own_part(self, whole: Tensor, dim: int = 0) -> Tensor:
+        """What of a tensor of all environments, or rows of theirs, along `dim` is here."""
+
+    def gathered(self, own: Tensor, dim: int = 0) -> Tensor:
+        """The tensor of all that `own_part` gives a part of."""
+
+    def sum(self, own: Tensor) -> Tensor:
+        """A tensor added up over all ranks."""
+
+    def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        """The gradient [P] of a loss's mean and other means [size], both over the samples of all
+        ranks. `work` gives them of the `num_samples` that are here, and is not asked where there
+        are none. `like` is of the gradient's shape.
+        """
+
+    def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        """As `mean_of`, but that `work` gives sums besides the gradient; and the number of samples
+        in all ranks.
+        """
+
+    def normalized(self, advantages: Tensor, among: Tensor | None = None) -> Tensor:
+        """Mean 0 and deviation 1 over all ranks' advantages, or those `among` them that count."""
+
+    def explained_variance(self, returns: Tensor, values: Tensor) -> Tensor:
+        """The fraction of the variance of all ranks' returns that values predict."""
+
+    def take_in(self, moments: Any, pieces: Iterable[Tensor]) -> None:
+        """Take samples [B, size], in pieces, into running statistics."""
+
+    def observe(self, policy: Policy, pieces: Iterable[Tensor]) -> None:
+        """Take observations [B, D], in pieces, into a policy's statistics."""
+
+    def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
+        """`sampler`, made to draw minibatches of the samples of all ranks, and to give of each
+        what is here. `normalizes` says whether advantages are normalised over each.
+        """
+
+    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+        """End where any rank wants that, and save a checkpoint where rank 0 wants to."""
+
+    def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The nested state of tensors and plain values that rank 0 tells; None where it has
+        none.
+        """
+
+
+class Single:
+    """One process, which has it all."""
+
+    rank, size, first_env, num_on_machine = 0, 1, 0, 1
+    notices: tuple[str, ...] = ()
+
+    def own_size(self, whole_size: int) -> int:
+        return whole_size
+
+    def whole_size(self, own_size: int) -> int:
+        return own_size
+
+    def own_part(self, whole: Tensor, dim: int = 0) -> Tensor:
+        return whole
+
+    def gathered(self, own: Tensor, dim: int = 0) -> Tensor:
+        return own
+
+    def sum(self, own: Tensor) -> Tensor:
+        return own
+
+    def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        return work()
+
+    def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
+        return *work(), num_samples
+
+    def normalized(self, advantages: Tensor, among: Tensor | None = None) -> Tensor:
+        return normalized(advantages, among)
+
+    def explained_variance(self, returns: Tensor, values: Tensor) -> Tensor:
+        return explained_variance(returns, values)
+
+    def take_in(self, moments: Any, pieces: Iterable[Tensor]) -> None:
+        for samples in pieces:
+            moments.update(samples)
+
+    def observe(self, policy: Policy, pieces: Iterable[Tensor]) -> None:
+        for obs in pieces:
+            policy.observe(obs)
+
+    def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
+        return sampler
+
+    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+        return Agreement(stop, checkpoint)
+
+    def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        return state
+
+
+SINGLE = Single()
