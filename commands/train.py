@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 
 import click
 
@@ -78,6 +80,8 @@ def command(
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
 
     place = place_of(os.environ)
+    if place:
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # one line says who is lost
     if place and (detach or monitor):
         raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
     if split and not place:
@@ -89,14 +93,27 @@ def command(
 
     if place and place.rank:
         config_of_all = None if resume else load_config(source, overrides)
-        return following_rank(place, config_of_all, split)
+        return ended_at_once(following_rank(place, config_of_all, split))
 
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank, check)
 
     if detach or (monitor and has_terminal()):
         return detached_training(prepare, monitor, as_json)
-    return foreground_training(prepare, as_json, place, split)
+    exit_code = foreground_training(prepare, as_json, place, split)
+    return ended_at_once(exit_code) if place else exit_code
+
+
+def ended_at_once(exit_code: int) -> int:
+    """Where one of several ranks failed, end the process with no more ado: a sum that waits for
+    another rank cannot be called off.
+    """
+    if exit_code:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):  # the terminal may have gone
+                stream.flush()
+        os._exit(exit_code)
+    return exit_code
 
 
 def print_config_help() -> int:

@@ -78,7 +78,7 @@ def double_precision() -> Any:
 
 def trained(config: Any, ranks: Any, iterations: int, double: bool) -> dict[str, Any]:
     """What an experiment is, and was, after so many iterations."""
-    with mock.patch.object(making, "why_pytorch", lambda *_: "ranks do"):
+    with mock.patch.object(making, "why_pytorch", return_value="ranks do"):
         experiment = making.processor_experiment(config, Threads(1), ranks)
     with double_precision() if double else contextlib.nullcontext():
         if double:

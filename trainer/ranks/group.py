@@ -50,11 +50,12 @@ class Group:
         """Add up `tensor` over all ranks, in place. Raises RankLostError."""
         work: Any = distributed.all_reduce(tensor, async_op=True)
         while True:
+            is_over = work.is_completed()
             try:
                 work.wait(timedelta(seconds=LOOK_UP_S))
                 return
             except RuntimeError as error:
-                if work.is_completed() and work.exception() is not None:
+                if is_over:  # else it may be that time alone was up
                     raise self._lost(error) from None
             self._watch.check()
 

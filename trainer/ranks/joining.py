@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 
 from ...shared.errors import ConfigError
@@ -101,4 +100,4 @@ def _fail(watch: Watch, place: Place, error: BaseException) -> None:
         with contextlib.suppress(RuntimeError):
             watch.say(text[:300])
     if place.hosts_store:
-        time.sleep(TOLD_WITHIN_S)
+        watch.wait_until_told()

@@ -13,7 +13,9 @@ from ...shared.errors import OperantError
 
 INTERVAL_S = 0.5
 SILENT_FOR_S = 5.0  # of a rank that is frozen, or gone with its machine
-KNOWN_WITHIN_S = SILENT_FOR_S + 3.0  # by all others
+SUSPECT_SILENT_FOR_S = 2.0  # where a connection broke as well
+KNOWN_WITHIN_S = SILENT_FOR_S + 2.0  # by all others
+TOLD_WITHIN_S = 2.0
 ENDED = "ended"
 
 
@@ -26,7 +28,7 @@ class Watch:
     there whether the others, by their `names`, still are. What becomes of it is `lost`: who is, in
     one line; empty while nobody is.
 
-    Rank 0 listens to all, and all listen to rank 0: that takes as many questions as there are ranks.
+    Rank 0 listens to all, and all listen to rank 0: as many questions as there are ranks.
     """
 
     def __init__(self, store: Any, rank: int, names: Sequence[str]) -> None:
@@ -35,6 +37,7 @@ class Watch:
         self._word = ""  # of how this rank fails, or that it ended as it should
         self._count = 0
         self._heard = {other: ("", time.monotonic()) for other in self._others()}
+        self._silent_for_s, self._answered_at = SILENT_FOR_S, time.monotonic()
         self._over = threading.Event()
         self._saying = threading.Lock()
         store.set_timeout(timedelta(seconds=SILENT_FOR_S))
@@ -50,13 +53,24 @@ class Watch:
         self._word = word
         self._say()
 
+    def wait_until_told(self) -> None:
+        """Wait a moment for the others to have read what is wrong: until they say no more."""
+        deadline = time.monotonic() + TOLD_WITHIN_S
+        while self._heard and self._thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
     def close(self) -> None:
         """Listen no more."""
         self._over.set()
-        self._thread.join(SILENT_FOR_S)
+        if not self.lost:
+            self._thread.join(SILENT_FOR_S)
 
     def check(self) -> None:
         """Raises RankLostError where a rank is lost."""
+        silence = time.monotonic() - self._answered_at
+        if not self.lost and silence > SILENT_FOR_S + 2 * INTERVAL_S:
+            # A store that is frozen answers never, and torch then waits beyond every limit.
+            self.lost = f"{self._names[0]} is gone: the ranks' store says nothing for {silence:.0f} s"
         if self.lost:
             raise RankLostError(self.lost)
 
@@ -64,10 +78,15 @@ class Watch:
         """For when something tells that a rank is: who, as soon as that is known; empty where it
         does not become known.
         """
+        self._silent_for_s = SUSPECT_SILENT_FOR_S
         deadline = time.monotonic() + KNOWN_WITHIN_S
-        while not self.lost and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            try:
+                self.check()
+            except RankLostError as error:
+                return str(error)
             time.sleep(0.02)
-        return self.lost
+        return ""
 
     def _watch(self) -> None:
         while not self._over.wait(INTERVAL_S):
@@ -75,10 +94,7 @@ class Watch:
                 self._say()
                 self._listen()
             except RuntimeError:
-                if not self._over.is_set():
-                    self.lost = (
-                        self.lost or f"{self._names[0]} is gone, and the ranks' store with it"
-                    )
+                self.lost = self.lost or f"{self._names[0]} is gone, and the ranks' store with it"
                 return
 
     def _say(self) -> None:
@@ -92,11 +108,9 @@ class Watch:
                     raise
 
     def _listen(self) -> None:
-        now = time.monotonic()
-        if not self._heard:
-            return
         others = list(self._heard)
-        answers = self._store.multi_get([f"alive/{other}" for other in others])
+        answers = self._store.multi_get([f"alive/{other}" for other in others]) if others else []
+        self._answered_at = now = time.monotonic()
         for other, answer in zip(others, answers, strict=True):
             self._hear(other, answer.decode(), now)
 
@@ -107,9 +121,12 @@ class Watch:
             del self._heard[other]
         elif said["lost"] or said["word"]:
             self.lost = self.lost or said["lost"] or f"{name} failed: {said['word']}"
+            del self._heard[other]
         elif answer != former:
             self._heard[other] = (answer, now)
-        elif now - heard_at > SILENT_FOR_S:
-            self.lost = self.lost or f"{name} is gone: it has said nothing for {SILENT_FOR_S:.0f} s"
+        elif now - heard_at > self._silent_for_s:
+            silence = f"it has said nothing for {now - heard_at:.0f} s"
+            self.lost = self.lost or f"{name} is gone: {silence}"
+            del self._heard[other]
         if self.lost and self._rank == 0:
             self._say()  # at once

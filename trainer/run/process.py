@@ -47,9 +47,9 @@ def run_training(
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
     checkpoint, to go on from it. `take_request` is asked what others want of the run. `report` and
-    `report_phase` are told what the page is. Of several ranks this is for the first, at its
-    `place`, and `split` shares environments out. Returns the exit code: 0, 1 when training failed, 2
-    when what was asked for cannot be, 128 + signal.
+    `report_phase` are told what the page is. Of several ranks this is the first, at its `place`,
+    and `split` shares environments out. Returns the exit code: 0, 1 when training failed, 2 when
+    what was asked for cannot be, 128 + signal.
     """
     keep_freed_memory()
     # The page comes first: whatever goes wrong from here on, monitors see it.
@@ -75,7 +75,7 @@ def run_training(
             told = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, told)
         with _ranks(place, config, split, lambda: bool(stop_signals)) as ranks:
-            train(
+            is_complete = train(
                 config,
                 session.metrics,
                 run.checkpoint_folder,
@@ -93,7 +93,7 @@ def run_training(
         exit_code = 2 if isinstance(error, ConfigError) else 1
         session.close("failed", exit_code, message)
         return exit_code
-    state, exit_code, message = _ending(stop_signals)
+    state, exit_code, message = _ending(stop_signals, is_complete)
     session.close(state, exit_code, message)
     return exit_code
 
@@ -133,7 +133,9 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 
-def _ending(stop_signals: Sequence[int]) -> tuple[State, int, str]:
+def _ending(stop_signals: Sequence[int], is_complete: bool) -> tuple[State, int, str]:
     if stop_signals:
         return "stopped", 128 + stop_signals[0], f"by {signal.Signals(stop_signals[0]).name}"
+    if not is_complete:
+        return "stopped", 128 + signal.SIGTERM, "by another rank"
     return "finished", 0, ""
