@@ -76,8 +76,7 @@ def train(
 def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpoint | None) -> None:
     """All that comes before the first iteration."""
     experiment.compile(partial(metrics.phase, "compiling"))
-    kept = resume_from and {"iteration": resume_from.iteration, "state": resume_from.state}
-    experiment.ranks.told_by_first(kept)
+    experiment.ranks.told_by_first(vars(resume_from) if resume_from else None)
     if resume_from:
         metrics.phase("restoring")
         with restoring(resume_from.state, experiment.state_dict):

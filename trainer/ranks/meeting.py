@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from torch.distributed import PrefixStore, TCPStore
+from torch import distributed
 
 from ...shared.errors import ConfigError, OperantError
 from ..config.flat_keys import flat_keys
@@ -55,7 +55,7 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
     deadline = time.monotonic() + MEET_WITHIN_S
     while True:
         try:
-            store = TCPStore(
+            store: Any = distributed.TCPStore(  # type: ignore[attr-defined]
                 place.master_addr, place.master_port, place.world_size, place.hosts_store,
                 timedelta(seconds=TRY_FOR_S), wait_for_workers=False,
             )  # fmt: skip
@@ -69,7 +69,7 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
                     f"rank {place.rank} found no rank 0 at {where}: {_line(error)}"
                 ) from None
     store.set_timeout(timedelta(seconds=MEET_WITHIN_S))
-    return PrefixStore(f"operant/{place.attempt}", store)
+    return distributed.PrefixStore(f"operant/{place.attempt}", store)
 
 
 def introduced(

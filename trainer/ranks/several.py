@@ -80,7 +80,7 @@ class Several:
 
     def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         flat = like.new_zeros(len(like) + 1 + size)  # gradient, count, sums: one message
-        gradient, count, sums = flat.split([len(like), 1, size])
+        gradient, count, sums = torch.split(flat, [len(like), 1, size])
         if num_samples:
             found, found_sums = work()
             torch.mul(found, num_samples, out=gradient)

@@ -70,7 +70,9 @@ class Watch:
         silence = time.monotonic() - self._answered_at
         if not self.lost and silence > SILENT_FOR_S + 2 * INTERVAL_S:
             # A store that is frozen answers never, and torch then waits beyond every limit.
-            self.lost = f"{self._names[0]} is gone: the ranks' store says nothing for {silence:.0f} s"
+            self.lost = (
+                f"{self._names[0]} is gone: the ranks' store says nothing for {silence:.0f} s"
+            )
         if self.lost:
             raise RankLostError(self.lost)
 

@@ -1,0 +1,126 @@
+"""`operant train` as one of several ranks."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from rank_processes import said, started, training, wait_for_all
+
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import find_run
+from operant.trainer.run.checkpoints import latest_checkpoint
+
+SMALL = (
+    "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",
+    "--set", "policy.hidden_sizes=[16]", "--set", "evaluation.num_episodes=2",
+)  # fmt: skip
+FOR_EVER = (
+    "--set",
+    "total_env_steps=1000000000000",
+    "--set",
+    "checkpoint.every_iterations=1000000",
+)
+
+
+def test_torchrun_starts_a_run_that_goes_on_with_any_number_of_ranks(tmp_path):
+    steps = ("--set", "total_env_steps=1920")
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    command = [*torchrun, *training(*SMALL, *steps)]
+    with started([command], tmp_path) as processes:
+        assert wait_for_all(processes) == [0], said(tmp_path, 0)
+    run = find_run("small")
+    status = read_status(run)
+    assert (status.state, status.iteration, status.env_steps) == ("finished", 10, 1920)
+    events = said(tmp_path, 0)
+    assert events.count("Traceback") == 0
+
+    more = training("--resume", "small", "--set", "total_env_steps=3840")
+    with started([[*more, "--split", "3:2:1"]] * 3, tmp_path) as processes:
+        assert wait_for_all(processes) == [0] * 3, said(tmp_path, 0)
+    assert said(tmp_path, 1) == said(tmp_path, 2) == ""
+    assert latest_checkpoint(run.checkpoint_folder).iteration == 20
+
+    with started([training("--resume", "small", "--set", "total_env_steps=5760")], tmp_path) as (
+        process,
+    ):
+        assert wait_for_all([process]) == [0], said(tmp_path, 0)
+    assert latest_checkpoint(run.checkpoint_folder).iteration == 30
+
+
+def wait_until_it_trains(processes, folder: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        assert all(process.poll() is None for process in processes), said(folder, 0)
+        try:
+            if (read_status(find_run("small")).iteration or 0) >= 2:
+                return
+        except Exception:  # there is no run yet
+            pass
+        time.sleep(0.05)
+    raise AssertionError(said(folder, 0))
+
+
+@pytest.mark.parametrize(
+    ("number", "victim"), [(signal.SIGKILL, 1), (signal.SIGKILL, 0), (signal.SIGSTOP, 1)]
+)
+def test_a_rank_that_is_lost_ends_the_others_with_one_line(tmp_path, number, victim):
+    with started([training(*SMALL, *FOR_EVER)] * 2, tmp_path) as processes:
+        wait_until_it_trains(processes, tmp_path)
+        processes[victim].send_signal(number)
+        begun = time.monotonic()
+        assert processes[1 - victim].wait(60) == 1
+        assert time.monotonic() - begun < 10
+    lines = [line for line in said(tmp_path, 1 - victim).splitlines() if "is gone" in line]
+    assert f"rank {victim} (" in lines[0]
+    if victim:
+        status = read_status(find_run("small"))
+        assert (status.state, status.message) == ("failed", lines[0])
+    else:
+        assert said(tmp_path, 1).splitlines() == lines
+
+
+def test_a_stop_of_any_rank_stops_all_with_a_checkpoint(tmp_path):
+    with started([training(*SMALL, *FOR_EVER)] * 2, tmp_path) as processes:
+        wait_until_it_trains(processes, tmp_path)
+        processes[1].send_signal(signal.SIGTERM)
+        assert wait_for_all(processes) == [143, 143]
+    run = find_run("small")
+    status = read_status(run)
+    assert (status.state, status.message) == ("stopped", "by another rank")
+    assert latest_checkpoint(run.checkpoint_folder).iteration == status.iteration
+
+
+def test_ranks_with_other_configurations_refuse_each_other(tmp_path):
+    other = training(*SMALL, *FOR_EVER, "--set", "ppo.gamma=0.5")
+    with started([training(*SMALL, *FOR_EVER), other], tmp_path) as processes:
+        assert wait_for_all(processes) == [2, 2]
+    for rank in range(2):
+        assert "has ppo.gamma = 0.5, and rank 0" in said(tmp_path, rank)
+        assert "Traceback" not in said(tmp_path, rank)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--split", "1:1:1"), "split = 1:1:1 is for 3 ranks, and there are 2"),
+        (("--set", "num_envs=1"), "num_envs = 1 environments are too few for 2 ranks"),
+        (("--set", "compile=true"), "compile = true does not go with several ranks yet"),
+        (("--detach",), "of several ranks each trains where it is started"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, operant_home, arguments, told):
+    with started([training(*SMALL, *arguments)] * 2, tmp_path) as processes:
+        assert wait_for_all(processes) == [2, 2]
+    for rank in range(2):
+        (line,) = said(tmp_path, rank).splitlines()
+        assert told in line
+    assert not list(operant_home.rglob("run.toml"))
+
+
+def test_a_split_of_one_process_is_refused(tmp_path):
+    with started([training(*SMALL, "--split", "1:1")], tmp_path) as processes:
+        assert wait_for_all(processes) == [2]
+    assert "there is one process" in said(tmp_path, 0)

@@ -1,0 +1,72 @@
+"""Ranks that could not learn together refuse each other by name."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from operant.shared.errors import ConfigError
+from operant.trainer.ranks.group import backend_of
+from operant.trainer.ranks.interface import (
+    address_towards,
+    interface_of,
+    is_loopback,
+    own_address,
+)
+from operant.trainer.ranks.meeting import Introduction, check_alike
+
+FIRST = Introduction(
+    "laptop", 10, "10.0.0.1", {"operant-rl": "0.1.0", "torch": "2.13"},
+    {"seed": 1, "num_threads": 4, "ppo": {"gamma": 0.9}}, "2:1", "rank 0 (laptop, process 10)",
+)  # fmt: skip
+OTHER = dataclasses.replace(FIRST, host="mini", pid=11, named="rank 1 (mini, process 11)")
+
+
+def test_ranks_that_are_alike_may_differ_in_what_their_machines_are():
+    threads = dataclasses.replace(OTHER, config={**FIRST.config, "num_threads": 8})
+    nothing_said = dataclasses.replace(OTHER, config=None)
+    check_alike([FIRST, OTHER, threads, nothing_said])
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"versions": {"operant-rl": "0.2.0", "torch": "2.13"}},
+            "rank 1 (mini, process 11) has operant-rl 0.2.0, and rank 0 (laptop, process 10) has "
+            "0.1.0; all need the same",
+        ),
+        (
+            {"config": {"seed": 1, "num_threads": 4, "ppo": {"gamma": 0.8}}},
+            "rank 1 (mini, process 11) has ppo.gamma = 0.8, and rank 0 (laptop, process 10) has "
+            "0.9; all need the same configuration",
+        ),
+        (
+            {"split": ""},
+            "rank 1 (mini, process 11) has split = none, and rank 0 (laptop, process 10) has 2:1",
+        ),
+    ],
+)
+def test_one_that_differs_is_named(changed, told):
+    with pytest.raises(ConfigError) as caught:
+        check_alike([FIRST, dataclasses.replace(OTHER, **changed)])
+    assert str(caught.value) == told
+
+
+def test_the_interface_is_that_of_the_route():
+    assert is_loopback(address_towards("127.0.0.1", 1))
+    assert interface_of("127.0.0.1").startswith("lo")
+    assert interface_of("203.0.113.1") == ""
+
+
+def test_a_loopback_address_is_not_taken_where_others_are_elsewhere():
+    assert own_address("127.0.1.1", ["127.0.0.1", ""], 1) == "127.0.1.1"
+    assert own_address("10.0.0.1", ["10.0.0.2"], 1) == "10.0.0.1"
+    towards = address_towards("192.0.2.77", 1)
+    assert own_address("127.0.1.1", ["127.0.1.1", "192.0.2.77"], 1) == (towards or "127.0.1.1")
+
+
+def test_nccl_is_for_gpus_everywhere():
+    assert backend_of(["cuda", "cuda"]) == "nccl"
+    assert backend_of(["cuda", "cpu"]) == "gloo"
