@@ -21,7 +21,7 @@ FOR_EVER = (
     "--set",
     "total_env_steps=1000000000000",
     "--set",
-    "checkpoint.every_iterations=1000000",
+    "checkpoint.every_iterations=99999",
 )
 
 

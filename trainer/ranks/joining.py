@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from ...shared.errors import ConfigError
 from ...shared.provenance import provenance
 from ..config import TrainConfig
+from ..run.device import chosen_device
 from .group import Group, backend_of
 from .interface import address_towards, own_address
 from .meeting import Introduction, check_alike, introduced, store_of, wait_until_read
@@ -68,6 +69,7 @@ def joined(
         notices = (
             f"{place.world_size} ranks learn together over {told}",
             _shares_in_words(parts, ranks),
+            *_unused_gpu(config),
         )
         yield Joined(
             config, Several(place.rank, parts, group.all_reduce, place.local_world_size, notices)
@@ -91,6 +93,11 @@ def _config_of(first: Introduction) -> TrainConfig:
 def _shares_in_words(parts: list[Share], ranks: list[Introduction]) -> str:
     each = [f"{part.num_envs} on {one.host}" for part, one in zip(parts, ranks, strict=True)]
     return f"environments of ranks 0 to {len(parts) - 1}: {', '.join(each)}"
+
+
+def _unused_gpu(config: TrainConfig) -> Iterator[str]:
+    if config.device == "auto" and chosen_device("auto").type == "cuda":
+        yield "the GPU of rank 0 is not used: several ranks learn on their processors for now"
 
 
 def _fail(watch: Watch, place: Place, error: BaseException) -> None:

@@ -69,7 +69,8 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
                     f"rank {place.rank} found no rank 0 at {where}: {_line(error)}"
                 ) from None
     store.set_timeout(timedelta(seconds=MEET_WITHIN_S))
-    return distributed.PrefixStore(f"operant/{place.attempt}", store)
+    prefix: Any = distributed.PrefixStore  # type: ignore[attr-defined]
+    return prefix(f"operant/{place.attempt}", store)
 
 
 def introduced(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -126,10 +127,23 @@ class Several:
     def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
         return Sharing(sampler, self, section, normalizes)
 
-    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
-        wishes = torch.tensor([stop, checkpoint and self.rank == 0], dtype=torch.int32)
+    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
+        own = zlib.crc32(memoryview(parameters.detach().numpy()).cast("B"))
+        # What rank 0 takes off all others add again, where they have the same.
+        off = own if self.rank else own * (1 - self.size)
+        wishes = torch.tensor([stop, checkpoint and self.rank == 0, off])
         self._all_reduce(wishes)
-        return Agreement(*(bool(wish) for wish in wishes))
+        if wishes[2]:
+            self._take_from_first(parameters)
+        return Agreement(*(bool(wish) for wish in wishes[:2]))
+
+    @torch.no_grad()
+    def _take_from_first(self, parameters: Tensor) -> None:
+        """Put what rank 0 has of `parameters` in all ranks."""
+        bits = parameters.view(AS_INTEGERS[parameters.element_size()])
+        first = bits.clone() if self.rank == 0 else torch.zeros_like(bits)
+        self._all_reduce(first)
+        bits.copy_(first)
 
     def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         data = bytearray()

@@ -80,8 +80,11 @@ class Ranks(Protocol):
         what is here. `normalizes` says whether advantages are normalised over each.
         """
 
-    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
-        """End where any rank wants that, and save a checkpoint where rank 0 wants to."""
+    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
+        """End where any rank wants that, and save a checkpoint where rank 0 wants to. Where a
+        rank's `parameters` are no longer those of rank 0 to the bit, as processors of another kind
+        round them, they are so again.
+        """
 
     def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """The nested state of tensors and plain values that rank 0 tells; None where it has
@@ -133,7 +136,7 @@ class Single:
     def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
         return sampler
 
-    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
         return Agreement(stop, checkpoint)
 
     def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
