@@ -81,7 +81,7 @@ def command(
 
     place = place_of(os.environ)
     if place:
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # one line says who is lost
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # one line says what is wrong
     if place and (detach or monitor):
         raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
     if split and not place:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
-from rank_processes import said, started, training, wait_for_all
+from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
 
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import find_run
@@ -118,6 +121,20 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(tmp_path, operant_home, a
         (line,) = said(tmp_path, rank).splitlines()
         assert told in line
     assert not list(operant_home.rglob("run.toml"))
+
+
+def test_a_port_that_is_in_use_is_one_line(tmp_path):
+    with socket.socket() as other:
+        other.bind(("0.0.0.0", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, *training(*SMALL)], env=rank_environ(0, 2, port),
+            capture_output=True, text=True, timeout=TIMEOUT_S,
+        )  # fmt: skip
+    assert done.returncode == 1
+    expected = f"rank 0 cannot listen at 127.0.0.1 port {port}: it is in use"
+    assert done.stderr.strip() == expected
 
 
 def test_a_split_of_one_process_is_refused(tmp_path):

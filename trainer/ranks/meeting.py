@@ -63,11 +63,10 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
         except (RuntimeError, ValueError) as error:
             where = f"{place.master_addr} port {place.master_port}"
             if place.hosts_store:
-                raise MeetingError(f"rank 0 cannot listen at {where}: {_line(error)}") from None
+                why = "it is in use" if "EADDRINUSE" in str(error) else _line(error)
+                raise MeetingError(f"rank 0 cannot listen at {where}: {why}") from None
             if should_stop() or time.monotonic() > deadline:
-                raise MeetingError(
-                    f"rank {place.rank} found no rank 0 at {where}: {_line(error)}"
-                ) from None
+                raise MeetingError(f"nobody answers at {where}: {_line(error)}") from None
     store.set_timeout(timedelta(seconds=MEET_WITHIN_S))
     prefix: Any = distributed.PrefixStore  # type: ignore[attr-defined]
     return prefix(f"operant/{place.attempt}", store)
@@ -84,7 +83,7 @@ def introduced(
         key = f"rank/{rank}"
         while not _in_store(store, key, place):
             if should_stop():
-                raise MeetingError(f"rank {place.rank} was stopped while it waited for rank {rank}")
+                raise MeetingError(f"stopped while rank {rank} had not come")
             if time.monotonic() > deadline:
                 raise MeetingError(
                     f"rank {rank} of {place.world_size} has not come within {MEET_WITHIN_S:.0f} s"
@@ -101,8 +100,8 @@ def _in_store(store: Any, key: str, place: Place) -> bool:
         return bool(store.check([key]))
     except RuntimeError as error:
         raise MeetingError(
-            f"rank {place.rank} lost the ranks' meeting place at {place.master_addr} port "
-            f"{place.master_port}: {_line(error)}"
+            f"the ranks' meeting place at {place.master_addr} port {place.master_port} is gone: "
+            f"{_line(error)}"
         ) from None
 
 
