@@ -128,7 +128,7 @@ class Several:
         return Sharing(sampler, self, section, normalizes)
 
     def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
-        own = zlib.crc32(memoryview(parameters.detach().numpy()).cast("B"))
+        own = zlib.crc32(parameters.detach().view(torch.uint8).numpy().data)
         # What rank 0 takes off all others add again, where they have the same.
         off = own if self.rank else own * (1 - self.size)
         wishes = torch.tensor([stop, checkpoint and self.rank == 0, off])
