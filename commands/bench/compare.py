@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +120,9 @@ def run(
             f"--env-steps {env_steps}: a side makes {most} in each iteration, and the first is not "
             f"measured; {2 * most} at least"
         )
+    if report:
+        check_report(report)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     trials = list(run_all(sides, configs, repeats, env_steps, score))
     answer = {
         "bench": bench,
@@ -133,7 +139,15 @@ def run(
         print_json(answer)
     else:
         print_comparison(answer)
-    return int(all(trial.failure for trial in trials))
+    # What could not be had of an ablation was never run, and is told of.
+    return int(any(trial.failure for trial in trials if trial.run))
+
+
+def check_report(path: Path) -> None:
+    """Before hours of training. Raises UsageError."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"--report {path}: no file can be written there")
 
 
 def checked(side: Side, tolerant: bool) -> TrainConfig | str:

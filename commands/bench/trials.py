@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,11 +48,14 @@ class Curve:
     score: Series
 
     def mean_up_to(self, place: Series, end: float) -> float:
-        """Of the scores in the last tenth before `end` along `place`, one of the two; NaN where
-        there are none.
+        """Of the scores in the last tenth before `end` along `place`, one of the two; the newest
+        before that where there are none in it, NaN where there never was one.
         """
-        among = (place > 0.9 * end) & (place <= end) & ~np.isnan(self.score)
-        return float(self.score[among].mean()) if among.any() else float("nan")
+        known = (place <= end) & ~np.isnan(self.score)
+        among = known & (place > 0.9 * end)
+        if among.any():
+            return float(self.score[among].mean())
+        return float(self.score[known][-1]) if known.any() else float("nan")
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class Trial:
 
 
 def run_trial(side: Side, seed: int, env_steps: int, score: str) -> Trial:
-    """Train to the end in a process of its own. Ctrl-C ends that in good order and is passed on.
+    """Train to the end in a process of its own. What ends this one, Ctrl-C or SIGTERM, ends that in
+    good order and is passed on.
 
     Raises UsageError where the configuration does not hold.
     """
@@ -87,7 +92,7 @@ def run_trial(side: Side, seed: int, env_steps: int, score: str) -> Trial:
                 is_locked = False
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LOOK_EVERY_S)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         process.terminate()
         process.wait()
         raise
@@ -96,6 +101,8 @@ def run_trial(side: Side, seed: int, env_steps: int, score: str) -> Trial:
             prepared.lock.release()
     if process.returncode:
         failure = read_status(run).message or f"it ended with exit code {process.returncode}"
+        if process.returncode < 0:
+            failure = f"it was killed by {signal.Signals(-process.returncode).name}"
         return Trial(side.name, seed, run.id, failure)
     return measured(side, seed, run, peak_bytes, score)
 

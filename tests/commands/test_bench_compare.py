@@ -164,3 +164,21 @@ def test_one_key_at_a_time_is_changed_and_what_does_not_hold_is_said(trained, tm
 )
 def test_wrong_input_is_one_line(arguments, words):
     assert words in error_line("bench", *arguments)
+
+
+def test_a_score_from_before_the_last_tenth_is_better_than_none():
+    curve = Curve(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]),
+                  np.array([5.0, 6.0, np.nan]))  # fmt: skip
+    assert curve.mean_up_to(curve.env_steps, 3.0) == 6.0
+    assert curve.mean_up_to(curve.train_s, 12.0) == 5.0
+    assert np.isnan(curve.mean_up_to(curve.env_steps, 0.5))
+
+
+@pytest.mark.parametrize("report", ["/nope/dir/x.html", "/tmp"])
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_trained(report):
+    arguments = ["bench", "compare", "cart_pole_ppo_smoke", "pendulum_ppo", "--report", report]
+    assert f"--report {report}" in error_line(*arguments)
+
+
+def test_raw_steps_of_another_librarys_environment_are_refused_in_one_line():
+    assert "bench rollout" in error_line("bench", "env", "--set", "env=gymnasium:CartPole-v1")

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import torch
 
+from ...shared.errors import UsageError
 from ..config import TrainConfig
 from ..envs import env_spec_of, load_spec, num_agents_of
 from ..envs.spec import Discrete, EnvSpec, MultiDiscrete
@@ -54,7 +55,11 @@ class ProcessorEnvs:
 
     def __init__(self, config: TrainConfig) -> None:
         spec = env_spec_of(config)
-        assert isinstance(spec, EnvSpec)
+        if not isinstance(spec, EnvSpec):
+            raise UsageError(
+                f"env = {config.env} is stepped by its own library; `operant bench rollout` "
+                "measures it with a policy"
+            )
         self._spec, self._num_envs = spec, config.num_envs
 
     def prepare(self) -> None:
