@@ -20,7 +20,9 @@ from operant.trainer.run.telemetry import metrics_of
 def on_the_device(monkeypatch):
     """`train` as with a GPU; the processor stands in for it."""
     monkeypatch.setattr(
-        loop, "make_experiment", lambda config, _: device_experiment(config, torch.device("cpu"))
+        loop,
+        "make_experiment",
+        lambda config, *_: device_experiment(config, torch.device("cpu")),
     )
 
 
