@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import UsageError
 from .terminal import has_terminal
+
+if TYPE_CHECKING:
+    from ..trainer.ranks.place import Place
 
 
 @click.command("train")
@@ -63,7 +67,6 @@ def command(
     from ..trainer.config.files import load_config
     from ..trainer.config.hardware import hardware_overrides
     from ..trainer.config.train_config import TrainConfig
-    from ..trainer.ranks.place import place_of
     from ..trainer.ranks.refusals import check_ranks
     from .following_rank import following_rank
     from .launching import Prepared, detached_training, foreground_training, prepared_run
@@ -78,14 +81,7 @@ def command(
             )
         asked = load_config(source, overrides)
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
-
-    place = place_of(os.environ)
-    if place:
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # one line says what is wrong
-    if place and (detach or monitor):
-        raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
-    if split and not place:
-        raise UsageError(f"--split {split}: there is one process; torchrun and srun start several")
+    place = own_place(split, is_foreground=not (detach or monitor))
 
     def check(config: TrainConfig) -> None:
         if place:
@@ -102,6 +98,20 @@ def command(
         return detached_training(prepare, monitor, as_json)
     exit_code = foreground_training(prepare, as_json, place, split)
     return ended_at_once(exit_code) if place else exit_code
+
+
+def own_place(split: str, is_foreground: bool) -> Place | None:
+    """Which of several ranks this process is; None where it is alone. Raises UsageError."""
+    from ..trainer.ranks.place import place_of
+
+    place = place_of(os.environ)
+    if place:
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # one line says what is wrong
+    if place and not is_foreground:
+        raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
+    if split and not place:
+        raise UsageError(f"--split {split}: there is one process; torchrun and srun start several")
+    return place
 
 
 def ended_at_once(exit_code: int) -> int:

@@ -86,15 +86,20 @@ def run_training(
                 ranks=ranks,
             )
     except Exception as error:
-        message, explanation = _failure(error, config)
-        with contextlib.suppress(OSError):  # the terminal may have gone
-            print(harmless_lines(explanation), file=sys.stderr)
-        session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
-        exit_code = 2 if isinstance(error, ConfigError) else 1
-        session.close("failed", exit_code, message)
-        return exit_code
+        return _failed(session, error, config)
     state, exit_code, message = _ending(stop_signals, is_complete)
     session.close(state, exit_code, message)
+    return exit_code
+
+
+def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:
+    """Tell of the error and close the run with it; returns the exit code."""
+    message, explanation = _failure(error, config)
+    with contextlib.suppress(OSError):  # the terminal may have gone
+        print(harmless_lines(explanation), file=sys.stderr)
+    session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
+    exit_code = 2 if isinstance(error, ConfigError) else 1
+    session.close("failed", exit_code, message)
     return exit_code
 
 

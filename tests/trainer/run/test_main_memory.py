@@ -46,5 +46,12 @@ def test_one_that_refuses_goes_on_by_itself(library):
 
 
 def test_another_library_is_left_alone(monkeypatch):
-    monkeypatch.setattr(main_memory.ctypes, "CDLL", lambda _: SimpleNamespace())
+    looked_at = []
+
+    def without_options(name):
+        looked_at.append(name)
+        return SimpleNamespace()
+
+    monkeypatch.setattr(main_memory.ctypes, "CDLL", without_options)
     keep_freed_memory()
+    assert looked_at == [None]  # the process's own, and nothing else after it
