@@ -25,6 +25,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda number, frame: None)
 
+# Those that commands and integrations listen to.
+LISTENED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
 
 class RepositoryIsAFolder:
     """The `__init__.py` at the top makes the repository a package for pytest, which would import it
@@ -54,6 +57,17 @@ def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPERANT_HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return home
+
+
+@pytest.fixture(autouse=True)
+def _signal_handlers_are_put_back() -> Iterator[None]:
+    """What one test leaves there, a later one ends by, and nobody knows why."""
+    former = {number: signal.getsignal(number) for number in LISTENED}
+    yield
+    left = {number.name for number in LISTENED if signal.getsignal(number) != former[number]}
+    for number, handler in former.items():
+        signal.signal(number, handler)
+    assert not left, f"the test left a handler of {', '.join(sorted(left))}"
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +105,7 @@ def run(
     as_json: bool,
 ) -> int:
     from ...trainer.bench.measuring import machine, versions
+    from ...trainer.run.signals import exit_by_sigterm
     from ..output import print_json
     from .comparison import compared
     from .report import print_comparison, write_comparison
@@ -122,8 +121,8 @@ def run(
         )
     if report:
         check_report(report)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    trials = list(run_all(sides, configs, repeats, env_steps, score))
+    with exit_by_sigterm():
+        trials = run_all(sides, configs, repeats, env_steps, score)
     answer = {
         "bench": bench,
         "env": ", ".join(dict.fromkeys(config.env for config in known)),

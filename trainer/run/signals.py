@@ -53,3 +53,13 @@ def stop_requests(says: bool = True) -> Iterator[Received]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def exit_by_sigterm() -> Iterator[None]:
+    """SIGTERM is an ordinary exit inside, so that what was begun there is ended as well."""
+    former = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
