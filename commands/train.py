@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
 @click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
 @click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
-@click.option("--split", default="", metavar="1.4:1", help="Of several ranks: who has how much.")
+@click.option(
+    "--split", default="", metavar="1.4:1", help="Of several ranks: who has how much, or auto."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
 @click.option("--help-config", is_flag=True, help="Print all configuration keys and exit.")
 def command(

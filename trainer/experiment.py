@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from .config import TrainConfig
 from .evaluation import Evaluation, Progress
 from .executors import Executor
 from .precompiling import Precompiling
-from .ranks.single import SINGLE, Ranks
+from .ranks.single import SINGLE, Agreement, Ranks
+from .ranks.split import Share
 from .rollout import Rollout
 from .run.stopwatch import Stopwatch
 
@@ -43,13 +44,19 @@ class Experiment:
         ranks: Ranks = SINGLE,
     ) -> None:
         self.config, self.executor, self.ranks = config, executor, ranks
+        self._make_parts = make_parts
         with executor.prepared():
-            parts = make_parts()
+            parts = self._take_parts()
             self._num_learned: Any = executor.counter()
+        self._notices = list(parts.notices)
+        self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
+
+    def _take_parts(self) -> Parts:
+        parts = self._make_parts()
         self.algorithm, self.collector = parts.algorithm, parts.collector
         self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
-        self._notices, self._precompiling = list(parts.notices), parts.precompiling
-        self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
+        self._precompiling = parts.precompiling
+        return parts
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -138,8 +145,26 @@ class Experiment:
         """Wait for all that was started; gives the metrics that are still to come."""
         return map(self._counted, self.executor.finish())
 
+    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+        """What all ranks do next; where environments are shared out anew, that is done."""
+        next_is = self.ranks.agreed(stop, checkpoint, self.policy.flat_parameters)
+        if next_is.shares:
+            self.move(next_is.shares)
+        return next_is
+
+    def move(self, shares: Sequence[Share]) -> None:
+        """Go on with other environments, as they are: all is made anew, as after a checkpoint."""
+        state = self.state_dict()
+        self._notices.append(self.ranks.take_shares(shares))
+        self._precompiling.close()
+        self.collector.close()
+        with self.executor.prepared():
+            self._take_parts()
+        self.load_state_dict(state, self.iteration)
+
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
+        self.ranks.begin_work()
         self.algorithm.explore(self._progress_fraction)
         return self.collector.collect()
 
@@ -153,6 +178,7 @@ class Experiment:
         if rollout.valid is not None:
             metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
         count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
+        self.ranks.end_work()
         return metrics | {
             "episode/count": count,
             "episode/return": return_ / count,

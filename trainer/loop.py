@@ -53,11 +53,10 @@ def train(
         saved_at = experiment.iteration if resume_from else None
         keep = config.checkpoint.keep
         with closing(CheckpointWriter(checkpoint_folder, keep, telemetry, saved_at)) as writer:
-            weights = experiment.policy.flat_parameters
             inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
             while not experiment.is_complete:
                 due = agenda.of_next_iteration()
-                if ranks.agreed(should_stop(), due.checkpoint, weights).stop:
+                if experiment.agreed(should_stop(), due.checkpoint).stop:
                     break
                 iterate(experiment, due, telemetry, inspection, should_stop)
                 writer.tell()
@@ -68,7 +67,7 @@ def train(
                 telemetry.iteration(values)
                 check_weights(experiment, values)
 
-            if ranks.agreed(False, writer.needs(experiment.iteration), weights).checkpoint:
+            if experiment.agreed(False, writer.needs(experiment.iteration)).checkpoint:
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete

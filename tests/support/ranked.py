@@ -1,6 +1,6 @@
 """Ranks as processes of their own: `python ranked.py TASKS RESULT`, of which TASKS is JSON: a name
 for each configuration, with `iterations`, and with `double` in float64. All have as many
-environments.
+environments. With `moves` the shares change twice on the way, as they do with `split = auto`.
 
 Each trains its share and rank 0 writes what came of it; the environment says which rank it is.
 """
@@ -28,6 +28,7 @@ from operant.trainer.networks.mlp import flattened
 from operant.trainer.ranks.joining import joined
 from operant.trainer.ranks.place import place_of
 from operant.trainer.ranks.single import SINGLE
+from operant.trainer.ranks.split import Share, shares, shares_by
 from operant.trainer.run.stopwatch import Stopwatch
 from operant.trainer.run.threads import Threads
 
@@ -61,6 +62,18 @@ def in_double(experiment: Experiment) -> None:
     collector._states.now = collector._states.now.double()  # type: ignore[attr-defined]
 
 
+def stays_in_double(experiment: Any) -> None:
+    """Also where its parts are made anew."""
+    make_parts = experiment._take_parts
+
+    def take_parts() -> Any:
+        parts = make_parts()
+        in_double(experiment)
+        return parts
+
+    experiment._take_parts = take_parts
+
+
 @contextlib.contextmanager
 def double_precision() -> Any:
     """What rounds to float32 rounds to float64 meanwhile."""
@@ -76,15 +89,26 @@ def double_precision() -> Any:
         yield
 
 
-def trained(config: Any, ranks: Any, iterations: int, double: bool) -> dict[str, Any]:
+def shares_at(iteration: int, num_envs: int, ranks: Any) -> list[Share] | None:
+    """The last rank has most from iteration 3 on, and from 6 on the first."""
+    if ranks.size == 1 or iteration not in (3, 6):
+        return None
+    weights = [1 + rank for rank in range(ranks.size)]
+    return shares_by(weights if iteration == 3 else weights[::-1], num_envs)
+
+
+def trained(config: Any, ranks: Any, iterations: int, double: bool, moves: bool) -> dict[str, Any]:
     """What an experiment is, and was, after so many iterations."""
     with mock.patch.object(making, "why_pytorch", return_value="ranks do"):
         experiment = making.processor_experiment(config, Threads(1), ranks)
     with double_precision() if double else contextlib.nullcontext():
         if double:
             in_double(experiment)
+            stays_in_double(experiment)
         episodes = []
-        for _ in range(iterations):
+        for iteration in range(iterations):
+            if moves and (wanted := shares_at(iteration, config.num_envs, ranks)):
+                experiment.move(wanted)
             (values,) = experiment.iterate(Stopwatch(), wait=True)
             rollout = experiment.collector.rollout
             env = {name: getattr(rollout, name) for name in ("obs", "rewards", "terminated")}
@@ -104,7 +128,10 @@ def main() -> None:
     parser.add_argument("--split", default="")
     arguments = parser.parse_args()
     tasks = {name: dict(task) for name, task in json.loads(arguments.tasks).items()}
-    settings = {name: (task.pop("iterations"), task.pop("double")) for name, task in tasks.items()}
+    settings = {
+        name: (task.pop("iterations"), task.pop("double"), task.pop("moves", False))
+        for name, task in tasks.items()
+    }
     configs = {name: make_config(task) for name, task in tasks.items()}
     place = place_of(os.environ)
     with contextlib.ExitStack() as stack:
@@ -112,7 +139,11 @@ def main() -> None:
         if place:
             first = next(iter(configs.values()))
             ranks = stack.enter_context(joined(place, first, arguments.split)).ranks
-        results = {name: trained(configs[name], ranks, *settings[name]) for name in configs}
+        results = {}
+        for name, config in configs.items():
+            if place:
+                ranks.take_shares(shares(arguments.split, config.num_envs, ranks.size))
+            results[name] = trained(config, ranks, *settings[name])
     if ranks.rank == 0:
         torch.save(results, Path(arguments.result))
 

@@ -40,14 +40,14 @@ def _train(config: TrainConfig, ranks: Several, should_stop: Callable[[], bool])
         if told:
             with restoring(told["state"], experiment.state_dict):
                 experiment.load_state_dict(told["state"], told["iteration"])
-        stopwatch, weights = Stopwatch(), experiment.policy.flat_parameters
+        stopwatch = Stopwatch()
         while not experiment.is_complete:
-            next_is = ranks.agreed(should_stop(), False, weights)
+            next_is = experiment.agreed(should_stop(), False)
             if next_is.stop:
                 break
             for values in experiment.iterate(stopwatch, wait=True):
                 check_weights(experiment, values)
             if next_is.checkpoint:
                 experiment.state_dict()
-        if ranks.agreed(False, False, weights).checkpoint:
+        if experiment.agreed(False, False).checkpoint:
             experiment.state_dict()

@@ -9,13 +9,14 @@ from ...shared.errors import ConfigError
 from ...shared.provenance import provenance
 from ..config import TrainConfig
 from ..run.device import chosen_device
+from .balance import Balance
 from .group import Group, backend_of
 from .interface import address_towards, own_address
 from .meeting import Introduction, check_alike, introduced, store_of, wait_until_read
 from .place import Place
 from .refusals import check_ranks
 from .several import Several
-from .split import Share, shares
+from .split import AUTO, Share, shares
 from .watch import ENDED, RankLostError, Watch
 
 VERSIONS = ("operant-rl", "torch", "numba")
@@ -72,8 +73,12 @@ def joined(
             *_unused_gpu(config),
         )
         yield Joined(
-            config, Several(place.rank, parts, group.all_reduce, place.local_world_size, notices)
-        )
+            config,
+            Several(
+                place.rank, parts, group.all_reduce, place.local_world_size, notices,
+                Balance(parts) if split == AUTO else None,
+            ),
+        )  # fmt: skip
         watch.say(ENDED)
         group.close()
     except BaseException as error:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..returns.variances import explained
+from .balance import Balance, WorkClock
 from .sharing import Sharing, normalized_by
 from .single import Agreement, Work
 from .split import Share
@@ -35,11 +36,24 @@ class Several:
         all_reduce: AllReduce,
         num_on_machine: int = 1,
         notices: tuple[str, ...] = (),
+        balance: Balance | None = None,
     ) -> None:
-        self.rank, self.size, self._all_reduce = rank, len(shares), all_reduce
+        """With a `balance` the shares may change."""
+        self.rank, self.size, self._add_up = rank, len(shares), all_reduce
         self.num_on_machine, self.notices = num_on_machine, notices
-        self.first_env, self._num_envs = shares[rank]
+        self._balance, self._clock = balance, WorkClock()
+        self.begin_work, self.end_work = self._clock.begin, self._clock.end
         self._all_envs = sum(share.num_envs for share in shares)
+        self.take_shares(shares)
+
+    def take_shares(self, shares: Sequence[Share]) -> str:
+        self.first_env, self._num_envs = shares[self.rank]
+        counts = ", ".join(str(share.num_envs) for share in shares)
+        return f"environments of ranks 0 to {self.size - 1} from here on: {counts}"
+
+    def _all_reduce(self, tensor: Tensor) -> None:
+        with self._clock.waiting():
+            self._add_up(tensor)
 
     def own_size(self, whole_size: int) -> int:
         return whole_size // self._all_envs * self._num_envs
@@ -131,11 +145,17 @@ class Several:
         own = zlib.crc32(parameters.detach().view(torch.uint8).numpy().data)
         # What rank 0 takes off all others add again, where they have the same.
         off = own if self.rank else own * (1 - self.size)
-        wishes = torch.tensor([stop, checkpoint and self.rank == 0, off])
+        worked_us = [0] * self.size
+        worked_us[self.rank] = self._clock.take_us()
+        wishes = torch.tensor([stop, checkpoint and self.rank == 0, off, *worked_us])
         self._all_reduce(wishes)
-        if wishes[2]:
+        stops, checkpoints, differ, *worked_us = wishes.tolist()
+        if differ:
             self._take_from_first(parameters)
-        return Agreement(*(bool(wish) for wish in wishes[:2]))
+        found = Agreement(bool(stops), bool(checkpoints))
+        if self._balance is None or stops:
+            return found
+        return found._replace(shares=self._balance.after_iteration(worked_us))
 
     @torch.no_grad()
     def _take_from_first(self, parameters: Tensor) -> None:

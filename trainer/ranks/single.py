@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torch import Tensor
@@ -12,15 +12,19 @@ from ..returns.variances import explained_variance, normalized
 if TYPE_CHECKING:
     from ..algorithms.samplers import Sampler
     from ..networks.policy import Policy
+    from .split import Share
 
 Work = Callable[[], tuple[Tensor, Tensor]]
 
 
 class Agreement(NamedTuple):
-    """What all ranks do next: end, and save a checkpoint after the next iteration."""
+    """What all ranks do next: end, save a checkpoint after the next iteration, and share
+    environments out anew before it.
+    """
 
     stop: bool
     checkpoint: bool
+    shares: Sequence[Share] | None = None
 
 
 class Ranks(Protocol):
@@ -86,6 +90,15 @@ class Ranks(Protocol):
         round them, they are so again.
         """
 
+    def take_shares(self, shares: Sequence[Share]) -> str:
+        """Have these environments from now on; returns who has how many, in words."""
+
+    def begin_work(self) -> None:
+        """An iteration begins here."""
+
+    def end_work(self) -> None:
+        """It ends, and others may still be at work."""
+
     def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """The nested state of tensors and plain values that rank 0 tells; None where it has
         none.
@@ -138,6 +151,15 @@ class Single:
 
     def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
         return Agreement(stop, checkpoint)
+
+    def take_shares(self, shares: Sequence[Share]) -> str:
+        raise AssertionError("there is nobody to share with")
+
+    def begin_work(self) -> None:
+        pass
+
+    def end_work(self) -> None:
+        pass
 
     def told_by_first(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         return state

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 from ...shared.errors import ConfigError
+
+AUTO = "auto"  # as fast as ranks turn out to be, see `balance`
 
 
 class Share(NamedTuple):
@@ -18,16 +21,21 @@ class Share(NamedTuple):
 
 def shares(split: str, num_envs: int, world_size: int) -> list[Share]:
     """What each rank has of `num_envs` environments, in the proportions of `split`, `1.4:1:0.6`;
-    empty: all alike. Everybody has at least one, and is as near to its part as whole environments
-    allow. Raises ConfigError.
+    empty, or `auto` before anything was measured: all alike. Everybody has at least one, and is as
+    near to its part as whole environments allow. Raises ConfigError.
     """
-    weights = _weights(split, world_size) if split else [Fraction(1)] * world_size
+    weights = [Fraction(1)] * world_size if split in ("", AUTO) else _weights(split, world_size)
     if num_envs < world_size:
         raise ConfigError(
             f"num_envs = {num_envs} environments are too few for {world_size} ranks: each needs one"
         )
-    counts = _whole(weights, num_envs)
-    firsts = [sum(counts[:i]) for i in range(world_size)]
+    return shares_by(weights, num_envs)
+
+
+def shares_by(weights: Sequence[Fraction | float], num_envs: int) -> list[Share]:
+    """As `shares`, by a number above 0 for each rank."""
+    counts = _whole([Fraction(weight) for weight in weights], num_envs)
+    firsts = [sum(counts[:i]) for i in range(len(counts))]
     return [Share(*pair) for pair in zip(firsts, counts, strict=True)]
 
 
@@ -43,7 +51,7 @@ def _weights(split: str, world_size: int) -> list[Fraction]:
             number = math.nan
         if not 0 < number < math.inf:
             raise ConfigError(
-                f"split = {split}: '{part}' is no number above 0; 1.4:1:0.6 would be a split"
+                f"split = {split}: '{part}' is no number above 0; 1.4:1:0.6 is a split, or auto"
             )
         weights.append(Fraction(number))
     return weights

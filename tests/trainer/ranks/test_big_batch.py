@@ -42,6 +42,12 @@ TASKS: dict[str, dict[str, Any]] = {
         "ppo": {"recompute_advantages": "epoch", "normalize_advantages": "rollout",
                 "sampler": "sequential"},
     },
+    # Environments go from rank to rank, with the episodes under way and all that is known of them.
+    "moves": {**SMALL, **NORMALIZED, "moves": True, "iterations": 8},
+    "moves with memory": {**SMALL, **MEMORY, "moves": True, "iterations": 8},
+    "moving agents": {
+        **SMALL, **NORMALIZED, "env": "marine_nav", "moves": True, "iterations": 7,
+    },
     "in float32": {**SMALL, **NORMALIZED, **ONCE},
     "memory in float32": {**SMALL, **MEMORY, **ONCE},
     "agents in float32": {**SMALL, **NORMALIZED, "env": "marine_nav", **ONCE},
