@@ -155,7 +155,7 @@ class Experiment:
     def move(self, shares: Sequence[Share]) -> None:
         """Go on with other environments, as they are: all is made anew, as after a checkpoint."""
         state = self.state_dict()
-        self._notices.append(self.ranks.take_shares(shares))
+        self._notices.append(f"now {self.ranks.take_shares(shares)}")
         self._precompiling.close()
         self.collector.close()
         with self.executor.prepared():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
 from .config import TrainConfig
 from .config.unused_settings import agents_may_be_on_a_gpu
+from .cutting_collector import CuttingCollector
 from .envs import (
     LEARNED_ENV_NAMES,
     env_spec_of,
@@ -108,6 +110,8 @@ def processor_parts(config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE
         kind: Any = GroupedCollector if is_grouped else Collector
         if has_pieces(envs, policy):
             kind = PieceCollector
+        if ranks.stragglers:
+            kind = partial(CuttingCollector, stragglers=ranks.stragglers)
         try:
             collector = kind(
                 envs, policy, steps, seed, tick=lambda: threads.tick(),
@@ -175,6 +179,8 @@ def why_pytorch(config: TrainConfig, ranks: Ranks = SINGLE) -> str:
     """What PPO's compiled loops cannot do; empty when they can do all that is asked for."""
     if ranks.size > 1:
         return f"{ranks.size} ranks learn together"
+    if ranks.stragglers:
+        return "ranks.cut_stragglers = true"
     if config.policy.precision != "float32":
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:

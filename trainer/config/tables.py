@@ -95,6 +95,16 @@ class CheckpointConfig(Interval):
     keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
 
 
+class RanksConfig(Section):
+    """What several processes do that learn one policy; one alone has no use for it."""
+
+    cut_stragglers: bool = Field(
+        False,
+        description="once 60 % of the ranks have their rollout, the others, from a quarter of "
+        "theirs on, learn from what they have; no two runs are then the same",
+    )
+
+
 class RecorderConfig(Section):
     """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
 

@@ -30,6 +30,7 @@ from .tables import (
     EvaluationConfig,
     NormalizationConfig,
     PolicyConfig,
+    RanksConfig,
     RecorderConfig,
 )
 from .unused_settings import agents_may_be_on_a_gpu, refusals
@@ -90,6 +91,7 @@ class TrainConfig(Section):
     normalization: NormalizationConfig = NormalizationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    ranks: RanksConfig = RanksConfig()
     recorder: RecorderConfig = RecorderConfig()
     gradients: GradientsConfig = GradientsConfig()
     weights: WeightsConfig = WeightsConfig()

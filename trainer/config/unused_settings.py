@@ -31,6 +31,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
             f"compile = true: {config.algorithm} learns from replay, where gradients are written "
             "by hand; only ppo and pqn are compiled"
         )
+    if config.ranks.cut_stragglers:
+        yield from _of_cutting(config)
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
     for key in ("keep", "max_steps"):
@@ -74,6 +76,16 @@ def _of_offloading(config: TrainConfig) -> Iterator[str]:
         yield f"cpu_offload = true: {config.env} keeps its rollouts where its model is; use false"
     if config.rollout == "fused":
         yield "cpu_offload = true: rollout = fused writes all observations on the GPU; use steps"
+
+
+def _of_cutting(config: TrainConfig) -> Iterator[str]:
+    told = "ranks.cut_stragglers = true"
+    if "replay" in config.algorithm_section.tables:
+        yield f"{told}: {config.algorithm} learns from replay, a few steps at a time"
+    if config.env in LEARNED_ENV_NAMES or is_hosted(config.env):
+        yield f"{told}: {config.env} is stepped in whole rollouts; use false"
+    if config.device == "cuda":
+        yield f"{told}: rollouts on a GPU are as long as was captured; use device = cpu"
 
 
 def agents_may_be_on_a_gpu(config: TrainConfig) -> bool:

@@ -51,6 +51,7 @@ class Balance:
     def __init__(self, shares: Sequence[Share]) -> None:
         self._shares = list(shares)
         self._window_s = FIRST_WINDOW_S
+        self._worked_us: list[int] = []
         self._begin(skipped=1)  # the first iteration compiles
 
     def after_iteration(self, worked_us: Sequence[int]) -> list[Share] | None:

@@ -16,7 +16,8 @@ from .meeting import Introduction, check_alike, introduced, store_of, wait_until
 from .place import Place
 from .refusals import check_ranks
 from .several import Several
-from .split import AUTO, Share, shares
+from .split import AUTO, shares, shares_in_words
+from .stragglers import Stragglers
 from .watch import ENDED, RankLostError, Watch
 
 VERSIONS = ("operant-rl", "torch", "numba")
@@ -61,22 +62,26 @@ def joined(
         raise
     config = config or _config_of(ranks[0])
     watch = Watch(store.clone(), place.rank, [one.named for one in ranks])
+    stragglers = None
     try:
         address = own_address(own.address, [one.address for one in ranks], place.master_port)
         backend = backend_of(["cpu"] * place.world_size)  # as far as ranks go by now
         group = Group(store, place.rank, place.world_size, backend, address, watch)
+        hosts = [one.host for one in ranks]
         parts = shares(split, config.num_envs, place.world_size)
         told = f"{backend} on {group.interface or 'its own choice of interface'} ({address})"
         notices = (
             f"{place.world_size} ranks learn together over {told}",
-            _shares_in_words(parts, ranks),
+            shares_in_words(parts, hosts),
             *_unused_gpu(config),
         )
+        if config.ranks.cut_stragglers:
+            stragglers = Stragglers(store.clone(), place.world_size)
         yield Joined(
             config,
             Several(
                 place.rank, parts, group.all_reduce, place.local_world_size, notices,
-                Balance(parts) if split == AUTO else None,
+                Balance(parts) if split == AUTO else None, stragglers, hosts,
             ),
         )  # fmt: skip
         watch.say(ENDED)
@@ -85,6 +90,8 @@ def joined(
         _fail(watch, place, error)
         raise
     finally:
+        if stragglers:
+            stragglers.close()
         watch.close()
 
 
@@ -93,11 +100,6 @@ def _config_of(first: Introduction) -> TrainConfig:
 
     config: TrainConfig = make_config(dict(first.config or {}))
     return config
-
-
-def _shares_in_words(parts: list[Share], ranks: list[Introduction]) -> str:
-    each = [f"{part.num_envs} on {one.host}" for part, one in zip(parts, ranks, strict=True)]
-    return f"environments of ranks 0 to {len(parts) - 1}: {', '.join(each)}"
 
 
 def _unused_gpu(config: TrainConfig) -> Iterator[str]:

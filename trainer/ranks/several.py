@@ -14,7 +14,8 @@ from ..returns.variances import explained
 from .balance import Balance, WorkClock
 from .sharing import Sharing, normalized_by
 from .single import Agreement, Work
-from .split import Share
+from .split import Share, shares_in_words
+from .stragglers import Stragglers
 
 if TYPE_CHECKING:
     from ..algorithms.samplers import Sampler
@@ -37,19 +38,24 @@ class Several:
         num_on_machine: int = 1,
         notices: tuple[str, ...] = (),
         balance: Balance | None = None,
+        stragglers: Stragglers | None = None,
+        hosts: Sequence[str] = (),
     ) -> None:
-        """With a `balance` the shares may change."""
+        """With a `balance` the shares may change, with `stragglers` rollouts may be cut short.
+        `hosts` are the machines of the ranks, for people.
+        """
         self.rank, self.size, self._add_up = rank, len(shares), all_reduce
         self.num_on_machine, self.notices = num_on_machine, notices
         self._balance, self._clock = balance, WorkClock()
+        self.stragglers = stragglers
+        self._hosts = hosts or [f"rank {i}" for i in range(self.size)]
         self.begin_work, self.end_work = self._clock.begin, self._clock.end
         self._all_envs = sum(share.num_envs for share in shares)
         self.take_shares(shares)
 
     def take_shares(self, shares: Sequence[Share]) -> str:
         self.first_env, self._num_envs = shares[self.rank]
-        counts = ", ".join(str(share.num_envs) for share in shares)
-        return f"environments of ranks 0 to {self.size - 1} from here on: {counts}"
+        return shares_in_words(shares, self._hosts)
 
     def _all_reduce(self, tensor: Tensor) -> None:
         with self._clock.waiting():

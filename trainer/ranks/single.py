@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..algorithms.samplers import Sampler
     from ..networks.policy import Policy
     from .split import Share
+    from .stragglers import Stragglers
 
 Work = Callable[[], tuple[Tensor, Tensor]]
 
@@ -40,6 +41,7 @@ class Ranks(Protocol):
     first_env: int
     num_on_machine: int  # ranks on this machine, which share its cores
     notices: tuple[str, ...]  # for people, when the run begins
+    stragglers: Stragglers | None  # where rollouts may be cut short
 
     def own_size(self, whole_size: int) -> int:
         """How much of something is here, of which each environment has the same."""
@@ -110,6 +112,7 @@ class Single:
 
     rank, size, first_env, num_on_machine = 0, 1, 0, 1
     notices: tuple[str, ...] = ()
+    stragglers: Stragglers | None = None
 
     def own_size(self, whole_size: int) -> int:
         return whole_size

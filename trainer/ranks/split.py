@@ -39,6 +39,11 @@ def shares_by(weights: Sequence[Fraction | float], num_envs: int) -> list[Share]
     return [Share(*pair) for pair in zip(firsts, counts, strict=True)]
 
 
+def shares_in_words(parts: Sequence[Share], hosts: Sequence[str]) -> str:
+    each = [f"{part.num_envs} on {host}" for part, host in zip(parts, hosts, strict=True)]
+    return f"environments of ranks 0 to {len(parts) - 1}: {', '.join(each)}"
+
+
 def _weights(split: str, world_size: int) -> list[Fraction]:
     parts = [part.strip() for part in split.split(":")]
     if len(parts) != world_size:

@@ -23,7 +23,7 @@ TABLES = ("config", "state")  # of a checkpoint; all else are counts
 # What may differ between a checkpoint and the run that goes on from it.
 FREE_KEYS = (
     "total_env_steps", "device", "num_threads", "cpu_offload", "compile", "evaluation",
-    "checkpoint", "recorder", "gradients", "weights", "trace", "episodes",
+    "checkpoint", "recorder", "gradients", "weights", "trace", "episodes", "ranks",
 )  # fmt: skip
 
 
