@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows draws grid-oracle check bench learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults draws grid-oracle check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -38,6 +38,11 @@ deaths: $(VENV)/installed-dev
 # 100 trainers of 64 metrics at full speed, killed likewise: each row of theirs is on disk.
 rows: $(VENV)/installed-dev
 	$(BIN)/python tests/support/row_deaths.py --kills 100 $(SEED:%=--seed %)
+
+# Two ranks on machines of their own (network namespaces: only root can): 50 kills, 20 freezes and 20
+# pulled cables at random moments, the run resumed after each; prints the seed, and SEED=N repeats it.
+rank-faults: $(VENV)/installed-dev
+	$(BIN)/python tests/support/rank_faults.py $(SEED:%=--seed %)
 
 # Draws by priorities: a million against exact probabilities at ten million rows, and all of eight
 # million rows looked for.
