@@ -48,7 +48,7 @@ def command(
     from ..trainer.bench.measuring import machine
     from ..trainer.config.files import load_config
     from ..trainer.run.main_memory import keep_freed_memory
-    from .output import print_json, print_line
+    from .output import check_can_be_written, print_json, print_line
 
     keep_freed_memory()  # as training does
 
@@ -62,6 +62,7 @@ def command(
     output = output or Path(f"{Path(config).stem}-autotuned.toml")
     if output.exists():
         raise UsageError(f"--output {output}: it is there already")
+    check_can_be_written("--output", output)
     fixed = [override.partition("=")[0].strip() for override in overrides]
     tuning = Autotune(load, seconds, told, fixed)
     chosen = tuning.run()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +20,7 @@ from ..monitor.look.formatting import (
     format_written,
 )
 from ..monitor.runs.conditions import phase_words
+from ..shared.errors import UsageError
 from ..shared.harmless import harmless
 from ..shared.ranks import spread
 from ..shared.run_folder import Run
@@ -29,6 +32,13 @@ REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 def print_json(value: Any) -> None:
     """The one object on standard output."""
     click.echo(json.dumps(value, allow_nan=False))
+
+
+def check_can_be_written(option: str, path: Path) -> None:
+    """Before what takes its time. Raises UsageError where no file can be written there."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"{option} {path}: no file can be written there")
 
 
 def print_line(text: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...shared.errors import ConfigError, UsageError
+from ...shared.errors import ConfigError, UsageError, nearest
 
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
@@ -106,7 +105,7 @@ def run(
 ) -> int:
     from ...trainer.bench.measuring import machine, versions
     from ...trainer.run.signals import exit_by_sigterm
-    from ..output import print_json
+    from ..output import check_can_be_written, print_json
     from .comparison import compared
     from .report import print_comparison, write_comparison
 
@@ -119,8 +118,11 @@ def run(
             f"--env-steps {env_steps}: a side makes {most} in each iteration, and the first is not "
             f"measured; {2 * most} at least"
         )
+    for side, config in zip(sides, configs, strict=True):
+        if not isinstance(config, str):
+            check_score(score, side.name, config)
     if report:
-        check_report(report)
+        check_can_be_written("--report", report)
     with exit_by_sigterm():
         trials = run_all(sides, configs, repeats, env_steps, score)
     answer = {
@@ -142,11 +144,14 @@ def run(
     return int(any(trial.failure for trial in trials if trial.run))
 
 
-def check_report(path: Path) -> None:
-    """Before hours of training. Raises UsageError."""
-    folder = path.absolute().parent
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"--report {path}: no file can be written there")
+def check_score(score: str, side: str, config: TrainConfig) -> None:
+    """Raises UsageError where the runs of a side have no such metric."""
+    from ...trainer.run.telemetry import metrics_of
+
+    names = [metric.name for metric in metrics_of(config)]
+    if score not in names:
+        told = nearest(score, names) or f"; there are {', '.join(names)}"
+        raise UsageError(f"--score {score}: {side} has no such metric{told}")
 
 
 def checked(side: Side, tolerant: bool) -> TrainConfig | str:

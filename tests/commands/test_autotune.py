@@ -165,5 +165,11 @@ def test_files_are_not_written_over(tmp_path):
     assert output.read_text() == "mine"
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
+    output = tmp_path / "nowhere" / "tuned.toml"
+    line = error_line("autotune", "cart_pole_ppo", "--output", str(output))
+    assert f"--output {output}: no file can be written there" in line
+
+
 def test_help_says_what_is_not_measured():
     assert "Scores are not measured" in CliRunner().invoke(command, ["--help"]).output

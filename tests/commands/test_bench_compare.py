@@ -174,6 +174,14 @@ def test_a_score_from_before_the_last_tenth_is_better_than_none():
     assert np.isnan(curve.mean_up_to(curve.env_steps, 0.5))
 
 
+def test_a_score_that_a_side_does_not_publish_is_refused_before_anything_is_trained():
+    arguments = ["bench", "compare", "cart_pole_ppo_smoke", "pendulum_ppo", "--score"]
+    line = error_line(*arguments, "episode/retrun")
+    assert "--score episode/retrun: cart_pole_ppo_smoke has no such metric" in line
+    assert "did you mean 'episode/return'" in line
+    assert "there are episode/" in error_line(*arguments, "xyz")
+
+
 @pytest.mark.parametrize("report", ["/nope/dir/x.html", "/tmp"])
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_trained(report):
     arguments = ["bench", "compare", "cart_pole_ppo_smoke", "pendulum_ppo", "--report", report]

@@ -44,8 +44,11 @@ def device_name(device: torch.device) -> str:
 # Below this a GPU has idle cores, and time steps are the better thing to give up.
 FEWEST_ENVS_TO_HALVE = 4096
 
-_BYTES = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|KiB|MiB|GiB)")
+_BYTES = {
+    "bytes": 1,
+    **{f"{prefix}iB": 2**power for prefix, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
+}
+_SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|[KMGTPE]iB)")  # also NumPy's words
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -56,21 +59,24 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def out_of_memory_message(error: Exception, config: TrainConfig) -> str:
-    """One line where the GPU's memory did not suffice: what to halve, and by how much it missed.
+    """One line where memory did not suffice: what to halve, and by how much it missed.
 
     Empty for every other error.
     """
-    if not isinstance(error, torch.cuda.OutOfMemoryError):
+    if not is_out_of_memory(error):
         return ""
+    memory = "GPU" if isinstance(error, torch.cuda.OutOfMemoryError) else "main"
     key = "num_envs" if config.num_envs >= FEWEST_ENVS_TO_HALVE else "rollout_steps"
     value = getattr(config, key)
-    return f"out of GPU memory{_missing(str(error))}; halve {key} = {value}, to {value // 2 or 1}"
+    return (
+        f"out of {memory} memory{_missing(str(error))}; halve {key} = {value}, to {value // 2 or 1}"
+    )
 
 
 def _missing(text: str) -> str:
-    """`: 3.70 GiB were asked for, 2.50 GiB more than there were`, where PyTorch tells both."""
+    """`: 3.70 GiB were asked for, 2.50 GiB more than there were`, as far as that is told."""
     sizes = [float(number) * _BYTES[unit] / 2**30 for number, unit in _SIZE.findall(text)]
-    if len(sizes) != 2:
+    if not sizes:
         return ""
-    asked, free = sizes
-    return f": {asked:.2f} GiB were asked for, {asked - free:.2f} GiB more than there were"
+    missed = f", {sizes[0] - sizes[1]:.2f} GiB more than there were" if len(sizes) == 2 else ""
+    return f": {sizes[0]:.2f} GiB were asked for{missed}"

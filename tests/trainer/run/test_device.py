@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pytest
 import torch
 
@@ -52,3 +55,13 @@ def test_out_of_memory_says_what_to_halve_and_by_how_much_it_missed(small_config
         "out of GPU memory; halve rollout_steps = 4096, to 2048"
     )
     assert out_of_memory_message(RuntimeError(TEXT), many) == ""
+
+
+@pytest.mark.parametrize("allocate", [torch.zeros, np.zeros])
+def test_main_memory_that_does_not_suffice_says_what_to_halve(small_config, allocate):
+    with pytest.raises((RuntimeError, MemoryError)) as caught:
+        allocate((2**20, 2**20, 2**10))
+    told = out_of_memory_message(caught.value, small_config("num_envs=65536"))
+    assert re.fullmatch(
+        r"out of main memory: \d+\.00 GiB were asked for; halve num_envs = 65536, to 32768", told
+    )
