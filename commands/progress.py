@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -63,6 +64,15 @@ def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
         yield PlainProgress(stream)
 
 
+def newest_return(values: Mapping[str, float], former: float) -> float:
+    """The return of episodes that ended last; where none has yet, that of an evaluation."""
+    found = values.get("episode/return", math.nan)
+    if not math.isnan(found):
+        return found
+    evaluated = values.get("evaluation/return", math.nan)
+    return evaluated if math.isnan(former) else former
+
+
 class PlainProgress:
     """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than every 2 s; in
     between what takes so long, as `evaluating 37 of 100 episodes`, and once for as long as it says
@@ -73,11 +83,10 @@ class PlainProgress:
         self._stream, self._now = LastingStream(stream), now
         self._line_at = -LINE_EVERY_S
         self._phase = ""
-        self._return = float("nan")
-        self._rate = float("nan")
+        self._return = self._rate = math.nan
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
-        self._return = values.get("episode/return", self._return)
+        self._return = newest_return(values, self._return)
         self._rate = values.get("speed/env_steps_per_s", self._rate)
         self._phase = ""
         is_last = values["progress/fraction"] >= 1
@@ -131,13 +140,15 @@ class _BarProgress:
     def __init__(self, update: Callable[..., None]) -> None:
         self._update = update
         self._left = self._last = ""
+        self._return = math.nan
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
         fields: dict[str, object] = {}
         if "speed/env_steps_per_s" in values:
             fields["rate"] = format_rate(values["speed/env_steps_per_s"])
-        if "episode/return" in values:
-            fields["return_"] = format_value(values["episode/return"])
+        self._return = newest_return(values, self._return)
+        if not math.isnan(self._return):
+            fields["return_"] = format_value(self._return)
         if "progress/eta_s" in values:
             self._left = f"{format_duration(values['progress/eta_s'])} left"
         self._last = self._left

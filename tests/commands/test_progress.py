@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 from operant.commands.progress import PlainProgress
 
@@ -19,3 +20,18 @@ def test_what_takes_long_is_said_once_for_as_long_as_it_says_the_same():
         "compiling 1 of 5 loops",
         "compiling 1 of 5 loops",
     ]
+
+
+def test_the_return_is_the_newest_there_is_and_an_evaluations_before_any_episode_ended():
+    stream, clock = io.StringIO(), iter(range(0, 1000, 3))
+    progress = PlainProgress(stream, lambda: next(clock))
+    for values in (
+        {"episode/return": math.nan},
+        {"episode/return": math.nan, "evaluation/return": 5.0},
+        {"episode/return": 7.0, "evaluation/return": 6.0},
+        {"episode/return": math.nan, "evaluation/return": 8.0},
+    ):
+        progress({"progress/fraction": 0.5, **values}, 1, 4096)
+    told = [line.split("return ")[1] for line in stream.getvalue().splitlines()]
+    assert [float(each) for each in told[1:]] == [5.0, 7.0, 7.0]
+    assert told[0].lower() == "nan"
