@@ -124,6 +124,7 @@ def test_a_rank_that_is_lost_ends_the_others_with_one_line(tmp_path, number, vic
         assert (status.state, status.message) == ("failed", lines[0])
     else:
         assert said(tmp_path, 1).splitlines() == lines
+    assert latest_checkpoint(find_run("small").checkpoint_folder).iteration == 1
 
 
 def test_a_stop_of_any_rank_stops_all_with_a_checkpoint(tmp_path):

@@ -55,12 +55,19 @@ class Agenda:
         evaluates = is_last or config.evaluation.is_due(before, after)
         return Due(
             evaluation=evaluates and config.evaluation.num_episodes > 0,
-            checkpoint=self._take_request("checkpoint") or config.checkpoint.is_due(before, after),
+            checkpoint=self._take_request("checkpoint") or self._saves(before, after),
             gradients=config.gradients.is_due(before, after),
             weights=config.weights.is_due(before, after),
             trace=self._take_request("trace") or config.trace.is_due(before, after),
             episodes=config.episodes.is_due(before, after),
         )
+
+    def _saves(self, before: Clock, after: Clock) -> bool:
+        """Of several ranks any may be lost, and none goes on without a checkpoint: the first comes
+        after the first iteration.
+        """
+        is_first = before.iteration == 0 and self._experiment.ranks.size > 1
+        return is_first or self._config.checkpoint.is_due(before, after)
 
     def _after_next_iteration(self) -> Clock:
         experiment = self._experiment

@@ -13,9 +13,10 @@ from operant.trainer.run.agenda import Agenda
 class Clockwork:
     """An experiment of which nothing but the numbers is there, and seconds that are told."""
 
-    def __init__(self, config):
+    def __init__(self, config, num_ranks=1):
         self.config, self.seconds = config, 0.0
-        self.work = SimpleNamespace(iteration=0, num_started=0, env_steps=0)
+        ranks = SimpleNamespace(size=num_ranks)
+        self.work = SimpleNamespace(iteration=0, num_started=0, env_steps=0, ranks=ranks)
         self.agenda = Agenda(config, self.work, now=lambda: self.seconds)
 
     def due(self, lost=0):
@@ -35,6 +36,11 @@ def test_iterations_are_due_at_every_multiple_and_evaluations_at_the_end(small_c
     options = ("evaluation.every_iterations=4", "checkpoint.every_iterations=2")
     assert numbers_with("evaluation", Clockwork(small_config(*options)), 6) == [4, 6]
     assert numbers_with("checkpoint", Clockwork(small_config(*options)), 6) == [2, 4, 6]
+
+
+def test_several_ranks_save_what_they_would_go_on_from_after_their_first_iteration(small_config):
+    config = small_config("checkpoint.every_iterations=3")
+    assert numbers_with("checkpoint", Clockwork(config, num_ranks=2), 6) == [1, 3, 6]
 
 
 def test_env_steps_are_due_when_a_multiple_is_crossed(small_config):
