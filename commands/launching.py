@@ -19,8 +19,9 @@ from ..shared.provenance import provenance
 from ..shared.python_program import python_program
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run, create_run, find_run
+from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
-from ..shared.status import holder_of, open_page
+from ..shared.status import open_page, trainer_of
 from ..trainer.config.files import load_config
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
@@ -83,7 +84,9 @@ def _resumed_run(
     from ..trainer.config.saved_config import saved_config
     from ..trainer.run.checkpoints import check_same_config, latest_checkpoint
 
-    if holder_of(run):
+    if host := host_of_whole(run):
+        raise UsageError(f"{run.id} is part of a run on {host}: resume it there")
+    if trainer_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)

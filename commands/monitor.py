@@ -18,6 +18,7 @@ from .terminal import has_terminal
 @click.option("--readonly", is_flag=True, help="No way to ask the trainer for anything.")
 @click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
+@click.option("--rank", type=click.IntRange(min=0), help="Of several ranks: whose charts.")
 def command(
     run: str | None,
     latest: bool,
@@ -27,6 +28,7 @@ def command(
     readonly: bool,
     theme: str | None,
     as_ascii: bool,
+    rank: int | None,
 ) -> None:
     """Watch a run from any terminal, or choose one from the list of all runs.
 
@@ -37,6 +39,8 @@ def command(
     """
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
+    if rank is not None:
+        _check_rank(run, latest, rank, has_charts=not (once or as_json))
     if follow:
         _follow(run, latest)
         return
@@ -53,7 +57,22 @@ def command(
 
     from ..monitor.app import watch
 
-    watch(chosen, theme=known_theme(theme), is_ascii=as_ascii, is_readonly=readonly)
+    watch(chosen, theme=known_theme(theme), is_ascii=as_ascii, is_readonly=readonly, rank=rank or 0)
+
+
+def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:
+    """Raises UsageError where there are no charts of this rank."""
+    if not has_charts:
+        raise UsageError("--rank says whose charts are drawn, and goes with no --once or --json")
+    if not (run or latest) or chosen_host(run, latest):
+        raise UsageError("--rank goes with a run of this machine")
+    chosen = chosen_run(run, latest)
+    if rank not in chosen.ranks():
+        raise UsageError(f"{chosen.id} has no rank {rank}; it has {_in_words(chosen.ranks())}")
+
+
+def _in_words(ranks: list[int]) -> str:
+    return "rank 0 alone" if ranks == [0] else f"ranks {', '.join(map(str, ranks))}"
 
 
 def known_theme(name: str | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,16 @@ from ..monitor.look.formatting import (
     format_duration,
     format_percent,
     format_rate,
+    format_short_time,
     format_written,
 )
+from ..monitor.panels.rank_lines import in_words, rank_name
 from ..monitor.runs.conditions import phase_words
 from ..shared.errors import UsageError
 from ..shared.harmless import harmless
-from ..shared.ranks import spread
+from ..shared.ranks import RANK_ITERATION_S, RANK_NUM_ENVS, RANK_WAITING_FRACTION
 from ..shared.run_folder import Run
-from ..shared.status import ENV_STEPS_PER_S, RunStatus
+from ..shared.status import RunStatus
 
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 
@@ -53,7 +54,8 @@ def warn(text: str) -> None:
 
 def headline(status: RunStatus) -> str:
     """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
-    parts = [status.state + (f" ({status.message})" if status.message else "")]
+    where = f" on {status.host}" if status.host and status.rank is None else ""
+    parts = [status.state + where + (f" ({status.message})" if status.message else "")]
     if status.phase in SHOWN_PHASES:
         parts.append(phase_words(status))
     if status.iteration is not None:
@@ -108,9 +110,25 @@ def print_report(run: Run) -> None:
 
 def _print_ranks(status: RunStatus) -> None:
     """Each rank's state and speed, then how far they differ."""
-    for number, rank in enumerate(status.ranks):
-        print_line(f"  rank {number}: {headline(rank)}")
-    speed = spread(status.ranks, ENV_STEPS_PER_S)
-    if not math.isnan(speed.total):
-        low, high = format_rate(speed.low), format_rate(speed.high)
-        print_line(f"  env steps: {low} to {high} a rank, slowest rank {speed.lowest_rank}")
+    for rank in status.ranks:
+        print_line(f"  rank {rank_name(rank)}: {_rank_words(rank)}")
+    speeds = [rank.env_steps_per_s for rank in status.ranks if rank.env_steps_per_s is not None]
+    if speeds:
+        low, high = format_rate(min(speeds)), format_rate(max(speeds))
+        words = f"  env steps: {low} to {high} a rank"
+        print_line(", ".join(filter(None, [words, in_words(status.ranks)])))
+
+
+def _rank_words(rank: RunStatus) -> str:
+    """The headline of a rank that counts its own; of one that has a share, that."""
+    metrics = rank.metrics
+    if RANK_NUM_ENVS not in metrics:
+        return headline(rank)
+    parts = [
+        rank.state + (f" ({rank.message})" if rank.message else ""),
+        f"{format_count(metrics[RANK_NUM_ENVS])} environments",
+        format_rate(rank.env_steps_per_s),
+        f"{format_short_time(metrics.get(RANK_ITERATION_S))} an iteration",
+        f"waits {format_percent(metrics.get(RANK_WAITING_FRACTION))}",
+    ]
+    return ", ".join(parts)

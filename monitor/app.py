@@ -244,15 +244,18 @@ def watch(
     theme: str | None = None,
     is_ascii: bool = False,
     is_readonly: bool = False,
+    rank: int = 0,
 ) -> None:
     """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
     nothing of it reaches the trainer.
 
-    `source` gives the views of `run` where it is on another machine.
+    `source` gives the views of `run` where it is on another machine. Charts are those of `rank`.
     """
 
     def run_source(wanted: Run) -> RunSource:
-        return source if source and wanted == source.run else RunPoller(wanted)
+        if source and wanted == source.run:
+            return source
+        return RunPoller(wanted, rank=rank if wanted == run else 0)
 
     app = MonitorApp(
         run,

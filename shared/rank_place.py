@@ -51,6 +51,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 _POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "pid": _is_small_count,
     "process_start": _is_count,
@@ -58,4 +62,6 @@ _POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "fd": _is_small_count,
     "after_publish": _is_count,
     "since_wall_ns": _is_count,
+    "host": _is_text,
+    "is_whole": _is_flag,
 }

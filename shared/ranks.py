@@ -1,4 +1,9 @@
-"""A run of several processes as one: each rank writes a page, readers put them together."""
+"""A run of several processes as one: each rank writes a page, readers put them together.
+
+Ranks of `operant train` learn as one: what rank 0 publishes is of all of them, the others publish
+where their time goes, and each tells its share in `RANK_METRICS`. Ranks of a loop of one's own
+each count their own.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,26 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .harmless import one_line
+from .rank_place import rank_place
 from .run_folder import Run
+from .schema import Metric
 from .status import ENV_STEPS_PER_S, RunState, RunStatus, read_rank_status
+
+RANK_NUM_ENVS, RANK_ENV_STEPS_PER_S = "rank/num_envs", "rank/env_steps_per_s"
+RANK_ITERATION_S, RANK_WAITING_FRACTION = "rank/iteration_s", "rank/waiting_fraction"
+ALL_REDUCE_S = "time/all_reduce_s"
+
+RANK_METRICS = (
+    Metric(RANK_NUM_ENVS, "environments", level=1, description="that this rank steps"),
+    Metric(RANK_ENV_STEPS_PER_S, "env steps/s", level=1, better="up",
+           description="of this rank's environments, over 30 s of training"),
+    Metric(RANK_ITERATION_S, "s", level=1, better="down",
+           description="an iteration, over 30 s of training"),
+    Metric(RANK_WAITING_FRACTION, level=1,
+           description="of the time in sums with other ranks, over 30 s; the slowest waits least"),
+    Metric(ALL_REDUCE_S, "s", "timer", level=1,
+           description="sums with other ranks, of the iteration; no part of the other phases"),
+)  # fmt: skip
 
 # What a run is when its ranks differ: the first of these that any of them is.
 _WORST_FIRST: tuple[RunState, ...] = (
@@ -57,15 +80,20 @@ def status_in_list(run: Run) -> RunStatus:
 def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
     """The status of a run from those of its ranks, in their order.
 
-    Env steps and their speed are sums, other metrics means; progress is that of the last rank, as
-    are age and time left: a run is as far as its slowest process. The phase is that of the rank
-    which the state is about.
+    Where what rank 0 publishes is of all ranks, that is the run's, see `_of_whole`. Else env steps
+    and their speed are sums, other metrics means; progress is that of the last rank, as are age and
+    time left: a run is as far as its slowest process. The phase is that of the rank which the state
+    is about.
     """
     if len(ranks) == 1:
-        return ranks[0]
-    state = next(state for state in _WORST_FIRST if any(rank.state == state for rank in ranks))
-    about = next(i for i, rank in enumerate(ranks) if rank.state == state)
-    message = ranks[about].message
+        only = ranks[0]
+        return only if only.rank is None else replace(only, host="", rank=None)
+    ranks = [replace(one, rank=i) if one.rank is None else one for i, one in enumerate(ranks)]
+    place = rank_place(run, 0)
+    if place.get("is_whole"):
+        return _of_whole(ranks, place.get("host", ""))
+    about = _about(ranks)
+    state, message = ranks[about].state, ranks[about].message
     env_steps_per_s = _over(ranks, sum, "env_steps_per_s")
     env_steps = _over(ranks, sum, "env_steps")
     iteration = _over(ranks, min, "iteration")
@@ -82,7 +110,7 @@ def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
         progress_fraction=_over(ranks, min, "progress_fraction"),
         eta_s=_over(ranks, max, "eta_s"),
         metrics=metrics,
-        message=f"rank {about}: {message}" if message else "",
+        message=f"rank {ranks[about].rank}: {message}" if message else "",
         phase=ranks[about].phase,
         phase_s=ranks[about].phase_s,
         phase_done=ranks[about].phase_done,
@@ -90,6 +118,57 @@ def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
         phase_unit=ranks[about].phase_unit,
         ranks=tuple(ranks),
     )
+
+
+def _of_whole(ranks: Sequence[RunStatus], host: str) -> RunStatus:
+    """The run as rank 0 tells it: once that has ended, so has the run. Only shares are added up,
+    and what several ranks measure is a mean. `host` is rank 0's, where it is elsewhere.
+    """
+    first = ranks[0]
+    about = 0 if first.state in ("failed", "stopped", "finished") else _about(ranks)
+    message = ranks[about].message
+    metrics = {name: spread(ranks, name).mean for name in _names(ranks)}
+    for name in (RANK_NUM_ENVS, RANK_ENV_STEPS_PER_S):
+        if name in metrics:  # elsewhere not all ranks are known
+            metrics[name] = math.nan if host else spread(ranks, name).total
+    return replace(
+        first,
+        state=ranks[about].state,
+        age_s=_over(ranks, max, "age_s"),
+        metrics=metrics,
+        message=f"rank {ranks[about].rank}: {message}" if about and message else message,
+        phase=ranks[about].phase,
+        phase_s=ranks[about].phase_s,
+        phase_done=ranks[about].phase_done,
+        phase_total=ranks[about].phase_total,
+        phase_unit=ranks[about].phase_unit,
+        ranks=tuple(_with_own_speed(rank) for rank in ranks),
+        host=host,
+        rank=None,
+    )
+
+
+def _with_own_speed(rank: RunStatus) -> RunStatus:
+    speed = rank.metrics.get(RANK_ENV_STEPS_PER_S, math.nan)
+    return replace(rank, env_steps_per_s=None if math.isnan(speed) else speed)
+
+
+def _about(ranks: Sequence[RunStatus]) -> int:
+    """The first rank that is in the worst state of all."""
+    return min(range(len(ranks)), key=lambda i: _WORST_FIRST.index(ranks[i].state))
+
+
+def slowest_rank(ranks: Sequence[RunStatus]) -> RunStatus | None:
+    """The rank that the others wait for: the one that itself waits least, where they tell; else the
+    one with the lowest speed. None where neither is known of two of them.
+    """
+    waiting = {i: rank.metrics.get(RANK_WAITING_FRACTION, math.nan) for i, rank in enumerate(ranks)}
+    speeds = {i: rank.env_steps_per_s for i, rank in enumerate(ranks)}
+    for told in (waiting, speeds):
+        known = {i: value for i, value in told.items() if value is not None and value == value}
+        if len(known) > 1:
+            return ranks[min(known, key=lambda i: known[i])]
+    return None
 
 
 def spread(ranks: Sequence[RunStatus], name: str) -> Spread:

@@ -13,6 +13,7 @@ from typing import Literal
 from .errors import OperantError
 from .lock import lock_holder
 from .run_folder import Run
+from .run_part import host_of_whole
 
 Request = Literal["stop", "checkpoint", "trace"]
 TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
@@ -27,8 +28,11 @@ SIGNALS: dict[Request, signal.Signals] = {
 def send_request(run: Run, request: Request) -> list[int]:
     """Signal every process of `run`; returns their ids.
 
-    Raises OperantError when it is not running, or where it cannot be signalled.
+    Raises OperantError when it is not running, where it cannot be signalled, and where it is part
+    of a run elsewhere, which can only be stopped from here.
     """
+    if request != "stop" and (host := host_of_whole(run)):
+        raise OperantError(f"{run.id} is part of a run on {host}: ask for a {request} there")
     holders = [lock_holder(run.lock_path, rank, 1) for rank in run.ranks()]
     pids = sorted({holder.pid for holder in holders if holder})
     if not pids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -138,6 +139,12 @@ class Run:
         found = {int(match[1]) for match in matches if match}
         return sorted({0, *(rank for rank in found if rank < MAX_RANKS)})
 
+    def forget_other_ranks(self) -> None:
+        """Have rank 0 be the only one, until others say where their pages are."""
+        for rank in self.ranks()[1:]:
+            with contextlib.suppress(OSError):
+                self.rank_path(rank).unlink(missing_ok=True)
+
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml; empty when it is missing or broken."""
         try:
@@ -186,15 +193,21 @@ def memory_runs_folder() -> Path:
 
 
 def create_run(
-    name: str, manifest: Mapping[str, Any], *, rank: int, parent: Path | None = None
+    name: str,
+    manifest: Mapping[str, Any],
+    *,
+    rank: int,
+    parent: Path | None = None,
+    run_id: str = "",
 ) -> tuple[Run, RunLock]:
     """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `rank` in it.
+    Its id is made of the `name`, unless it has a `run_id` already.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
     Raises RunFolderError when the folder cannot be written; nothing is left of it then.
     """
     parent = parent or runs_folder()
-    run_id = make_run_id(name)
+    run_id = run_id or make_run_id(name)
     building = Run(parent / f".{run_id}.building")
     lock = None
     try:

@@ -14,6 +14,7 @@ from .beginning import Beginning
 from .errors import PageError
 from .harmless import one_line
 from .host import boot_id, process_start
+from .layout import ROWS_BYTES
 from .lock import RunLock
 from .outcome import State
 from .rank_place import page_path
@@ -42,8 +43,11 @@ class RunSession:
         *,
         publish_interval_s: float,
         max_metrics: int = DEFAULT_MAX_METRICS,
+        rows_bytes: int = ROWS_BYTES,
         rank: int = 0,
         world_size: int = 1,
+        host: str = "",
+        is_whole: bool = False,
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
         warn: Callable[[str], None] = warn_on_stderr,
@@ -55,8 +59,12 @@ class RunSession:
         becomes the beginning of this one; None starts anew.
 
         Rank 0 starts the run's recorder, with these settings; None starts none.
+
+        A `host` is where the rank is, when this process tells of one that is elsewhere. What rank 0
+        counts `is_whole` where that is what all ranks do; else each counts its own.
         """
         self.run, self.rank = run, rank
+        self._host, self._is_whole = host, is_whole
         self._lock, self._warn = lock, warn
         self._is_open = True
         self._is_deletion_told = False
@@ -70,7 +78,9 @@ class RunSession:
                 max_metrics=max_metrics,
                 rank=rank,
                 world_size=world_size,
+                host=host,
                 beginning=beginning,
+                rows_bytes=rows_bytes,
                 folder=run.folder,
             )
 
@@ -99,8 +109,14 @@ class RunSession:
         """
         if not self._is_open:
             return
-        self._is_open = False
         self.metrics.finish(state, exit_code, message)
+        self.lose()
+
+    def lose(self) -> None:
+        """As `close`, of a rank that is gone without a last word."""
+        if not self._is_open:
+            return
+        self._is_open = False
         folder = self.run.folder
         try:
             self.metrics.save_copy(self.run.page_copy_path(self.rank))
@@ -150,6 +166,10 @@ class RunSession:
             "after_publish": self.metrics.num_publishes,
             "since_wall_ns": time.time_ns(),
         }
+        if self._host:
+            place["host"] = self._host
+        if self._is_whole:
+            place["is_whole"] = True
         try:
             write_whole(self.run.rank_path(self.rank), json.dumps(place).encode())
         except OSError as error:

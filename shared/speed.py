@@ -17,13 +17,13 @@ class SpeedWindow:
     first iteration, which loads and warms up, counts only as long as there is no other.
     """
 
-    def __init__(self, clock_s: float, env_steps: int) -> None:
+    def __init__(self, clock_s: float, env_steps: float) -> None:
         """Nothing is done yet at `clock_s`."""
         self._marks = deque([(clock_s, env_steps)])
         self._is_warm = False
         self.per_s = 0.0
 
-    def add(self, clock_s: float, env_steps: int) -> float:
+    def add(self, clock_s: float, env_steps: float) -> float:
         """An iteration has ended; returns the speed."""
         marks = self._marks
         while len(marks) > 1 and marks[1][0] <= clock_s - WINDOW_S:

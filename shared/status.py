@@ -32,7 +32,9 @@ class RunStatus:
 
     `phase` is what a run that is alive does, one of `phase.PHASES`, for `phase_s` seconds by now,
     `phase_done` of `phase_total` in `phase_unit`s where it counts them.
-    `ranks` holds each process's own status where a run has several; see `ranks.py`.
+    `ranks` holds each process's own status where a run has several, each with its number, `rank`;
+    see `ranks.py`. `host` is the machine of a rank, and that of the run where it is another than
+    the one it is looked at on.
     """
 
     run: str
@@ -51,17 +53,26 @@ class RunStatus:
     phase_total: int | None = None
     phase_unit: str = ""
     ranks: tuple[RunStatus, ...] = ()
+    host: str = ""
+    rank: int | None = None
 
     @property
     def is_alive(self) -> bool:
         return self.state in ("running", "stalled")
 
+    def as_fields(self) -> dict[str, Any]:
+        """All fields, without those that a run of one process on this machine has nothing in."""
+        fields = vars(self) | {"ranks": [rank.as_fields() for rank in self.ranks]}
+        for name in ("ranks", "host", "rank"):
+            if fields[name] in ([], "", None):
+                del fields[name]
+        return fields
+
     def as_json(self, metrics: bool = True) -> dict[str, Any]:
         """For `json.dumps`: NaN and infinity become null. Several ranks are listed one by one."""
-        fields = {name: json_value(value) for name, value in vars(self).items()}
-        fields["ranks"] = [rank.as_json(metrics) for rank in self.ranks]
-        if not self.ranks:
-            del fields["ranks"]
+        fields = {name: json_value(value) for name, value in self.as_fields().items()}
+        if self.ranks:
+            fields["ranks"] = [rank.as_json(metrics) for rank in self.ranks]
         if not metrics:
             del fields["metrics"]
         return fields
@@ -141,22 +152,33 @@ def status_of(
     holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
-        return RunStatus(run.id, "running" if alive else "crashed", message=page_error)
+        state: RunState = "running" if alive else "crashed"
+        return RunStatus(run.id, state, message=page_error, rank=rank)
     try:
         outcome = reader.outcome()
         is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
         # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
         if is_resumed or (launcher and not own and reader.read()):
-            return RunStatus(run.id, "running", message="resuming")
-        return _page_status(run, reader, outcome, holder, bool(own or launcher))
+            return RunStatus(run.id, "running", message="resuming", rank=rank)
+        status = _page_status(run, reader, outcome, holder, bool(own or launcher))
+        return replace(status, rank=rank, host=reader.header.host)
     except PageError as error:
-        return RunStatus(run.id, "running" if alive else "crashed", message=str(error))
+        state = "running" if alive else "crashed"
+        return RunStatus(run.id, state, message=str(error), rank=rank)
 
 
 def holder_of(run: Run) -> Holder | None:
     """A process of `run` that lives; its page tells of it where the lock was deleted."""
-    if holder := lock_holder(run.lock_path):
-        return holder
+    return lock_holder(run.lock_path) or _holder_by_page(run)
+
+
+def trainer_of(run: Run) -> Holder | None:
+    """As `holder_of`, of those that the run cannot go on without: its first rank or a launcher."""
+    known = (lock_holder(run.lock_path, byte, 1) for byte in (0, LAUNCHER))
+    return next(filter(None, known), None) or _holder_by_page(run)
+
+
+def _holder_by_page(run: Run) -> Holder | None:
     try:
         reader = open_page(run)
     except PageError:

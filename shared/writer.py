@@ -90,6 +90,7 @@ class MetricsWriter:
         max_metrics: int = DEFAULT_MAX_METRICS,
         rank: int = 0,
         world_size: int = 1,
+        host: str = "",
         beginning: Beginning | None = None,
         rows_bytes: int = at.ROWS_BYTES,
         folder: Path | None = None,
@@ -98,7 +99,8 @@ class MetricsWriter:
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
         A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
-        room for rows that wait for the recorder, `folder` that of the run.
+        room for rows that wait for the recorder, `folder` that of the run; a `host` is another
+        machine that the page tells of.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
         """
         header = Header(
@@ -108,7 +110,7 @@ class MetricsWriter:
             pid=os.getpid(),
             process_start=process_start(os.getpid()),
             boot_id=boot_id(),
-            host=host_name(),
+            host=host or host_name(),
             created_wall_ns=time.time_ns(),
             created_monotonic_ns=time.monotonic_ns(),
             publish_interval_s=publish_interval_s,

@@ -95,8 +95,10 @@ class Experiment:
 
     @property
     def env_steps_so_far(self) -> int:
-        """Env steps with those of the collection under way, where the host knows of them."""
-        return self.env_steps + self.collector.env_steps_under_way
+        """Env steps with those of the collection under way, where the host knows of them; other
+        ranks are taken to be as far.
+        """
+        return self.env_steps + self.ranks.whole_size(self.collector.env_steps_under_way)
 
     @property
     def work_done(self) -> object:

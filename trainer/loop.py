@@ -16,6 +16,7 @@ from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .inspection.inspection import Inspection
 from .making import make_experiment
+from .ranks.own_share import OwnShare
 from .ranks.single import SINGLE, Ranks
 from .run.agenda import Agenda, Due
 from .run.checkpoint_writer import CheckpointWriter
@@ -93,6 +94,8 @@ def telemetry_of(
         num_pauses=agenda.num_pauses_left(),
         average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
     )  # fmt: skip
+    if experiment.ranks.size > 1:
+        telemetry.share = OwnShare(experiment, telemetry.stopwatch)
     experiment.on_tick(telemetry.tick)
     telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
     return telemetry

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PANES = ("charts", "time", "events", "machine", "log")  # in the order of their digits, from 1
+PANES = (
+    "charts",
+    "time",
+    "events",
+    "machine",
+    "log",
+    "ranks",
+)  # in the order of their digits, from 1
 _MIN_WIDTH = 38  # cells of a pane below the charts
 _MIN_HEIGHT = 14  # rows of a screen from which there is room below the charts
 

@@ -51,6 +51,8 @@ class RankMessage(_Message):
     phase_done: Count | None = None
     phase_total: Count | None = None
     phase_unit: Text = ""
+    host: Text = ""
+    rank: Count | None = None
 
     def status(self, run: str, ranks: tuple[RunStatus, ...] = ()) -> RunStatus:
         known = {field.name for field in dataclasses.fields(RunStatus)} - {

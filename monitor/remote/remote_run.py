@@ -35,6 +35,7 @@ class RemoteRun:
     def __init__(self, name: RemoteName) -> None:
         self.name = name
         self.run = Run(Path(str(name)))  # has no folder here: a name to show and to compare
+        self.rank = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -75,6 +76,9 @@ class RemoteRun:
     def start(self) -> None:
         """Follow the stream in a thread until `close`."""
         threading.Thread(target=self._follow, name="remote", daemon=True).start()
+
+    def show_rank(self, rank: int) -> bool:
+        return rank == self.rank
 
     def poll(self) -> RunView:
         """The newest view, its age brought up to now."""

@@ -94,7 +94,7 @@ class _Sender:
     def _state(self) -> dict[str, Any]:
         view = self._poller.poll()
         head = {
-            "status": dataclasses.asdict(view.status),
+            "status": view.status.as_fields(),
             "is_page_expected": view.is_page_expected,
         }
         if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:

@@ -1,6 +1,7 @@
 """Reads the pages of one run, again and again, whatever becomes of them.
 
-Charts are those of rank 0; a run of several ranks shows the sums of all beside them.
+Charts are those of one rank, the first by default; a run of several ranks shows the sums of all
+beside them.
 """
 
 from __future__ import annotations
@@ -42,10 +43,16 @@ class RunPoller:
     """
 
     def __init__(
-        self, run: Run, now: Callable[[], float] = time.monotonic, *, reads_rows: bool = True
+        self,
+        run: Run,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        reads_rows: bool = True,
+        rank: int = 0,
     ) -> None:
         """With `reads_rows`, the second look at a page begins to read all of its rows."""
-        self.run = run
+        self.run, self.rank = run, rank
+        self._shown_rank = rank  # of the page that is open
         self._reads_rows = reads_rows
         self._rows: RunRows | None = None
         self._now = now
@@ -76,6 +83,11 @@ class RunPoller:
         self._view = view
         return view
 
+    def show_rank(self, rank: int) -> bool:
+        """From the next look on."""
+        self.rank = rank
+        return True
+
     def close(self) -> None:
         self._detach("")
 
@@ -91,7 +103,8 @@ class RunPoller:
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
-        view = view_of(self._reader, self._status(self._reader), self._view)
+        status = self._status(self._reader)
+        view = replace(view_of(self._reader, status, self._view), rank=self._shown_rank)
         is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
         view = replace(
             view,
@@ -118,17 +131,24 @@ class RunPoller:
 
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""
-        own = status_of(self.run, reader)
-        others = [read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != 0]
-        return combined_status(self.run, [own, *others])
+        shown = self._shown_rank
+        known = {rank: read_rank_status for rank in self.run.ranks()}
+        return combined_status(
+            self.run,
+            [
+                status_of(self.run, reader, rank=rank) if rank == shown else read(self.run, rank)
+                for rank, read in known.items()
+            ],
+        )
 
     def _without_page(self) -> RunView:
         """What is known of a run whose page cannot be read: its lock, and what was seen before."""
         try:
-            status = status_of(self.run, None, self._page_error)
+            status = status_of(self.run, None, self._page_error, self._shown_rank)
+            status = combined_status(self.run, [status])
         except OSError as error:  # a file system without locks
             status = RunStatus(self.run.id, "crashed", message=str(error))
-        is_page_expected = os.path.exists(self.run.rank_path(0))
+        is_page_expected = os.path.exists(self.run.rank_path(self._shown_rank))
         if self._view is None:
             return RunView(status, is_page_expected=is_page_expected, log=self._log.read())
         seen = self._view.status
@@ -146,6 +166,9 @@ class RunPoller:
         """Open the page when none is open; look for a newer one when the run's process changed, and
         once a second while the one that is open is not being written.
         """
+        if self.rank != self._shown_rank:
+            self._detach("")
+            self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live
@@ -154,7 +177,7 @@ class RunPoller:
             return
         self._place, self._opened_s = place, self._now()
         try:
-            reader = open_page(self.run)
+            reader = open_page(self.run, self._shown_rank)
         except Exception as error:  # as in `poll`
             if self._reader is None:
                 self._page_error = str(error) or type(error).__name__
@@ -165,7 +188,8 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
-        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
+        rows_path = self.run.rows_path(self._shown_rank)
+        self._rows = RunRows(rows_path, reader) if self._reads_rows else None
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
@@ -185,7 +209,7 @@ class RunPoller:
     def _place_written(self) -> tuple[int, int] | None:
         """Changes whenever a process says anew where the run's page is."""
         try:
-            status = self.run.rank_path(0).stat()
+            status = self.run.rank_path(self._shown_rank).stat()
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns

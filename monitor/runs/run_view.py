@@ -21,7 +21,8 @@ class RunView:
     that found no room in it; `log` is the end of what the process printed. `alerts` are those that
     the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
-    `knobs` are None where nothing is known of the run's configuration.
+    `knobs` are None where nothing is known of the run's configuration. The history and all that
+    comes from a page is that of a `rank`.
     """
 
     status: RunStatus
@@ -37,6 +38,7 @@ class RunView:
     points: RowPoints | None = None
     is_loading: bool = False
     knobs: Knobs | None = None
+    rank: int = 0
 
     @property
     def elapsed_s(self) -> float | None:

@@ -32,6 +32,7 @@ from ..widgets.legend import Legend
 from ..widgets.log_panel import LogPanel
 from ..widgets.machine_panel import MachinePanel
 from ..widgets.pane import Pane
+from ..widgets.ranks_panel import RanksPanel
 from ..widgets.run_head import NoticeLine, RunHead
 from ..widgets.scrolling_pane import ScrollingPane
 from ..widgets.time_panel import TimePanel
@@ -47,7 +48,7 @@ _KEYS = (
     (",.", "cursor"),
     ("esc", "all runs"),
     ("/", "find"),
-    ("1-5", "panes"),
+    ("1-6", "panes"),
     ("r", "replay"),
     ("y", "log"),
     ("s", "smooth"),
@@ -67,6 +68,8 @@ class RunScreen(MonitorScreen):
         Binding("slash", "find", "find charts, events, log lines"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
+        Binding("n", "show_rank(1)", "charts of the next, the previous rank"),
+        Binding("N", "show_rank(-1)", "charts of the next, the previous rank"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
         Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
@@ -114,7 +117,7 @@ class RunScreen(MonitorScreen):
         self, source: RunSource, look: Look | None = None, companions: Sequence[Companion] = ()
     ) -> None:
         super().__init__()
-        self.run = source.run
+        self.run, self._source = source.run, source
         self._looked: Looked | None = None
         self._has_sampled = False
         self._gpu_load = GpuLoad()
@@ -154,6 +157,7 @@ class RunScreen(MonitorScreen):
             yield EventsPanel()
             yield MachinePanel()
             yield LogPanel()
+            yield RanksPanel()
         yield TimeSlider()
         yield FilterLine()
         yield KeyLine(_KEYS)
@@ -207,11 +211,13 @@ class RunScreen(MonitorScreen):
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
         self.query_one(LogPanel).show(view.log)
         times = self.query_one(TimePanel)
-        had_phases = times.has_phases
+        ranks = self.query_one(RanksPanel)
+        had_panes = times.has_phases, ranks.has_ranks
+        ranks.show(view.status.ranks)
         # What is tried changes the next run, so the past has no hints.
         is_past = slider.is_in_the_past
         times.show(view, None if is_past else hint_of(view, self._gpu_load.busy))
-        if times.has_phases != had_phases:
+        if (times.has_phases, ranks.has_ranks) != had_panes:
             self.place_panes()
         self.tell_modes()
 
@@ -220,6 +226,8 @@ class RunScreen(MonitorScreen):
         empty = [] if self.query_one(MachinePanel).has_samples else ["machine"]
         if not self.query_one(TimePanel).has_phases and self._looked:
             empty.append("time")
+        if not self.query_one(RanksPanel).has_ranks:
+            empty.append("ranks")
         shown = shown_panes(self.settings.panes, empty, *self.app.size)
         panes = list(self.query(Pane))
         shown = tuple(str(pane.id) for pane in panes if pane.is_enlarged) or shown
@@ -233,6 +241,8 @@ class RunScreen(MonitorScreen):
         """What is not as usual, beside the keys."""
         slider = self.query_one(TimeSlider)
         modes = ["paused"] if self.is_paused else []
+        if self._looked and self._looked.view.rank:
+            modes.append(f"charts of rank {self._looked.view.rank}")
         if slider.is_in_the_past:
             modes.append("playing" if slider.is_playing else "in the past")
         modes.append(self.query_one(ChartGrid).options.in_words())
@@ -303,6 +313,18 @@ class RunScreen(MonitorScreen):
         else:
             slider.share = 1.0
             self._grid().focus()
+
+    def action_show_rank(self, steps: int) -> None:
+        """Draw the charts of another rank; all numbers in the head stay the run's."""
+        if self._looked is None:
+            return
+        ranks = [rank.rank for rank in self._looked.view.status.ranks]
+        if not ranks:
+            self.notify("the run is one process", timeout=2)
+        else:
+            place = ranks.index(self._source.rank) if self._source.rank in ranks else 0
+            if not self._source.show_rank(ranks[(place + steps) % len(ranks)] or 0):
+                self.notify("charts of other ranks are drawn on the run's machine", timeout=2)
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))

@@ -1,9 +1,10 @@
-"""What ranks do besides rank 0, which alone has the run's folder and its page."""
+"""What ranks do besides rank 0, which alone saves, evaluates and publishes what is learned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..diverged import check_weights
@@ -12,11 +13,13 @@ from ..run.main_memory import keep_freed_memory
 from ..run.restoring import restoring
 from ..run.stopwatch import Stopwatch
 from .joining import joined
+from .own_share import OwnShare
+from .pages import PAUSE, PHASES, Pages
 from .place import Place
+from .single import Ranks
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
-    from .several import Several
 
 
 def follow(
@@ -30,24 +33,43 @@ def follow(
     """
     keep_freed_memory()
     with joined(place, config, split, should_stop) as met:
-        _train(met.config, met.ranks, should_stop)
+        assert met.pages
+        met.is_complete = _train(met.config, met.ranks, met.pages, should_stop)
 
 
-def _train(config: TrainConfig, ranks: Several, should_stop: Callable[[], bool]) -> None:
-    """The same iterations as `loop.train`; a state is asked for where rank 0 saves it."""
-    with closing(make_experiment(config, ranks=ranks)) as experiment:
+def _train(
+    config: TrainConfig, ranks: Ranks, pages: Pages, should_stop: Callable[[], bool]
+) -> bool:
+    """The same iterations as `loop.train`; a state is asked for where rank 0 saves it. Returns
+    whether the run is complete.
+    """
+    pages.phase("compiling")
+    compiling = partial(pages.phase, "compiling")
+    with closing(make_experiment(config, compiling, ranks)) as experiment:
         told = ranks.told_by_first(None)
         if told:
             with restoring(told["state"], experiment.state_dict):
                 experiment.load_state_dict(told["state"], told["iteration"])
-        stopwatch = Stopwatch()
+        stopwatch = stopwatch_of(pages)
+        share = OwnShare(experiment, stopwatch)
+        experiment.on_tick(pages.beat)
         while not experiment.is_complete:
-            next_is = experiment.agreed(should_stop(), False)
+            with stopwatch.phase(PAUSE):
+                next_is = experiment.agreed(should_stop(), False)
             if next_is.stop:
                 break
             for values in experiment.iterate(stopwatch, wait=True):
                 check_weights(experiment, values)
+                numbers = {**stopwatch.take(), **share.of_iteration()}
+                with stopwatch.phase("publish"):
+                    pages.publish(numbers, experiment.iteration, experiment.env_steps)
             if next_is.checkpoint:
                 experiment.state_dict()
         if experiment.agreed(False, False).checkpoint:
             experiment.state_dict()
+        return experiment.is_complete
+
+
+def stopwatch_of(pages: Pages) -> Stopwatch:
+    """Between iterations this rank has nothing to do, whatever rank 0 does."""
+    return Stopwatch(say=pages.phase, phases=PHASES, pauses=(PAUSE,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -32,6 +32,7 @@ class Group:
         Raises RankLostError.
         """
         self._watch = watch
+        self.beat: Callable[[], object] = lambda: None  # called now and then while others are slow
         if backend == "gloo":
             self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "") or interface_of(address)
             if self.interface:
@@ -58,6 +59,7 @@ class Group:
                 if is_over:  # else it may be that time alone was up
                     raise self._lost(error) from None
             self._watch.check()
+            self.beat()
 
     def close(self) -> None:
         """Once all have got here: leave together."""

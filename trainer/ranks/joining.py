@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 
 from ...shared.errors import ConfigError
 from ...shared.provenance import provenance
+from ...shared.session import RunSession
 from ..config import TrainConfig
 from ..run.device import chosen_device
 from .balance import Balance
 from .group import Group, backend_of
 from .interface import address_towards, own_address
+from .joined import Joined
 from .meeting import Introduction, check_alike, introduced, store_of, wait_until_read
+from .pages import Pages, introduce_pages
 from .place import Place
 from .refusals import check_ranks
 from .several import Several
@@ -30,22 +33,16 @@ def versions() -> dict[str, str]:
     return {name: str(known.get(name)) for name in VERSIONS}
 
 
-class Joined:
-    """A rank among the others, and the configuration that all have."""
-
-    def __init__(self, config: TrainConfig, ranks: Several) -> None:
-        self.config, self.ranks = config, ranks
-
-
 @contextlib.contextmanager
 def joined(
     place: Place,
     config: TrainConfig | None,
     split: str = "",
     should_stop: Callable[[], bool] = lambda: False,
+    session: RunSession | None = None,
 ) -> Iterator[Joined]:
     """Meet the other ranks; without a `config` take that of rank 0. An error inside becomes known
-    to all. Raises OperantErrors that name ranks.
+    to all. Rank 0 has the `session` of the run. Raises OperantErrors that name ranks.
     """
     if config is not None:
         check_ranks(config, split, place.world_size)
@@ -53,6 +50,7 @@ def joined(
         address_towards(place.master_addr, place.master_port), versions(),
         None if config is None else config.model_dump(mode="json"), split,
     )  # fmt: skip
+    introduce_pages(own, session)
     store = store_of(place, should_stop)
     ranks = introduced(store, place, own, should_stop)
     try:
@@ -62,8 +60,9 @@ def joined(
         raise
     config = config or _config_of(ranks[0])
     watch = Watch(store.clone(), place.rank, [one.named for one in ranks])
-    stragglers = None
+    stragglers, pages = None, Pages(ranks, place.rank, session)
     try:
+        pages.open(config, store, watch)
         address = own_address(own.address, [one.address for one in ranks], place.master_port)
         backend = backend_of(["cpu"] * place.world_size)  # as far as ranks go by now
         group = Group(store, place.rank, place.world_size, backend, address, watch)
@@ -77,17 +76,19 @@ def joined(
         )
         if config.ranks.cut_stragglers:
             stragglers = Stragglers(store.clone(), place.world_size)
-        yield Joined(
-            config,
-            Several(
-                place.rank, parts, group.all_reduce, place.local_world_size, notices,
-                Balance(parts) if split == AUTO else None, stragglers, hosts,
-            ),
+        group.beat = pages.beat
+        several = Several(
+            place.rank, parts, group.all_reduce, place.local_world_size, notices,
+            Balance(parts) if split == AUTO else None, stragglers, hosts,
         )  # fmt: skip
+        yield (joined := Joined(config, several, pages))
+        pages.exchange_last(store, group.all_reduce)
         watch.say(ENDED)
         group.close()
+        pages.close(joined.is_complete)
     except BaseException as error:
         _fail(watch, place, error)
+        pages.fail(error)
         raise
     finally:
         if stragglers:

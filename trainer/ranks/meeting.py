@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 
@@ -40,6 +40,9 @@ class Introduction:
     config: Mapping[str, Any] | None
     split: str
     named: str = field(default="")
+    pages: str = ""  # where its pages lie, and the folders of its runs: see `machines`
+    home: str = ""
+    run: Mapping[str, str] | None = None  # of rank 0: its run's id, name and folder
 
     @classmethod
     def of(
@@ -91,7 +94,8 @@ def introduced(
             time.sleep(LOOK_AGAIN_S)
         said = json.loads(store.get(key))
         said["named"] = f"rank {rank} ({said['host']}, process {said['pid']})"
-        found.append(Introduction(**said))
+        known = {one.name for one in fields(Introduction)}  # another version may say more
+        found.append(Introduction(**{name: said[name] for name in said if name in known}))
     return found
 
 

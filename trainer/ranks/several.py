@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ class Several:
         `hosts` are the machines of the ranks, for people.
         """
         self.rank, self.size, self._add_up = rank, len(shares), all_reduce
+        self.sums_s = 0.0
         self.num_on_machine, self.notices = num_on_machine, notices
         self._balance, self._clock = balance, WorkClock()
         self.stragglers = stragglers
@@ -58,8 +60,10 @@ class Several:
         return shares_in_words(shares, self._hosts)
 
     def _all_reduce(self, tensor: Tensor) -> None:
+        begun_s = time.perf_counter()
         with self._clock.waiting():
             self._add_up(tensor)
+        self.sums_s += time.perf_counter() - begun_s
 
     def own_size(self, whole_size: int) -> int:
         return whole_size // self._all_envs * self._num_envs

@@ -40,6 +40,7 @@ class Ranks(Protocol):
     size: int
     first_env: int
     num_on_machine: int  # ranks on this machine, which share its cores
+    sums_s: float  # spent in sums with others so far: mostly waiting for them
     notices: tuple[str, ...]  # for people, when the run begins
     stragglers: Stragglers | None  # where rollouts may be cut short
 
@@ -111,6 +112,7 @@ class Single:
     """One process, which has it all."""
 
     rank, size, first_env, num_on_machine = 0, 1, 0, 1
+    sums_s = 0.0
     notices: tuple[str, ...] = ()
     stragglers: Stragglers | None = None
 

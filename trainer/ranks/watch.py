@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -38,6 +38,7 @@ class Watch:
         self._count = 0
         self._heard = {other: ("", time.monotonic()) for other in self._others()}
         self._silent_for_s, self._answered_at = SILENT_FOR_S, time.monotonic()
+        self.exchange: Callable[[Any], object] = lambda _: None  # what else is said and heard
         self._over = threading.Event()
         self._saying = threading.Lock()
         store.set_timeout(timedelta(seconds=SILENT_FOR_S))
@@ -95,6 +96,7 @@ class Watch:
             try:
                 self._say()
                 self._listen()
+                self.exchange(self._store)
             except RuntimeError:
                 self.lost = self.lost or f"{self._names[0]} is gone, and the ranks' store with it"
                 return

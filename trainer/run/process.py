@@ -8,24 +8,22 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...shared.errors import ConfigError, OperantError
 from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
+from ...shared.ranks import RANK_METRICS
 from ...shared.recorder_process import RecorderSettings
 from ...shared.requests import TakeRequest
 from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
 from ..config import RecorderConfig, TrainConfig
+from ..ranks.joined import Joined
 from ..ranks.place import Place
 from .main_memory import keep_freed_memory
 from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
-
-if TYPE_CHECKING:
-    from ..ranks.single import Ranks
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -53,11 +51,14 @@ def run_training(
     """
     keep_freed_memory()
     # The page comes first: whatever goes wrong from here on, monitors see it.
+    run.forget_other_ranks()
     session = RunSession(
         run,
         lock,
-        metrics_of(config),
+        (*metrics_of(config), *(RANK_METRICS if place else ())),
         publish_interval_s=PUBLISH_INTERVAL_S,
+        world_size=place.world_size if place else 1,
+        is_whole=place is not None,
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),
     )
@@ -74,16 +75,16 @@ def run_training(
         if resume_publish is not None:
             told = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, told)
-        with _ranks(place, config, split, lambda: bool(stop_signals)) as ranks:
-            is_complete = train(
+        with _met(place, config, split, lambda: bool(stop_signals), session) as met:
+            is_complete = met.is_complete = train(
                 config,
                 session.metrics,
                 run.checkpoint_folder,
                 resume_from=checkpoint,
                 should_stop=lambda: bool(stop_signals),
                 take_request=take_request,
-                report=report,
-                ranks=ranks,
+                report=met.telling(report),
+                ranks=met.ranks,
             )
     except Exception as error:
         return _failed(session, error, config)
@@ -104,19 +105,23 @@ def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:
 
 
 @contextlib.contextmanager
-def _ranks(
-    place: Place | None, config: TrainConfig, split: str, should_stop: Callable[[], bool]
-) -> Iterator[Ranks]:
+def _met(
+    place: Place | None,
+    config: TrainConfig,
+    split: str,
+    should_stop: Callable[[], bool],
+    session: RunSession,
+) -> Iterator[Joined]:
     """All that learn together, for as long as they do."""
     from ..ranks.single import SINGLE  # which imports torch
 
     if place is None:
-        yield SINGLE
+        yield Joined(config, SINGLE)
         return
     from ..ranks.joining import joined  # only several need torch.distributed
 
-    with joined(place, config, split, should_stop) as met:
-        yield met.ranks
+    with joined(place, config, split, should_stop, session) as met:
+        yield met
 
 
 def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:

@@ -15,6 +15,7 @@ from ...shared.speed import SpeedWindow, time_left_s
 from ...shared.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
 from ..config import TrainConfig
 from ..config.section import AlgorithmSection, Section
+from ..ranks.own_share import OwnShare
 from .stopwatch import OTHER, PHASES, Stopwatch
 
 Report = Callable[[Mapping[str, float], int, int], None]
@@ -110,6 +111,7 @@ class Telemetry:
         """
         self.stopwatch = Stopwatch(now, metrics.phase)
         self._metrics, self._total, self._work = metrics, total_env_steps, work
+        self.share: OwnShare | None = None  # of one of several ranks
         self._now, self._report = now, report
         self._publish_at = now()
         self._said_at = self._publish_at
@@ -131,6 +133,8 @@ class Telemetry:
         env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
+        if self.share:
+            row |= self.share.of_iteration()
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
         self._planned_window.add(clock_s, self._planned_steps)
         if NUM_UPDATES in values:
