@@ -21,6 +21,7 @@ from ..monitor.look.formatting import (
 )
 from ..monitor.panels.rank_lines import in_words, rank_name
 from ..monitor.runs.conditions import phase_words
+from ..monitor.runs.run_summary import part_words
 from ..shared.errors import UsageError
 from ..shared.harmless import harmless
 from ..shared.ranks import RANK_ITERATION_S, RANK_NUM_ENVS, RANK_WAITING_FRACTION
@@ -82,6 +83,8 @@ def print_status(status: RunStatus) -> None:
         print_line(f"  {name:<{width}}  {format_written(value)}")
     if status.ranks:
         _print_ranks(status)
+    if status.host:
+        print_line(f"  part {part_words(status.host)}")
 
 
 def print_report(run: Run) -> None:
@@ -102,7 +105,7 @@ def print_report(run: Run) -> None:
         print_line(f"  hint: {hint.in_words()}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
     events = with_alerts(view.events, view.alerts)
-    if view.status.is_alive and not view.is_recorded:
+    if view.status.is_alive and not (view.is_recorded or view.status.host):
         print_line(f"  {NO_RECORDER}")
     for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
         print_line("  " + "".join(text for text, _ in line).rstrip())

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PANES = (
-    "charts",
-    "time",
-    "events",
-    "machine",
-    "log",
-    "ranks",
-)  # in the order of their digits, from 1
+# In the order of their digits, from 1.
+PANES = ("charts", "time", "events", "machine", "log", "ranks")
 _MIN_WIDTH = 38  # cells of a pane below the charts
 _MIN_HEIGHT = 14  # rows of a screen from which there is room below the charts
 

@@ -132,14 +132,12 @@ class RunPoller:
     def _status(self, reader: MetricsReader) -> RunStatus:
         """Of the run; where it has several ranks, of all of them together."""
         shown = self._shown_rank
-        known = {rank: read_rank_status for rank in self.run.ranks()}
-        return combined_status(
-            self.run,
-            [
-                status_of(self.run, reader, rank=rank) if rank == shown else read(self.run, rank)
-                for rank, read in known.items()
-            ],
-        )
+        own = status_of(self.run, reader, rank=shown)
+        others = {
+            rank: read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != shown
+        }
+        known = {shown: own, **others}
+        return combined_status(self.run, [known[rank] for rank in sorted(known)])
 
     def _without_page(self) -> RunView:
         """What is known of a run whose page cannot be read: its lock, and what was seen before."""

@@ -81,12 +81,19 @@ def draw_notice(
         text = newest.text + where
     if not text and view.num_rejected:
         text = f"the page is full: {format_count(view.num_rejected)} metrics are not shown"
+    if not text and view.status.host:
+        label, style, text = " part ", "quiet", part_words(view.status.host)
     if not text and view.status.is_alive and not view.is_recorded and view.publish:
         label, style, text = " no alerts ", "quiet", NO_RECORDER
     if not text:
         return None
     room = max(0, width - len(label) - 1)
     return [(label, f"bar_{style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
+
+
+def part_words(host: str) -> str:
+    """What to know of the part of a run that has its folder elsewhere."""
+    return f"of a run on {host}: its checkpoints, alerts and every row are there"
 
 
 def _state(view: RunView, condition: Condition) -> Line:
