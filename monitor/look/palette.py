@@ -101,6 +101,8 @@ _SERIES_OF_PHASE = {
     "environment": 5,
     "inference": 6,
     "copy": 7,
+    "all_reduce": 5,  # of several ranks, which have no `environment`
+    "pause": 0,  # in which rank 0 evaluates
 }
 
 

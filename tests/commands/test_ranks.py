@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 import slow_rank
 from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
+from waiting import wait_for
 
+from operant.cli import main
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
@@ -122,6 +124,8 @@ def test_a_rank_that_is_lost_ends_the_others_with_one_line(tmp_path, number, vic
     if victim:
         status = read_status(find_run("small"))
         assert (status.state, status.message) == ("failed", lines[0])
+        left = "crashed" if number == signal.SIGKILL else "stalled"
+        assert [rank.state for rank in status.ranks] == ["failed", left]
     else:
         assert said(tmp_path, 1).splitlines() == lines
     assert latest_checkpoint(find_run("small").checkpoint_folder).iteration == 1
@@ -136,6 +140,44 @@ def test_a_stop_of_any_rank_stops_all_with_a_checkpoint(tmp_path):
     status = read_status(run)
     assert (status.state, status.message) == ("stopped", "by another rank")
     assert latest_checkpoint(run.checkpoint_folder).iteration == status.iteration
+
+
+def test_ranks_on_two_machines_are_shown_on_both(tmp_path, monkeypatch):
+    elsewhere = {
+        "OPERANT_HOME": str(tmp_path / "elsewhere"),
+        "OPERANT_PAGES": str(tmp_path / "elsewhere" / "pages"),
+    }
+    command = training(*SMALL, *FOR_EVER, "--split", "3:2:1")
+    with started([command] * 3, tmp_path, {2: elsewhere}) as processes:
+        wait_until_it_trains(processes, tmp_path)
+        run = find_run("small")
+        wait_for(lambda: all(rank.iteration for rank in read_status(run).ranks), TIMEOUT_S)
+        status = read_status(run)
+        assert status.state == "running"
+        assert [rank.metrics["rank/num_envs"] for rank in status.ranks] == [3, 2, 1]
+        assert status.metrics["rank/num_envs"] == 6
+        assert all(0 < rank.metrics["rank/waiting_fraction"] < 1 for rank in status.ranks)
+
+        with monkeypatch.context() as there:
+            for name, value in elsewhere.items():
+                there.setenv(name, value)
+            part = find_run("small")
+            assert part.id == run.id
+            assert part.folder != run.folder
+            wait_for(lambda: (read_status(part).iteration or 0) > status.iteration, TIMEOUT_S)
+            seen = read_status(part)
+            assert (seen.state, seen.host) == ("running", socket.gethostname())
+            assert [rank.rank for rank in seen.ranks] == [0, 2]
+            assert seen.metrics.keys() >= {"episode/return", "loss/policy"}
+            assert "saving a checkpoint" not in said(tmp_path, 0)
+            assert main(["stop", "small"]) == 0
+            assert wait_for_all(processes) == [143, 0, 143]
+            assert read_status(part).state == "stopped"
+            assert main(["train", "--resume", "small"]) == 2  # where its checkpoints are not
+    assert (read_status(run).state, read_status(run).message) == ("stopped", "by another rank")
+    assert [rank.state for rank in read_status(run).ranks] == ["stopped"] * 3
+    assert read_status(part).env_steps == read_status(run).env_steps
+    assert said(tmp_path, 1) == said(tmp_path, 2) == ""
 
 
 def test_ranks_with_other_configurations_refuse_each_other(tmp_path):

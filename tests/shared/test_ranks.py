@@ -11,8 +11,10 @@ import pytest
 from waiting import wait_for
 
 from operant.monitor.runs.run_poller import RunPoller
-from operant.shared.ranks import combined_status, read_status, spread
+from operant.shared.lock import RunLock
+from operant.shared.ranks import combined_status, read_status, slowest_rank, spread
 from operant.shared.run_folder import Run, create_run
+from operant.shared.session import RunSession
 from operant.shared.status import RunStatus
 
 SPEED = "speed/env_steps_per_s"
@@ -114,3 +116,81 @@ def test_the_worst_state_is_the_runs_and_its_reason_names_the_rank():
     status = combined_status(run, ranks)
     assert (status.state, status.message) == ("failed", "rank 1: out of memory")
     assert status.env_steps is None
+
+
+@pytest.fixture
+def whole_run():
+    """(run, sessions) of three ranks that learn as one; rank 2 is on another machine."""
+    run, lock = create_run("whole", {}, rank=0)
+    sessions = [
+        RunSession(run, lock if rank == 0 else RunLock(run.lock_path, rank), rank=rank,
+                   publish_interval_s=100.0, world_size=3, is_whole=rank == 0, recorder=None,
+                   host="air" if rank == 2 else "")
+        for rank in range(3)
+    ]  # fmt: skip
+    for rank, session in enumerate(sessions):
+        share = {"rank/num_envs": 30.0 - 10 * rank, "rank/env_steps_per_s": 300.0 - 100 * rank}
+        waiting = {"rank/waiting_fraction": [0.3, 0.2, 0.1][rank], "time/learn_s": float(rank)}
+        first = {"episode/return": 7.0, SPEED: 599.0} if rank == 0 else {}
+        session.metrics.publish(first | share | waiting, 5 - rank, 600 - 100 * rank)
+    yield run, sessions
+    for session in sessions:
+        session.close("stopped", 0)
+
+
+def test_ranks_that_learn_as_one_have_shares_of_what_rank_0_counts(whole_run):
+    run, _ = whole_run
+    status = read_status(run)
+    assert (status.iteration, status.env_steps, status.env_steps_per_s) == (5, 600, 599.0)
+    assert status.metrics["episode/return"] == 7.0  # which rank 0 alone knows
+    assert status.metrics["rank/num_envs"] == 60
+    assert status.metrics["rank/env_steps_per_s"] == 600
+    assert status.metrics["time/learn_s"] == 1.0
+    assert [rank.env_steps_per_s for rank in status.ranks] == [300, 200, 100]
+    assert status.ranks[2].host == "air"
+    assert status.host == ""
+    slowest = slowest_rank(status.ranks)
+    assert slowest is not None
+    assert slowest.rank == 2
+    assert [rank["rank"] for rank in status.as_json()["ranks"]] == [0, 1, 2]
+
+
+def test_where_ranks_learn_as_one_the_run_has_ended_once_rank_0_has(whole_run):
+    run, sessions = whole_run
+    sessions[1].lose()
+    status = read_status(run)
+    assert (status.state, status.message) == (
+        "crashed", "rank 1: the process is gone without a last word",
+    )  # fmt: skip
+    sessions[0].close("failed", 1, "rank 1 is gone")
+    status = read_status(run)
+    assert (status.state, status.message) == ("failed", "rank 1 is gone")
+    assert [rank.state for rank in status.ranks] == ["failed", "crashed", "running"]
+
+
+def test_the_monitor_draws_the_charts_of_the_rank_that_is_asked_for(whole_run):
+    run, _ = whole_run
+    poller = RunPoller(run)
+    assert (poller.poll().rank, poller.poll().history.env_steps.tolist()) == (0, [600])
+    assert poller.show_rank(2)
+    view = poller.poll()
+    assert (view.rank, view.history.env_steps.tolist()) == (2, [400])
+    assert (view.status.env_steps, len(view.status.ranks)) == (600, 3)
+    poller.show_rank(0)
+    assert poller.poll().rank == 0
+    poller.close()
+
+
+def test_a_run_that_goes_on_alone_has_no_other_ranks(whole_run):
+    run, sessions = whole_run
+    for session in sessions:
+        session.close("stopped", 0)
+    run.forget_other_ranks()
+    assert run.ranks() == [0]
+    assert read_status(run).ranks == ()
+
+
+def test_without_a_word_on_waiting_the_slowest_has_the_lowest_speed():
+    ranks = [RunStatus("r", "running", env_steps_per_s=speed) for speed in (5.0, 3.0, 4.0)]
+    assert slowest_rank(ranks) is ranks[1]
+    assert slowest_rank(ranks[:1]) is None

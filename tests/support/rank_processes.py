@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,13 +37,17 @@ def rank_environ(rank: int, world_size: int, port: int) -> dict[str, str]:
 
 @contextmanager
 def started(
-    commands: Sequence[Sequence[str]], folder: Path
+    commands: Sequence[Sequence[str]],
+    folder: Path,
+    environs: Mapping[int, Mapping[str, str]] | None = None,
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A rank for each of these arguments of Python, what it says in `folder`; none is left."""
+    """A rank for each of these arguments of Python, what it says in `folder`; none is left. Some
+    ranks have another environment, as on another machine.
+    """
     port, processes = free_port(), []
     try:
         for rank, command in enumerate(commands):
-            environ = rank_environ(rank, len(commands), port)
+            environ = rank_environ(rank, len(commands), port) | dict((environs or {}).get(rank, {}))
             if len(commands) == 1:
                 del environ["RANK"], environ["WORLD_SIZE"]
             with (folder / f"rank-{rank}.txt").open("wb") as said:
