@@ -29,7 +29,10 @@ class Word(NamedTuple):
     @classmethod
     def decode(cls, line: bytes) -> Word:
         """Raises ValueError where the line is none of these."""
-        said = json.loads(line)
+        try:
+            said = json.loads(line)
+        except ValueError:
+            said = None
         if not isinstance(said, list) or len(said) != len(cls._fields):
             raise ValueError("no word of a rank")
         *numbers, phase = said

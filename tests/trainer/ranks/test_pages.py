@@ -59,7 +59,7 @@ def test_a_word_is_the_newest_of_every_number_told():
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[1, 2]", b"\xff", b"[[]]"])
 def test_what_is_no_word_is_refused(line):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match="no word of a rank"):
         Word.decode(line)
 
 
