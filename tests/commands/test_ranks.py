@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import slow_rank
+from command_line import error_line, operant
 from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
 from waiting import wait_for
 
-from operant.cli import main
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
@@ -124,8 +124,7 @@ def test_a_rank_that_is_lost_ends_the_others_with_one_line(tmp_path, number, vic
     if victim:
         status = read_status(find_run("small"))
         assert (status.state, status.message) == ("failed", lines[0])
-        left = "crashed" if number == signal.SIGKILL else "stalled"
-        assert [rank.state for rank in status.ranks] == ["failed", left]
+        assert [rank.state for rank in status.ranks] == ["failed", "crashed"]
     else:
         assert said(tmp_path, 1).splitlines() == lines
     assert latest_checkpoint(find_run("small").checkpoint_folder).iteration == 1
@@ -151,7 +150,7 @@ def test_ranks_on_two_machines_are_shown_on_both(tmp_path, monkeypatch):
     with started([command] * 3, tmp_path, {2: elsewhere}) as processes:
         wait_until_it_trains(processes, tmp_path)
         run = find_run("small")
-        wait_for(lambda: all(rank.iteration for rank in read_status(run).ranks), TIMEOUT_S)
+        wait_for(lambda: all(rank.iteration for rank in read_status(run).ranks))
         status = read_status(run)
         assert status.state == "running"
         assert [rank.metrics["rank/num_envs"] for rank in status.ranks] == [3, 2, 1]
@@ -164,16 +163,15 @@ def test_ranks_on_two_machines_are_shown_on_both(tmp_path, monkeypatch):
             part = find_run("small")
             assert part.id == run.id
             assert part.folder != run.folder
-            wait_for(lambda: (read_status(part).iteration or 0) > status.iteration, TIMEOUT_S)
+            wait_for(lambda: (read_status(part).iteration or 0) > status.iteration)
             seen = read_status(part)
             assert (seen.state, seen.host) == ("running", socket.gethostname())
             assert [rank.rank for rank in seen.ranks] == [0, 2]
             assert seen.metrics.keys() >= {"episode/return", "loss/policy"}
-            assert "saving a checkpoint" not in said(tmp_path, 0)
-            assert main(["stop", "small"]) == 0
+            assert operant("stop", "small").returncode == 0
             assert wait_for_all(processes) == [143, 0, 143]
             assert read_status(part).state == "stopped"
-            assert main(["train", "--resume", "small"]) == 2  # where its checkpoints are not
+            assert "resume it there" in error_line("train", "--resume", "small")
     assert (read_status(run).state, read_status(run).message) == ("stopped", "by another rank")
     assert [rank.state for rank in read_status(run).ranks] == ["stopped"] * 3
     assert read_status(part).env_steps == read_status(run).env_steps
