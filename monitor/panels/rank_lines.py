@@ -17,7 +17,7 @@ from ..look.formatting import UNKNOWN, format_count, format_percent, format_shor
 from ..look.lines import Line, fit, line_width
 from ..runs.conditions import condition_of
 
-_NAME_WIDTH = 12
+_NAME_WIDTH = 11
 _GAP = "  "
 
 
@@ -40,7 +40,7 @@ def draw_ranks(ranks: Sequence[RunStatus], width: int, height: int) -> list[Line
     if len(ranks) + 1 > height:
         room = max(0, height - 2)
         shown = sorted(ranks, key=_urgency)[:room]
-        rest = f"{len(ranks) - len(shown)} more: enlarge this pane"
+        rest = f"{len(ranks) - len(shown)} more: operant status lists all"
     lines = [_head(columns), *(_row(rank, columns, rank is slowest) for rank in shown)]
     if rest:
         lines.append([(fit(rest, width), "dim")])
@@ -75,7 +75,7 @@ def _metric(name: str) -> Callable[[RunStatus], float]:
 
 # As many from the left as there is room for.
 _COLUMNS = (
-    _Column("envs", 6, _metric(RANK_NUM_ENVS), format_count),
+    _Column("envs", 5, _metric(RANK_NUM_ENVS), format_count),
     _Column("steps/s", 7, _speed, format_si),
     _Column("waits", 6, _metric(RANK_WAITING_FRACTION), format_percent),
     _Column("iteration", 9, _metric(RANK_ITERATION_S), format_short_time),

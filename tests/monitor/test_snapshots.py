@@ -26,6 +26,7 @@ from operant.monitor.runs.knobs import WORKERS, Knobs
 from operant.monitor.runs.run_view import RunView
 from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
+from operant.shared.status import RunStatus
 
 SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
 TRACEBACK = """Traceback (most recent call last):
@@ -124,6 +125,58 @@ def drawn(size) -> str:
 def test_a_run_that_goes_well(snap_compare, size):
     wait = ready(drawn(size))
     assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+
+
+def of_ranks(*shares: tuple[str, int, float, float], state="running") -> RunView:
+    """A run of ranks: machine, environments, share of the time that it waits, env steps/s."""
+    view = rich_view()
+    ranks = [
+        RunStatus(
+            view.status.run, "running", 0.2, 200, 409_600, speed, host=host, rank=number,
+            metrics={
+                "rank/num_envs": envs, "rank/env_steps_per_s": speed, "rank/iteration_s": 0.0523,
+                "rank/waiting_fraction": waits,
+            },
+        )
+        for number, (host, envs, waits, speed) in enumerate(shares)
+    ]  # fmt: skip
+    ranks[-1] = replace(ranks[-1], state=state, message="")
+    return replace(view, status=replace(view.status, ranks=tuple(ranks)))
+
+
+THREE_MACHINES = (
+    ("laptop", 56, 0.312, 574_000.0),
+    ("mini", 40, 0.284, 410_000.0),
+    ("air", 24, 0.021, 246_000.0),
+)
+
+
+@sizes
+def test_a_run_of_several_ranks(snap_compare, size):
+    wait = ready({60: "episode/return", 200: "2.0 GiB"}.get(size[0], "slowest: 2 air"))
+    app = run_app(of_ranks(*THREE_MACHINES))
+    assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+def test_many_ranks_the_urgent_ones_first(snap_compare):
+    shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(64)]
+    app = run_app(of_ranks(*shares, state="stalled"), panes=("charts", "ranks"))
+    assert snap_compare(app, terminal_size=(120, 40), run_before=ready("60 more"))
+
+
+def test_many_ranks_in_an_enlarged_pane(snap_compare):
+    shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(32)]
+    app = run_app(of_ranks(*shares), panes=("charts", "ranks"))
+    wait = ready("32 ranks", "tab", "enter", then="31 node3")
+    assert snap_compare(app, terminal_size=(100, 45), run_before=wait)
+
+
+def test_the_part_of_a_run_on_another_machine(snap_compare):
+    view = of_ranks(*THREE_MACHINES)
+    status = replace(view.status, host="laptop")
+    view = replace(view, status=status, alerts=(), is_recorded=False, rank=2)
+    wait = ready("every row are there")
+    assert snap_compare(run_app(view), terminal_size=(120, 30), run_before=wait)
 
 
 def slow_to_collect() -> RunView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -150,10 +151,14 @@ class StillRun:
     def __init__(self, view: RunView, sample: MachineSample | None = None) -> None:
         self.run = Run(Path("/runs") / view.status.run)
         self.view, self.sample = view, sample
-        self.is_closed = False
+        self.is_closed, self.rank = False, view.rank
 
     def poll(self) -> RunView:
         return self.view
+
+    def show_rank(self, rank: int) -> bool:
+        self.rank, self.view = rank, replace(self.view, rank=rank)
+        return True
 
     def machine(self) -> MachineSample | None:
         """Once: pictures must not depend on how long they take."""
