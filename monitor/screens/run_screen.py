@@ -207,7 +207,8 @@ class RunScreen(MonitorScreen):
         self.query_one(RunHead).show(view)
         self.query_one(NoticeLine).show(view, alerts, self.session.warning)
         self.query_one(Legend).show(watched)
-        self.query_one(ChartGrid).show(watched, alerts)
+        # Alerts stand at publishes of rank 0's page.
+        self.query_one(ChartGrid).show(watched, () if view.rank else alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
         self.query_one(LogPanel).show(view.log)
         times = self.query_one(TimePanel)
