@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import platform
 import shlex
@@ -9,9 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from .masking import masked_arguments
+
+CODE = ("commands", "shared", "trainer")  # what a rank runs
 
 
 def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
@@ -27,6 +31,18 @@ def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
             **{name: version for name in versions_of if (version := _version(name))},
         },
     }
+
+
+def code_digest() -> str:
+    """A short word for operant's own source files, all but those that only show: two checkouts of
+    one version may differ.
+    """
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(path for side in CODE for path in root.glob(f"{side}/**/*.py")):
+        lines = path.read_bytes().replace(b"\r\n", b"\n")
+        digest.update(f"{path.relative_to(root).as_posix()} {len(lines)}\n".encode() + lines)
+    return digest.hexdigest()[:12]
 
 
 def _version(distribution: str) -> str | None:

@@ -1,22 +1,12 @@
-"""How another machine is reached: by the user's own ssh, with the user's own settings."""
+"""A run on another machine: its name, and the command that streams it from there."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import NamedTuple
 
 from ...shared.errors import UsageError
-
-CONNECT_WITHIN_S = 15
-# A connection that says nothing for 45 s is lost, and made anew.
-_PATIENCE = (
-    *("-o", f"ConnectTimeout={CONNECT_WITHIN_S}"),
-    *("-o", "ServerAliveInterval=15"),
-    *("-o", "ServerAliveCountMax=3"),
-)
-SSH_NOT_REACHED = 255
-SHELL_NOT_FOUND = 127
+from ...shared.ssh import remote_operant, ssh_command
 
 
 class RemoteName(NamedTuple):
@@ -42,14 +32,11 @@ def remote_name(wanted: str) -> RemoteName | None:
 
 
 def stream_command(name: RemoteName, *, may_ask: bool) -> list[str]:
-    """The command that streams a run from its host.
+    """The command that streams a run from its host; see `ssh_command`.
 
-    $OPERANT_SSH takes the place of `ssh`, options included; $OPERANT_REMOTE that of `operant` on
-    the other side, for where it is not on the PATH that ssh's shell has. `may_ask` lets ssh ask for
-    a password; later, under a full screen, it must not.
+    $OPERANT_REMOTE takes the place of `operant` on the other side, for where it is not on the PATH
+    that ssh's shell has.
     """
-    ssh = shlex.split(os.environ.get("OPERANT_SSH", "ssh"))
-    asking = [] if may_ask else ["-o", "BatchMode=yes"]
-    remote = os.environ.get("OPERANT_REMOTE", "operant")
     run = f"-- {shlex.quote(name.run)}" if name.run else "--latest"
-    return [*ssh, "-T", *_PATIENCE, *asking, name.host, f"{remote} stream {run}"]
+    command = f"{remote_operant() or 'operant'} stream {run}"
+    return ssh_command(name.host, command, may_ask=may_ask)

@@ -13,13 +13,14 @@ from ...shared.errors import OperantError, PageError, UsageError
 from ...shared.harmless import one_line
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
+from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.status import RunStatus, speed_at, with_numbers
 from ..runs.alerts import alerts_in
 from ..runs.machine import MachineSample
 from ..runs.run_view import RunView, view_of
 from .error_tail import ErrorTail
 from .frames import PROTOCOL, Frame, read_frame, skip_greeting
-from .host import SHELL_NOT_FOUND, SSH_NOT_REACHED, RemoteName, stream_command
+from .host import RemoteName, stream_command
 from .messages import PageMessage, read_head, read_machine
 from .page_blocks import PageMirror
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import fcntl
 import io
 import os
 import pickle
-import select
 import signal
 import sys
 import threading
@@ -25,6 +23,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ....shared.harmless import one_line
+from ....shared.life_pipe import killed_when_closed
 from .block import Block
 from .region import Layout, shared_fields
 from .sources import Source
@@ -94,22 +93,10 @@ def serve(task: Task, closes: contextlib.ExitStack) -> None:
 def end_with_the_trainer(task: Task) -> None:
     """Also where an environment hangs: by a thread, and on Linux by the kernel, at once and also
     where an environment never lets go of the interpreter.
-
-    The kernel sends a signal once nobody has the writing end of the pipe. Its choice (F_SETSIG) is
-    SIGKILL, which environments can neither take nor hold up. Unlike PR_SET_PDEATHSIG it is the
-    trainer's end that counts, and not that of the thread that started a worker.
     """
     for file in (task.region, task.commands, task.answers, task.report, task.life):
         os.set_inheritable(file, False)
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # the thread is left
-            # Opened anew: workers have the same pipe, and a file has one owner.
-            life = os.open(f"/proc/self/fd/{task.life}", os.O_RDONLY)
-            fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
-            fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
-            fcntl.fcntl(life, fcntl.F_SETFL, os.O_RDONLY | os.O_ASYNC)
-            if select.select([life], [], [], 0)[0]:  # it was gone before that
-                os._exit(1)
+    killed_when_closed(task.life)
 
     def watch() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {WHERE_SIGNAL})
