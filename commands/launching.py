@@ -13,7 +13,7 @@ import click
 
 from ..monitor.runs.conditions import phase_words
 from ..monitor.runs.log_tail import LogTail
-from ..shared.errors import CheckpointError, ConfigError, OperantError, PageError, UsageError
+from ..shared.errors import CheckpointError, OperantError, PageError, UsageError
 from ..shared.lock import LAUNCHER, RunLock
 from ..shared.provenance import provenance
 from ..shared.python_program import python_program
@@ -24,9 +24,12 @@ from ..shared.small_file import open_to_append
 from ..shared.status import open_page, trainer_of
 from ..trainer.config.files import load_config
 from ..trainer.config.train_config import TrainConfig
-from ..trainer.envs import GYMNASIUM_PREFIX, LEARNED_ENV_NAMES
+from ..trainer.envs import GYMNASIUM_PREFIX
 from ..trainer.ranks.place import Place
+from .machine import check_machine
 from .output import headline, print_json, print_line, warn
+from .ranks.launch import Launch
+from .ranks.launched import launched
 
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 20
@@ -59,13 +62,8 @@ def prepared_run(
     if resume:
         return _resumed_run(find_run(resume), source, overrides, rank, check)
     config = load_config(source, overrides)
+    check_machine(config)
     check(config)
-    _check_device(config)
-    if config.env in LEARNED_ENV_NAMES:
-        from ..trainer.envs.tinyphysics.model_file import check_files
-
-        settings = config.table("tinyphysics")
-        check_files(settings.model, settings.routes)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest["config"] = config.model_dump(mode="json")
@@ -94,13 +92,13 @@ def _resumed_run(
         config = load_config(source, overrides)
     check_same_config(checkpoint, config)
     warn(saved.warning)
-    check(config)
-    _check_device(config)
+    check_machine(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
             f"{run.id} is complete at {checkpoint.env_steps} env steps; "
             f"--set total_env_steps={2 * config.total_env_steps} would go on"
         )
+    check(config)
     lock = RunLock(run.lock_path, rank)
     manifest = run.read_manifest()
     manifest["config"] = config.model_dump(mode="json")
@@ -111,22 +109,16 @@ def _resumed_run(
     return Prepared(run, lock, config, checkpoint.publish)
 
 
-def _check_device(config: TrainConfig) -> None:
-    """Raises ConfigError where the device asked for is not there, or what only a GPU does."""
-    if config.device == "cuda" or config.rollout == "fused":  # else PyTorch need not be imported
-        from ..trainer.run.device import chosen_device
-
-        if chosen_device(config.device).type == "cpu" and config.rollout == "fused":
-            raise ConfigError("rollout = fused is for a GPU, and there is none here; use steps")
-
-
 def foreground_training(
     prepare: Callable[[int], Prepared],
     as_json: bool,
     place: Place | None = None,
     split: str = "",
+    launch: Launch | None = None,
 ) -> int:
-    """Train in this process, at its `place` among several ranks; returns its exit code."""
+    """Train in this process, at its `place` among several ranks, or with those that `launch` asks
+    for; returns its exit code.
+    """
     from ..trainer.run.process import run_training
     from ..trainer.run.signals import stop_requests
     from .progress import progress_report
@@ -134,19 +126,22 @@ def foreground_training(
     with stop_requests() as received:
         prepared = prepare(0)
         run = prepared.run
-        with progress_report(run.id, to_stderr=as_json) as report:
-            exit_code = run_training(
-                run,
-                prepared.lock,
-                prepared.config,
-                received,
-                resume_publish=prepared.resume_publish,
-                take_request=received.take,
-                report=report,
-                report_phase=report.phase,
-                place=place,
-                split=split,
-            )
+        with launched(launch, run) as others:
+            with progress_report(run.id, to_stderr=as_json) as report:
+                exit_code = run_training(
+                    run,
+                    prepared.lock,
+                    prepared.config,
+                    received,
+                    resume_publish=prepared.resume_publish,
+                    take_request=received.take,
+                    report=report,
+                    report_phase=report.phase,
+                    place=place or others.place,
+                    split=split,
+                    check_others=others.check,
+                )
+            others.wait(exit_code)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})
@@ -155,11 +150,16 @@ def foreground_training(
     return exit_code
 
 
-def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as_json: bool) -> int:
+def detached_training(
+    prepare: Callable[[int], Prepared],
+    then_monitor: bool,
+    as_json: bool,
+    launch: Launch | None = None,
+) -> int:
     """Train in a process of its own; returns 0 once it has published, and raises OperantError when
     it dies before. The monitor opens as soon as there is a page, and shows what happens until then.
     """
-    prepared, process = begun(prepare)
+    prepared, process = begun(prepare, launch)
     run = prepared.run
     if then_monitor:
         from ..monitor.app import watch
@@ -182,8 +182,11 @@ def detached_training(prepare: Callable[[int], Prepared], then_monitor: bool, as
     return 0
 
 
-def begun(prepare: Callable[[int], Prepared]) -> tuple[Prepared, subprocess.Popen[bytes]]:
-    """A prepared run and its trainer, a process of its own; whoever begins it releases the lock of
+def begun(
+    prepare: Callable[[int], Prepared], launch: Launch | None = None
+) -> tuple[Prepared, subprocess.Popen[bytes]]:
+    """A prepared run and its trainer, a process of its own, which starts other ranks as `launch`
+    asks for; whoever begins it releases the lock of
     the run once the trainer has its own. Raises UsageError where no Python can.
     """
     python = python_program()
@@ -193,7 +196,10 @@ def begun(prepare: Callable[[int], Prepared]) -> tuple[Prepared, subprocess.Pope
     run = prepared.run
     arguments = [str(run.folder)]
     if prepared.resume_publish is not None:
-        arguments.append(str(prepared.resume_publish))
+        arguments.append(f"--resume-publish={prepared.resume_publish}")
+    listener = launch.listener if launch else None
+    if launch:
+        arguments.append(f"--launch={launch.as_argument()}")
     with os.fdopen(open_to_append(run.log_path), "ab") as log:
         process = subprocess.Popen(
             [python, "-m", "operant.commands.trainer_process", *arguments],
@@ -201,7 +207,10 @@ def begun(prepare: Callable[[int], Prepared]) -> tuple[Prepared, subprocess.Pope
             stdout=log,
             stderr=log,
             start_new_session=True,
+            pass_fds=[listener.fileno()] if listener else [],
         )
+    if listener:
+        listener.close()
     return prepared, process
 
 

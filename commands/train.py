@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import UsageError
+from .ended_at_once import ended_at_once
 from .terminal import has_terminal
 
 if TYPE_CHECKING:
     from ..trainer.ranks.place import Place
+    from .ranks.launch import Launch
 
 
 @click.command("train")
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
 @click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
 @click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
+@click.option("--processes", type=click.IntRange(1), help="So many processes learn as one, here.")
+@click.option("--nodes", metavar="HERE,HOST,...", help="Machines that learn as one, by your ssh.")
 @click.option(
     "--split", default="", metavar="1.4:1", help="Of several ranks: who has how much, or auto."
 )
@@ -49,6 +51,8 @@ def command(
     detach: bool,
     monitor: bool,
     resume: str | None,
+    processes: int | None,
+    nodes: str | None,
     split: str,
     as_json: bool,
     help_config: bool,
@@ -72,6 +76,7 @@ def command(
     from ..trainer.ranks.refusals import check_ranks
     from .following_rank import following_rank
     from .launching import Prepared, detached_training, foreground_training, prepared_run
+    from .ranks.launch import launch_of
 
     named = {"device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
@@ -83,11 +88,15 @@ def command(
             )
         asked = load_config(source, overrides)
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
-    place = own_place(split, is_foreground=not (detach or monitor))
+    launch = launch_of(processes, nodes, split)
+    place = own_place(split, launch, is_foreground=not (detach or monitor))
+    split = launch.split if launch else split
 
     def check(config: TrainConfig) -> None:
         if place:
             check_ranks(config, split, place.world_size)
+        if launch:
+            launch.check(config)
 
     if place and place.rank:
         config_of_all = None if resume else load_config(source, overrides)
@@ -97,35 +106,30 @@ def command(
         return prepared_run(source, overrides, name, resume, rank, check)
 
     if detach or (monitor and has_terminal()):
-        return detached_training(prepare, monitor, as_json)
-    exit_code = foreground_training(prepare, as_json, place, split)
-    return ended_at_once(exit_code) if place else exit_code
+        return detached_training(prepare, monitor, as_json, launch)
+    exit_code = foreground_training(prepare, as_json, place, split, launch)
+    return ended_at_once(exit_code) if place or launch else exit_code
 
 
-def own_place(split: str, is_foreground: bool) -> Place | None:
-    """Which of several ranks this process is; None where it is alone. Raises UsageError."""
+def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place | None:
+    """Which of several ranks this process is; None where nobody has started several, though it may
+    be about to `launch` some. Raises UsageError.
+    """
     from ..trainer.ranks.place import place_of
 
     place = place_of(os.environ)
-    if place:
+    if place or launch:
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # one line says what is wrong
+    if place and launch:
+        raise UsageError(
+            f"--processes and --nodes start ranks, and this is rank {place.rank} of "
+            f"{place.world_size} already, as torchrun, srun or the environment says"
+        )
     if place and not is_foreground:
         raise UsageError("of several ranks each trains where it is started: no --detach, --monitor")
-    if split and not place:
-        raise UsageError(f"--split {split}: there is one process; torchrun and srun start several")
+    if split and not (place or launch):
+        raise UsageError(f"--split {split}: there is one process; --processes 2 starts several")
     return place
-
-
-def ended_at_once(exit_code: int) -> int:
-    """Where one of several ranks failed, end the process with no more ado: a sum that waits for
-    another rank cannot be called off.
-    """
-    if exit_code:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # the terminal may have gone
-                stream.flush()
-        os._exit(exit_code)
-    return exit_code
 
 
 def print_config_help() -> int:

@@ -1,19 +1,22 @@
-"""The process of a detached run: `python -m operant.commands.trainer_process FOLDER [PUBLISH]`.
+"""The process of a detached run: `python -m operant.commands.trainer_process FOLDER`.
 
-It is given a prepared run folder and, to resume, the publish number of its newest checkpoint.
+It is given a prepared run folder and, to resume, the publish number of its newest checkpoint; and
+the ranks that it is to start, as `Launch` has them.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
 from ..shared.lock import RunLock
 from ..shared.run_folder import Run
 from ..trainer.run.signals import stop_requests
+from .ended_at_once import ended_at_once
 
 
-def main(folder: str, resume_publish: str | None = None) -> int:
+def main(folder: str, resume_publish: int | None = None, launch_argument: str = "") -> int:
     run = Run(Path(folder))
     # Before anything that takes time: from here on the run is alive by its own lock.
     lock = RunLock(run.lock_path, 0)
@@ -21,20 +24,38 @@ def main(folder: str, resume_publish: str | None = None) -> int:
         from ..trainer.config.files import make_config
         from ..trainer.run.process import run_training
         from .progress import PlainProgress
+        from .ranks.launch import Launch
+        from .ranks.launched import launched
 
         progress = PlainProgress(sys.stdout)
         config = make_config(run.manifest()["config"])
-        return run_training(
-            run,
-            lock,
-            config,
-            received,
-            resume_publish=None if resume_publish is None else int(resume_publish),
-            take_request=received.take,
-            report=progress,
-            report_phase=progress.phase,
-        )
+        launch = Launch.of_argument(launch_argument) if launch_argument else None
+        with launched(launch, run) as others:
+            exit_code = run_training(
+                run,
+                lock,
+                config,
+                received,
+                resume_publish=resume_publish,
+                take_request=received.take,
+                report=progress,
+                report_phase=progress.phase,
+                place=others.place,
+                split=launch.split if launch else "",
+                check_others=others.check,
+            )
+            others.wait(exit_code)
+    return ended_at_once(exit_code) if launch else exit_code
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--resume-publish", type=int)
+    parser.add_argument("--launch", default="")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    told = _arguments()
+    sys.exit(main(told.folder, told.resume_publish, told.launch))

@@ -128,6 +128,10 @@ class Run:
         """Where a rank says which process it is and where its page lies."""
         return self.folder / "ranks" / f"{rank}.json"
 
+    def rank_log_path(self, rank: int) -> Path:
+        """What a rank said that the run's own command started, but rank 0's."""
+        return self.folder / "ranks" / f"{rank}.log"
+
     def ranks(self) -> list[int]:
         """The ranks that have come to be, lowest first; rank 0 is always among them."""
         try:

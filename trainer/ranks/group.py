@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -39,12 +40,28 @@ class Group:
                 os.environ["GLOO_SOCKET_IFNAME"] = self.interface
         else:
             self.interface = os.environ.get("NCCL_SOCKET_IFNAME", "") or interface_of(address)
-        try:
-            distributed.init_process_group(
-                backend, store=store, rank=rank, world_size=world_size, timeout=LONGEST_WAIT
-            )
-        except RuntimeError as error:
-            raise self._lost(error) from None
+        self._connect(backend, store, rank, world_size)
+
+    def _connect(self, backend: str, store: Any, rank: int, world_size: int) -> None:
+        """By a thread: who waits there for a rank that is gone meanwhile cannot be called off."""
+        failed: list[RuntimeError] = []
+
+        def connect() -> None:
+            try:
+                distributed.init_process_group(
+                    backend, store=store, rank=rank, world_size=world_size, timeout=LONGEST_WAIT
+                )
+            except RuntimeError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=connect, name="connecting", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(LOOK_UP_S)
+            if thread.is_alive():
+                self._watch.check()
+        if failed:
+            raise self._lost(failed[0])
 
     @torch.no_grad()
     def all_reduce(self, tensor: Tensor) -> None:

@@ -16,6 +16,7 @@ from torch import distributed
 from ...shared.errors import ConfigError, OperantError
 from ..config.flat_keys import flat_keys
 from .place import Place
+from .watch import say_alive
 
 MEET_WITHIN_S = 300.0  # importing everything from a cold disk takes its time
 TRY_FOR_S = 2.0
@@ -61,6 +62,7 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
             store: Any = distributed.TCPStore(  # type: ignore[attr-defined]
                 place.master_addr, place.master_port, place.world_size, place.hosts_store,
                 timedelta(seconds=TRY_FOR_S), wait_for_workers=False,
+                master_listen_fd=place.listen_fd,
             )  # fmt: skip
             break
         except (RuntimeError, ValueError) as error:
@@ -79,6 +81,7 @@ def introduced(
     store: Any, place: Place, own: Introduction, should_stop: Callable[[], bool]
 ) -> list[Introduction]:
     """What all ranks say of themselves, once all have. Raises MeetingError."""
+    say_alive(store, place.rank)
     store.set(f"rank/{place.rank}", json.dumps(vars(own)))
     found = []
     deadline = time.monotonic() + MEET_WITHIN_S

@@ -15,7 +15,8 @@ FIRST_SLURM_PORT, NUM_SLURM_PORTS = 20_000, 10_000
 class Place:
     """Rank `rank` of `world_size`, the `local_rank`-th of `local_world_size` on its machine. They
     meet at `master_addr`, port `master_port`, where rank 0 listens unless whoever started them does
-    (`is_met`). `attempt` tells apart the times that they were started.
+    (`is_met`), on the socket `listen_fd` where that was opened for it. `attempt` tells apart the
+    times that they were started.
     """
 
     rank: int
@@ -26,6 +27,7 @@ class Place:
     master_port: int
     is_met: bool = False
     attempt: str = "0"
+    listen_fd: int | None = None
 
     @property
     def hosts_store(self) -> bool:

@@ -23,6 +23,18 @@ class RankLostError(OperantError):
     """Another rank is gone, and none can go on without it."""
 
 
+def sign_of_life(count: int = 0, word: str = "", lost: str = "") -> str:
+    """What a rank says every `INTERVAL_S`."""
+    return json.dumps({"count": count, "word": word, "lost": lost})
+
+
+def say_alive(store: Any, rank: int) -> None:
+    """The first sign, before others know of this rank and listen: they would wait for it, and not
+    know whom they miss.
+    """
+    store.set(f"alive/{rank}", sign_of_life())
+
+
 class Watch:
     """A thread that says in `store`, which nobody else may use, that rank `rank` is alive, and asks
     there whether the others, by their `names`, still are. What becomes of it is `lost`: who is, in
@@ -104,9 +116,9 @@ class Watch:
     def _say(self) -> None:
         with self._saying:
             self._count += 1
-            said = {"count": self._count, "word": self._word, "lost": self.lost}
+            said = sign_of_life(self._count, self._word, self.lost)
             try:
-                self._store.set(f"alive/{self._rank}", json.dumps(said))
+                self._store.set(f"alive/{self._rank}", said)
             except RuntimeError:
                 if not self._word:
                     raise

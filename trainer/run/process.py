@@ -28,6 +28,10 @@ from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
 
+class _StoppedError(OperantError):
+    """A signal came while ranks still waited for one another."""
+
+
 def run_training(
     run: Run,
     lock: RunLock,
@@ -40,13 +44,15 @@ def run_training(
     report_phase: OnPhase | None = None,
     place: Place | None = None,
     split: str = "",
+    check_others: Callable[[], None] = lambda: None,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
     Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
     checkpoint, to go on from it. `take_request` is asked what others want of the run. `report` and
     `report_phase` are told what the page is. Of several ranks this is the first, at its `place`,
-    and `split` shares environments out. Returns the exit code: 0, 1 when training failed, 2 when
+    and `split` shares environments out; `check_others` raises an OperantError where one of them has
+    ended before they met. Returns the exit code: 0, 1 when training failed, 2 when
     what was asked for cannot be, 128 + signal.
     """
     keep_freed_memory()
@@ -75,7 +81,14 @@ def run_training(
         if resume_publish is not None:
             told = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, told)
-        with _met(place, config, split, lambda: bool(stop_signals), session) as met:
+
+        def check_waiting() -> bool:
+            check_others()
+            if stop_signals:
+                raise _StoppedError("stopped before the ranks had met")
+            return False
+
+        with _met(place, config, split, check_waiting, session) as met:
             is_complete = met.is_complete = train(
                 config,
                 session.metrics,
@@ -86,6 +99,8 @@ def run_training(
                 report=met.telling(report),
                 ranks=met.ranks,
             )
+    except _StoppedError:
+        is_complete = False
     except Exception as error:
         return _failed(session, error, config)
     state, exit_code, message = _ending(stop_signals, is_complete)
