@@ -20,7 +20,7 @@ def answer(task: Mapping[str, Any]) -> None:
     """Say on standard output what versions are here, what the configuration of the task lacks, and
     which of its addresses lead to whoever asks.
     """
-    from ...trainer.ranks.joining import versions
+    from ...trainer.ranks.versions import versions
 
     found = {"versions": versions(), "lacks": "", "heard": {}}
     if found["versions"] == task["versions"]:  # others may not even know the configuration's keys

@@ -40,7 +40,7 @@ def address_for_all(
     set. Raises OperantErrors for the first that is not ready for a rank, UsageErrors where the
     user's input is what is wrong.
     """
-    from ...trainer.ranks.joining import versions
+    from ...trainer.ranks.versions import versions
 
     own, port = versions(), listener.getsockname()[1]
     chosen = environ.get("MASTER_ADDR", "")
@@ -106,20 +106,22 @@ class _Question:
         errors = ErrorTail(process.stderr)
         late = threading.Timer(ANSWER_WITHIN_S, self.end)
         late.start()
-        with process.stdin, process.stdout:
-            try:
-                with contextlib.suppress(BrokenPipeError):
-                    process.stdin.write(asked)
-                    process.stdin.flush()
-                num_bytes = 0
-                while num_bytes < MAX_BYTES and (line := process.stdout.readline(MAX_BYTES)):
-                    num_bytes += len(line)
-                    answer = answer_in(line)
-                    if answer is not None:
-                        return answer
-                raise self._why_not(errors)
-            finally:
-                late.cancel()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(asked)
+                process.stdin.flush()
+            num_bytes = 0
+            while num_bytes < MAX_BYTES and (line := process.stdout.readline(MAX_BYTES)):
+                num_bytes += len(line)
+                answer = answer_in(line)
+                if answer is not None:
+                    return answer
+            raise self._why_not(errors)
+        finally:
+            late.cancel()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(BrokenPipeError):  # of what it has not read
+                    pipe.close()
 
     def _why_not(self, errors: ErrorTail) -> OperantError:
         """From the exit code of ssh or of the other operant, and the last line of its errors."""

@@ -59,7 +59,7 @@ class StartedRank:
                     start_new_session=True,  # ctrl-c is for rank 0, who tells the others
                 )
             except OSError as error:
-                return None, f"cannot be started: {error.strerror}"
+                return None, f"it cannot be started, {error.strerror}"
         assert process.stdin
         with contextlib.suppress(BrokenPipeError):  # it has ended; `why_ended` tells of what
             process.stdin.write(first_line)
@@ -87,12 +87,12 @@ class StartedRank:
         last = next((one_line(line, 300) for line in reversed(self.said()) if line.strip()), "")
         last = last.removeprefix("operant: ").removeprefix(f"rank {self.rank}: ")
         if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
+            return f"{signal.Signals(-code).name} ended it"
         if not self.node.is_here and code == SSH_NOT_REACHED:
-            return f"lost its connection: {last or 'ssh failed'}"
+            return f"its connection is lost, {last or 'ssh failed'}"
         if not self.node.is_here and code == SHELL_NOT_FOUND:
-            return f"found no operant: {last}"
-        return last or f"ended with exit code {code}"
+            return f"there is no operant, {last}"
+        return last or f"exit code {code}"
 
     def tells_more(self) -> bool:
         """Whether its log has more of a failure than the line that rank 0 says as well."""
@@ -142,7 +142,9 @@ class Launched:
         """While the ranks have not met: raises LaunchError where one has ended."""
         for rank in self._ranks:
             if rank.exit_code is not None:
-                raise LaunchError(f"{rank.named} {rank.why_ended()}; nothing was trained")
+                raise LaunchError(
+                    f"{rank.named} ended before the ranks had met: {rank.why_ended()}"
+                )
 
     def wait(self, exit_code: int) -> None:
         """Rank 0 ended with this code: give the others the time that takes them."""

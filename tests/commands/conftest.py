@@ -1,21 +1,31 @@
-"""Training processes that no test leaves behind."""
+"""Training processes that no test leaves behind, and machines that are this one."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from recorded import recorder_pid
+from ssh_server import MISSING, ssh_server
 from waiting import wait_for
 
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import list_runs
+
+# Runs the command that ssh would run elsewhere, with what a chatty shell prints before it.
+STAND_IN = """#!/bin/sh
+for last; do :; done
+echo "Last login: never"
+exec sh -c "$last"
+"""
 
 
 @pytest.fixture
@@ -61,3 +71,26 @@ def recorders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for pid in (getattr(lock_holder(run.lock_path), "pid", 0), recorder_pid(run)):
             if pid and pid != os.getpid():
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(params=["real", "stand-in"])
+def ssh(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """$OPERANT_SSH reaches this machine as if it were another, $OPERANT_REMOTE its operant."""
+    places = ("OPERANT_HOME", "OPERANT_PAGES", "OPERANT_RECORDER", "PYTHONPATH")
+    there = [f"{name}={os.environ[name]}" for name in places if name in os.environ]
+    remote = shlex.join(["env", *there, sys.executable, "-m", "operant"])
+    monkeypatch.setenv("OPERANT_REMOTE", remote)
+    if request.param == "real":
+        if MISSING:
+            pytest.skip(MISSING)
+        with ssh_server(tmp_path / "ssh") as command:
+            monkeypatch.setenv("OPERANT_SSH", command)
+            yield
+    else:
+        script = tmp_path / "ssh"
+        script.write_text(STAND_IN)
+        script.chmod(0o700)
+        monkeypatch.setenv("OPERANT_SSH", str(script))
+        yield

@@ -185,6 +185,9 @@ def test_ranks_with_other_configurations_refuse_each_other(tmp_path):
     for rank in range(2):
         assert "has ppo.gamma = 0.5, and rank 0" in said(tmp_path, rank)
         assert "Traceback" not in said(tmp_path, rank)
+    status = read_status(find_run("small"))
+    assert status.state == "failed"
+    assert "has ppo.gamma = 0.5, and rank 0" in status.message
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from command_line import ENDLESS, error_line, operant, operant_json
-from ssh_server import MISSING, ssh_server
+from ssh_server import MISSING
 from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
@@ -21,34 +19,6 @@ from operant.monitor.remote.remote_run import RemoteRun
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
-
-# Runs the command that ssh would run elsewhere, with what a chatty shell prints before it.
-STAND_IN = """#!/bin/sh
-for last; do :; done
-echo "Last login: never"
-exec sh -c "$last"
-"""
-
-
-@pytest.fixture(params=["real", "stand-in"])
-def ssh(request, tmp_path: Path, monkeypatch) -> None:
-    """$OPERANT_SSH reaches this machine as if it were another, $OPERANT_REMOTE its operant."""
-    places = {name: os.environ[name] for name in ("OPERANT_HOME", "OPERANT_PAGES")}
-    there = [f"{name}={value}" for name, value in places.items()]
-    remote = shlex.join(["env", *there, sys.executable, "-m", "operant"])
-    monkeypatch.setenv("OPERANT_REMOTE", remote)
-    if request.param == "real":
-        if MISSING:
-            pytest.skip(MISSING)
-        with ssh_server(tmp_path / "ssh") as command:
-            monkeypatch.setenv("OPERANT_SSH", command)
-            yield
-    else:
-        script = tmp_path / "ssh"
-        script.write_text(STAND_IN)
-        script.chmod(0o700)
-        monkeypatch.setenv("OPERANT_SSH", str(script))
-        yield
 
 
 def start_session(name: str = "far") -> RunSession:

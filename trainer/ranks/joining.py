@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from ...shared.errors import ConfigError
-from ...shared.provenance import code_digest, provenance
 from ...shared.session import RunSession
 from ..config import TrainConfig
 from ..run.device import chosen_device
@@ -21,19 +20,12 @@ from .refusals import check_ranks
 from .several import Several
 from .split import AUTO, shares, shares_in_words
 from .stragglers import Stragglers
+from .versions import versions
 from .watch import ENDED, RankLostError, Watch
 
-VERSIONS = ("operant-rl", "torch", "numba")
-CODE = "operant's source files"
 TOLD_WITHIN_S = 3.0
 
 
-def versions() -> dict[str, str]:
-    """What has to be the same in all ranks."""
-    known = provenance(VERSIONS)["versions"]
-    # A build's own label, as in 2.13.0+cpu, says what it was made for.
-    found = {name: str(known.get(name)).partition("+")[0] for name in VERSIONS}
-    return {**found, CODE: code_digest()}
 
 
 @contextlib.contextmanager
