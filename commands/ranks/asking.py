@@ -6,28 +6,22 @@ import contextlib
 import secrets
 import signal
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ...monitor.remote.error_tail import ErrorTail
 from ...shared.errors import OperantError, UsageError
 from ...shared.harmless import one_line
-from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...trainer.run.signals import exit_by_sigterm
-from .messages import MAX_BYTES, answer_in, task
-from .nodes import Node, own_addresses
-from .reaching import kill_with_children, rank_command
+from .messages import task
+from .nodes import LOOPBACK, Node, own_addresses
+from .question import Question
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
 
-ANSWER_WITHIN_S = 90.0  # of a cold disk
-END_WITHIN_S = 2.0
 LOOK_AGAIN_S = 0.1
-LOOPBACK = "127.0.0.1"
 
 
 def address_for_all(
@@ -70,86 +64,15 @@ def address_for_all(
 
 def answers_of(nodes: Sequence[Node], asked: bytes) -> list[dict[str, Any]]:
     """What each says. Raises what the first of `nodes` that says nothing deserves."""
-    questions: list[_Question] = []
+    questions: list[Question] = []
     with ThreadPoolExecutor(len(nodes)) as pool:
         try:
-            questions.extend(_Question(node) for node in nodes)
+            questions.extend(Question(node) for node in nodes)
             answers = [pool.submit(question.answer, asked) for question in questions]
             return [answer.result() for answer in answers]
         finally:  # before the pool waits for its threads, who wait for these
             for question in questions:
                 question.end()
-
-
-class _Question:
-    """One machine that is asked; `end` ends it from any thread."""
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._is_over = False
-        try:
-            self._process = subprocess.Popen(
-                rank_command(node),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise UsageError(f"cannot run ssh: {error.strerror}") from None
-
-    def answer(self, asked: bytes) -> dict[str, Any]:
-        process = self._process
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        errors = ErrorTail(process.stderr)
-        late = threading.Timer(ANSWER_WITHIN_S, self.end)
-        late.start()
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(asked)
-                process.stdin.flush()
-            num_bytes = 0
-            while num_bytes < MAX_BYTES and (line := process.stdout.readline(MAX_BYTES)):
-                num_bytes += len(line)
-                answer = answer_in(line)
-                if answer is not None:
-                    return answer
-            raise self._why_not(errors)
-        finally:
-            late.cancel()
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(BrokenPipeError):  # of what it has not read
-                    pipe.close()
-
-    def _why_not(self, errors: ErrorTail) -> OperantError:
-        """From the exit code of ssh or of the other operant, and the last line of its errors."""
-        name = self._node.name
-        if self._is_over:
-            return OperantError(f"{name} has not answered within {ANSWER_WITHIN_S:.0f} s")
-        try:
-            exit_code = self._process.wait(END_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            return OperantError(f"{name} says what is no answer of operant's")
-        said = errors.last_line(END_WITHIN_S).removeprefix("operant: ")
-        if exit_code == SSH_NOT_REACHED:
-            return OperantError(
-                f"cannot reach {name}: {said or 'ssh failed'}; `ssh {self._node.host}` must get in "
-                "without asking anything"
-            )
-        if exit_code == SHELL_NOT_FOUND:
-            return UsageError(
-                f"{name} has no operant where its shell looks ({said}); write "
-                f"{name}=COMMAND, or set OPERANT_REMOTE, to the command that starts it there"
-            )
-        if "no such command" in said.lower():
-            return UsageError(f"{name} has an operant of another version, which knows no ranks")
-        return OperantError(f"{name}: {said or f'operant there ended with exit code {exit_code}'}")
-
-    def end(self) -> None:
-        self._is_over = True
-        kill_with_children(self._process)
 
 
 def _check(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) -> None:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...shared.errors import OperantError, UsageError
 from ...trainer.ranks.place import Place
 from ...trainer.ranks.refusals import check_ranks
-from .nodes import HERE, Node, nodes_of
+from .nodes import HERE, LOOPBACK, Node, nodes_of
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
 
-LOOPBACK = "127.0.0.1"
 MAX_RANKS = 1024
 
 

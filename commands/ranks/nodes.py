@@ -12,6 +12,8 @@ import psutil
 
 from ...shared.errors import UsageError
 
+LOOPBACK = "127.0.0.1"
+
 # Of `me@mini:2222=venv/bin/operant`; an IPv6 address has colons and no port.
 _NODE = re.compile(r"(?P<host>(?:[^@:]+@)?(?:[^@:]+|[0-9a-fA-F:]+))(?::(?P<port>\d{1,5}))?")
 
