@@ -26,8 +26,6 @@ from .watch import ENDED, RankLostError, Watch
 TOLD_WITHIN_S = 3.0
 
 
-
-
 @contextlib.contextmanager
 def joined(
     place: Place,
