@@ -19,12 +19,15 @@ from ..monitor.look.formatting import (
     format_short_time,
     format_written,
 )
-from ..monitor.panels.rank_lines import in_words, rank_name
-from ..monitor.runs.conditions import phase_words
-from ..monitor.runs.run_summary import part_words
+from ..monitor.runs.conditions import part_words, phase_words
 from ..shared.errors import UsageError
 from ..shared.harmless import harmless
-from ..shared.ranks import RANK_ITERATION_S, RANK_NUM_ENVS, RANK_WAITING_FRACTION
+from ..shared.ranks import (
+    RANK_ITERATION_S,
+    RANK_NUM_ENVS,
+    RANK_WAITING_FRACTION,
+    slowest_rank,
+)
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus
 
@@ -114,12 +117,17 @@ def print_report(run: Run) -> None:
 def _print_ranks(status: RunStatus) -> None:
     """Each rank's state and speed, then how far they differ."""
     for rank in status.ranks:
-        print_line(f"  rank {rank_name(rank)}: {_rank_words(rank)}")
+        print_line(f"  {_rank_name(rank)}: {_rank_words(rank)}")
     speeds = [rank.env_steps_per_s for rank in status.ranks if rank.env_steps_per_s is not None]
     if speeds:
         low, high = format_rate(min(speeds)), format_rate(max(speeds))
-        words = f"  env steps: {low} to {high} a rank"
-        print_line(", ".join(filter(None, [words, in_words(status.ranks)])))
+        slowest = slowest_rank(status.ranks)
+        words = f", the slowest is {_rank_name(slowest)}" if slowest else ""
+        print_line(f"  env steps: {low} to {high} a rank{words}")
+
+
+def _rank_name(rank: RunStatus) -> str:
+    return f"rank {rank.rank}" + (f" on {rank.host}" if rank.host else "")
 
 
 def _rank_words(rank: RunStatus) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+from textual.pilot import Pilot
 
 from ..shared.run_folder import Run
 from .app import MonitorApp
@@ -43,13 +45,17 @@ async def _picture(
     app = MonitorApp(run, settings=replace(settings, ascii=False), theme=theme, is_readonly=True)
     app.session.comparison = comparison
     async with app.run_test(size=size) as pilot:
-        for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
-            await pilot.pause(_LOOK_AGAIN_S)
-            screen = app.screen
-            if isinstance(screen, RunScreen) and screen.has_all_rows:
-                break
-        await pilot.pause()
+        await _until(pilot, lambda screen: isinstance(screen, RunScreen) and screen.has_all_rows)
         for key in keys:
             await pilot.press(key)
-            await pilot.pause()
+            await _until(pilot, lambda s: not isinstance(s, RunScreen) or s.has_all_rows)
         return app.export_screenshot(title=_TITLE)
+
+
+async def _until(pilot: Pilot[None], condition: Callable[[object], bool]) -> None:
+    """Wait until `condition` holds of the screen."""
+    for _ in range(int(_PATIENCE_S / _LOOK_AGAIN_S)):
+        await pilot.pause(_LOOK_AGAIN_S)
+        if condition(pilot.app.screen):
+            break
+    await pilot.pause()

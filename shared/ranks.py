@@ -129,8 +129,10 @@ def _of_whole(ranks: Sequence[RunStatus], host: str) -> RunStatus:
     message = ranks[about].message
     metrics = {name: spread(ranks, name).mean for name in _names(ranks)}
     for name in (RANK_NUM_ENVS, RANK_ENV_STEPS_PER_S):
-        if name in metrics:  # elsewhere not all ranks are known
-            metrics[name] = math.nan if host else spread(ranks, name).total
+        if host:  # where not all ranks are known
+            metrics.pop(name, None)
+        elif name in metrics:
+            metrics[name] = spread(ranks, name).total
     return replace(
         first,
         state=ranks[about].state,

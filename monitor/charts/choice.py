@@ -156,7 +156,7 @@ def _value(
     if options.cursor is not None or shows_difference:
         value = _at(curve, options.cursor)
         return (format_difference(value) if shows_difference else format_value(value)), False
-    newest = run.view.status.metrics.get(name)
+    newest = run.view.newest.get(name)
     # A value that was never written and one that was written as NaN look the same in a snapshot;
     # only the latter comes after points of a curve.
     is_nan = newest is not None and not math.isfinite(newest)

@@ -148,7 +148,10 @@ class RunPoller:
             status = RunStatus(self.run.id, "crashed", message=str(error))
         is_page_expected = os.path.exists(self.run.rank_path(self._shown_rank))
         if self._view is None:
-            return RunView(status, is_page_expected=is_page_expected, log=self._log.read())
+            return RunView(
+                status, is_page_expected=is_page_expected, log=self._log.read(),
+                rank=self._shown_rank,
+            )  # fmt: skip
         seen = self._view.status
         status = replace(
             seen,
@@ -158,7 +161,9 @@ class RunPoller:
             message=status.message,
         )
         self._seen_s = self._now()
-        return replace(self._view, status=status, is_page_expected=is_page_expected)
+        return replace(
+            self._view, status=status, is_page_expected=is_page_expected, rank=self._shown_rank
+        )
 
     def _keep_attached(self) -> None:
         """Open the page when none is open; look for a newer one when the run's process changed, and

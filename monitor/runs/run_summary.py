@@ -17,7 +17,7 @@ from ..look.formatting import (
 from ..look.lines import Line, fit, fit_middle, line_width, spread
 from ..panels.event_lines import NO_RECORDER
 from .alerts import Alert
-from .conditions import Condition, condition_of
+from .conditions import Condition, condition_of, part_words
 from .run_view import RunView
 
 RETURN = "episode/return"
@@ -89,11 +89,6 @@ def draw_notice(
         return None
     room = max(0, width - len(label) - 1)
     return [(label, f"bar_{style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
-
-
-def part_words(host: str) -> str:
-    """What to know of the part of a run that has its folder elsewhere."""
-    return f"of a run on {host}: its checkpoints, alerts and every row are there"
 
 
 def _state(view: RunView, condition: Condition) -> Line:

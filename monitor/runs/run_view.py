@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...shared import Event, History, Metric, MetricsReader
@@ -39,6 +40,12 @@ class RunView:
     is_loading: bool = False
     knobs: Knobs | None = None
     rank: int = 0
+
+    @property
+    def newest(self) -> Mapping[str, float]:
+        """The newest value of every metric of the page: of several ranks, not of all together."""
+        own = (rank.metrics for rank in self.status.ranks if rank.rank == self.rank)
+        return next(own, self.status.metrics)
 
     @property
     def elapsed_s(self) -> float | None:

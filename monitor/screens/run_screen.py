@@ -132,8 +132,11 @@ class RunScreen(MonitorScreen):
 
     @property
     def has_looked(self) -> bool:
-        """Whether there is anything to see: the run, and the machine where it lives here."""
-        return self._looked is not None and self._has_sampled
+        """Whether there is anything to see: the run, and the machine where it lives here. Charts
+        are those of the rank that was chosen last.
+        """
+        looked = self._looked
+        return looked is not None and self._has_sampled and looked.view.rank == self._source.rank
 
     @property
     def has_all_rows(self) -> bool:

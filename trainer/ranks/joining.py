@@ -75,7 +75,7 @@ def joined(
             Balance(parts) if split == AUTO else None, stragglers, hosts,
         )  # fmt: skip
         yield (joined := Joined(config, several, pages))
-        pages.exchange_last(store, group.all_reduce)
+        pages.exchange_last(store, watch, group.all_reduce)
         watch.say(ENDED)
         group.close()
         pages.close(joined.is_complete)

@@ -67,7 +67,7 @@ class Pages:
         self._first = first
         self._mirrors: dict[int, Mirror] = {}
         self._heard: set[int] = set()  # who has told anything yet
-        self._at_work = threading.Lock()
+        self._writing = threading.Lock()
 
     def open(self, config: TrainConfig, store: Any, watch: Watch) -> None:
         """Make the pages, and tell through `watch` from here on. What cannot be made is said and
@@ -124,16 +124,23 @@ class Pages:
 
     def exchange(self, store: Any) -> None:
         """Tell and hear what there is; what the store does not do now it does the next time."""
-        with self._at_work, contextlib.suppress(RuntimeError):
+        with contextlib.suppress(RuntimeError):
             store.set(f"told/{self._rank}", self.told.word.encode())
             self._hear(store)
 
-    def exchange_last(self, store: Any, all_reduce: Callable[[Tensor], None]) -> None:
+    def exchange_last(self, store: Any, watch: Watch, all_reduce: Callable[[Tensor], None]) -> None:
         """What all tell in the end is heard by all. Raises RankLostError."""
-        if self._is_spread:
-            self.exchange(store)
-            all_reduce(zeros(1))
-            self.exchange(store)
+        if not self._is_spread:
+            return
+        for is_last in (False, True):
+            # In a thread: who asks a store that is frozen waits for ever.
+            asking = threading.Thread(target=self.exchange, args=(store,), daemon=True)
+            asking.start()
+            while asking.is_alive():
+                watch.check()
+                asking.join(LOOK_AGAIN_S)
+            if not is_last:
+                all_reduce(zeros(1))
 
     def close(self, is_complete: bool) -> None:
         """All ranks have ended in good order."""
@@ -151,7 +158,7 @@ class Pages:
 
     def _taken_sessions(self) -> Iterator[RunSession]:
         """Those opened here, once, while nothing more is written to them."""
-        with self._at_work:
+        with self._writing:
             mirrors, self._mirrors = self._mirrors, {}
             own, self._own = self._own, None
             yield from (mirror.session for mirror in mirrors.values())
@@ -228,9 +235,10 @@ class Pages:
         }
         heard = sorted(self._heard & self._mirrors.keys())
         lines = store.multi_get([f"told/{rank}" for rank in heard]) if heard else []
-        for rank, line in zip(heard, lines, strict=True):
-            with contextlib.suppress(ValueError):
-                self._mirrors[rank].show(Word.decode(line))
+        with self._writing:
+            for rank, line in zip(heard, lines, strict=True):
+                with contextlib.suppress(KeyError, ValueError):  # one that is closed; no word
+                    self._mirrors[rank].show(Word.decode(line))
 
 
 @contextlib.contextmanager

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from torch import distributed
 
 from operant.shared.errors import OperantError, RunFolderError
+from operant.shared.ranks import read_status
 from operant.shared.requests import send_request
-from operant.shared.run_folder import Run, create_run
+from operant.shared.run_folder import Run, create_run, find_run
 from operant.shared.run_part import host_of_whole, open_part
 from operant.shared.session import RunSession
 from operant.shared.status import open_page
+from operant.trainer.config.files import make_config
 from operant.trainer.ranks.machines import Machines, place_of_pages, place_of_runs
 from operant.trainer.ranks.meeting import Introduction
+from operant.trainer.ranks.pages import Pages, introduce_pages
 from operant.trainer.ranks.told import Mirror, Told, Word
+from operant.trainer.ranks.watch import RankLostError
 
 
 def machines(*places: tuple[str, str]) -> Machines:
@@ -85,6 +92,74 @@ def test_a_mirror_shows_what_changed(operant_home):
     assert reader.phase().beat_ns > phase.beat_ns
     reader.detach()
     session.close("finished", 0)
+
+
+@pytest.fixture
+def two_machines(operant_home, tmp_path, monkeypatch):
+    """(run, pages of rank 0; part, pages of rank 1; exchange) as if rank 1 were elsewhere."""
+    store = distributed.TCPStore("127.0.0.1", 0, 2, True, wait_for_workers=False)
+    run, lock = create_run("small", {"name": "small"}, rank=0)
+    session = RunSession(
+        run, lock, publish_interval_s=9.0, world_size=2, is_whole=True, recorder=None
+    )
+    ranks = [
+        Introduction(host, 1, "", {}, None, "", f"rank {rank} ({host}, process 1)")
+        for rank, host in enumerate(("laptop", "air"))
+    ]
+    ranks[1].pages, ranks[1].home = "elsewhere", "elsewhere"
+    introduce_pages(ranks[0], session)
+    config: Any = make_config({"env": "cart_pole"})
+    first, second = Pages(ranks, 0, session), Pages(ranks, 1, None)
+    first.open(config, store, SimpleNamespace())
+    monkeypatch.setenv("OPERANT_HOME", str(tmp_path / "there"))
+    monkeypatch.setenv("OPERANT_PAGES", str(tmp_path / "there" / "pages"))
+    second.open(config, store, SimpleNamespace())
+
+    def exchange() -> None:
+        for pages in (first, second, first):
+            pages.exchange(store)
+
+    yield run, first, find_run(run.id), second, exchange
+    for pages in (first, second):
+        pages.close(is_complete=True)
+    session.close("finished", 0)
+
+
+def test_each_machine_shows_what_the_other_tells(two_machines):
+    run, first, part, second, exchange = two_machines
+    assert (part.id, part.folder == run.folder) == (run.id, False)
+    exchange()  # of nothing yet
+    told = []
+    report = first.telling(lambda *row: told.append(row))
+    report({"episode/return": 7.0, "speed/env_steps_per_s": 5.0}, 3, 30)
+    second.publish({"rank/num_envs": 2.0, "time/learn_s": 0.5}, 3, 30)
+    exchange()
+    assert told == [({"episode/return": 7.0, "speed/env_steps_per_s": 5.0}, 3, 30)]
+    here, there = read_status(run), read_status(part)
+    assert (here.ranks[1].host, here.ranks[1].metrics["rank/num_envs"]) == ("air", 2.0)
+    assert (there.host, there.iteration, there.env_steps) == ("laptop", 3, 30)
+    assert there.metrics["episode/return"] == 7.0
+    assert there.ranks[1].metrics["time/learn_s"] == 0.5
+
+
+def test_of_the_ranks_elsewhere_only_the_one_that_is_lost_has_crashed(two_machines):
+    run, first, part, second, exchange = two_machines
+    second.publish({"rank/num_envs": 2.0}, 3, 30)
+    exchange()
+    first.fail(RankLostError("rank 1 (air, process 1) is gone: it has said nothing for 5 s"))
+    assert read_status(run).ranks[1].state == "crashed"
+    second.fail(RuntimeError("out of memory\nmuch more"))
+    states = [(rank.state, rank.message) for rank in read_status(part).ranks]
+    assert states == [("failed", "out of memory")] * 2
+    exchange()  # with nobody any more
+
+
+def test_all_ranks_that_end_well_are_told_so(two_machines):
+    run, first, part, second, _ = two_machines
+    for pages in (first, second):
+        pages.close(is_complete=False)
+    assert read_status(run).ranks[1].state == "stopped"
+    assert [rank.state for rank in read_status(part).ranks] == ["stopped"] * 2
 
 
 def test_a_part_is_taken_again_and_asked_for_nothing_but_a_stop(operant_home):
