@@ -133,7 +133,7 @@ def of_ranks(*shares: tuple[str, int, float, float], state="running") -> RunView
     ranks = [
         RunStatus(
             view.status.run, "running", 0.2, 200, 409_600, speed, host=host, rank=number,
-            metrics={
+            metrics=view.status.metrics | {
                 "rank/num_envs": envs, "rank/env_steps_per_s": speed, "rank/iteration_s": 0.0523,
                 "rank/waiting_fraction": waits,
             },
