@@ -28,6 +28,7 @@ from ..trainer.envs import GYMNASIUM_PREFIX
 from ..trainer.ranks.place import Place
 from .machine import check_machine
 from .output import headline, print_json, print_line, warn
+from .ranks.elastic import elastic_of
 from .ranks.launch import Launch
 from .ranks.launched import launched
 
@@ -126,6 +127,7 @@ def foreground_training(
     with stop_requests() as received:
         prepared = prepare(0)
         run = prepared.run
+        elastic = elastic_of(launch, run, prepared.config)
         with launched(launch, run) as others:
             with progress_report(run.id, to_stderr=as_json) as report:
                 exit_code = run_training(
@@ -142,6 +144,8 @@ def foreground_training(
                     check_others=others.check,
                 )
             others.wait(exit_code)
+    if elastic:
+        elastic.go_on(exit_code, as_json)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split", default="", metavar="1.4:1", help="Of several ranks: who has how much, or auto."
 )
+@click.option("--elastic", is_flag=True, help="Where a rank is lost, go on with those left.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
 @click.option("--help-config", is_flag=True, help="Print all configuration keys and exit.")
 def command(
@@ -54,6 +55,7 @@ def command(
     processes: int | None,
     nodes: str | None,
     split: str,
+    elastic: bool,
     as_json: bool,
     help_config: bool,
 ) -> int:
@@ -88,7 +90,7 @@ def command(
             )
         asked = load_config(source, overrides)
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
-    launch = launch_of(processes, nodes, split)
+    launch = launch_of(processes, nodes, split, elastic)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
     split = launch.split if launch else split
 

@@ -24,12 +24,14 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
         from ..trainer.config.files import make_config
         from ..trainer.run.process import run_training
         from .progress import PlainProgress
+        from .ranks.elastic import elastic_of
         from .ranks.launch import Launch
         from .ranks.launched import launched
 
         progress = PlainProgress(sys.stdout)
         config = make_config(run.manifest()["config"])
         launch = Launch.of_argument(launch_argument) if launch_argument else None
+        elastic = elastic_of(launch, run, config)
         with launched(launch, run) as others:
             exit_code = run_training(
                 run,
@@ -45,6 +47,8 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
                 check_others=others.check,
             )
             others.wait(exit_code)
+    if elastic:
+        elastic.go_on(exit_code)
     return ended_at_once(exit_code) if launch else exit_code
 
 

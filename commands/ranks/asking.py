@@ -45,7 +45,7 @@ def address_for_all(
         answers = answers_of(nodes, asked)
     reached = []
     for node, answer in zip(nodes, answers, strict=True):
-        _check(node, answer, own)
+        check_answer(node, answer, own)
         heard = _table(answer, "heard")
         reached.append([address for address in heard if heard[address] == word])
         if not set(reached[-1]) & ({chosen} if chosen else set(heard)):
@@ -75,7 +75,7 @@ def answers_of(nodes: Sequence[Node], asked: bytes) -> list[dict[str, Any]]:
                 question.end()
 
 
-def _check(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) -> None:
+def check_answer(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) -> None:
     """Raises UsageErrors where the other machine has other versions, or lacks something."""
     found = _table(answer, "versions")
     for name, version in own.items():

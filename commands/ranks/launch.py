@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...shared.errors import OperantError, UsageError
 from ...trainer.ranks.place import Place
 from ...trainer.ranks.refusals import check_ranks
+from .elastic import goes_on_by_itself, ready
 from .nodes import HERE, LOOPBACK, Node, nodes_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Launch:
     split: str
     address: str = LOOPBACK
     listener: socket.socket | None = field(default=None, repr=False)
+    asked: Sequence[str] = ()  # the options that were typed
+    is_elastic: bool = False
+    left_out: list[Node] = field(default_factory=list)  # of `nodes`, while a run goes on by itself
 
     @property
     def world_size(self) -> int:
@@ -52,6 +56,8 @@ class Launch:
         there are other machines, OperantError for the first that is not ready for it. The ranks
         may then meet.
         """
+        if self.is_elastic and goes_on_by_itself():
+            self._leave_out(ready(self.nodes[1:], config))
         check_ranks(config, self.split, self.world_size)
         if self.is_here_alone:
             self.listener = listening(LOOPBACK, 0)
@@ -60,6 +66,18 @@ class Launch:
 
         self.listener = listening("", _port_asked_for(os.environ))
         self.address = address_for_all(self.nodes[1:], config, self.listener, os.environ)
+
+    def _leave_out(self, ready: Sequence[Node]) -> None:
+        """Go on with this machine and those that are `ready`."""
+        keeps = [node.is_here or node in ready for node in self.nodes]
+        parts = self.split.split(":")
+        if len(parts) == self.world_size:
+            kept = [part for i, part in enumerate(parts) if keeps[i // self.processes]]
+            self.split = ":".join(kept)
+        self.left_out = [
+            node for node, is_kept in zip(self.nodes, keeps, strict=True) if not is_kept
+        ]
+        self.nodes = [node for node, is_kept in zip(self.nodes, keeps, strict=True) if is_kept]
 
     def members(self) -> list[Member]:
         """All ranks in their order."""
@@ -73,7 +91,10 @@ class Launch:
 
     def as_argument(self) -> str:
         """For a process that inherits the listener."""
-        told = {"nodes": self.nodes, "processes": self.processes, "split": self.split}
+        told = {
+            "nodes": self.nodes, "processes": self.processes, "split": self.split,
+            "asked": self.asked, "is_elastic": self.is_elastic, "left_out": self.left_out,
+        }  # fmt: skip
         fd = self.listener.fileno() if self.listener else -1
         return json.dumps({**told, "address": self.address, "fd": fd})
 
@@ -82,14 +103,20 @@ class Launch:
         told = json.loads(text)
         nodes = [Node(*node) for node in told["nodes"]]
         listener = socket.socket(fileno=told["fd"])
-        return cls(nodes, told["processes"], told["split"], told["address"], listener)
+        left_out = [Node(*node) for node in told["left_out"]]
+        return cls(nodes, told["processes"], told["split"], told["address"], listener,
+                   told["asked"], told["is_elastic"], left_out)  # fmt: skip
 
 
-def launch_of(processes: int | None, nodes: str | None, split: str) -> Launch | None:
+def launch_of(
+    processes: int | None, nodes: str | None, split: str, is_elastic: bool = False
+) -> Launch | None:
     """What `--processes` and `--nodes` ask for; None where that is one process. Raises
     UsageError.
     """
     if processes is None and nodes is None:
+        if is_elastic:
+            raise UsageError("--elastic is for several ranks: --processes or --nodes start them")
         return None
     each = 1 if processes is None else processes
     machines = [HERE] if nodes is None else nodes_of(nodes)
@@ -99,7 +126,10 @@ def launch_of(processes: int | None, nodes: str | None, split: str) -> Launch | 
         return None
     first = next(i for i, node in enumerate(machines) if node.is_here)
     ordered = [machines[first], *machines[:first], *machines[first + 1 :]]
-    return Launch(ordered, each, _reordered(split, first * each, each, len(machines) * each))
+    options = {"--processes": processes, "--nodes": nodes, "--split": split or None}
+    asked = [word for name, x in options.items() if x is not None for word in (name, str(x))]
+    ordered_split = _reordered(split, first * each, each, len(machines) * each)
+    return Launch(ordered, each, ordered_split, asked=asked, is_elastic=is_elastic)
 
 
 def _reordered(split: str, first: int, count: int, world_size: int) -> str:

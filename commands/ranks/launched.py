@@ -126,7 +126,7 @@ class Launched:
     def __init__(self, launch: Launch | None, run: Run) -> None:
         self.place: Place | None = None
         self._ranks: list[StartedRank] = []
-        if launch is None:
+        if launch is None or launch.world_size == 1:  # all others are left out
             return
         first, *others = launch.members()
         assert launch.listener

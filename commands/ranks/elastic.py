@@ -1,0 +1,116 @@
+"""A run of several ranks that goes on by itself: with the machines that are left, and with those
+that answer again.
+
+After a loss all ranks end, and rank 0's process becomes `operant train --resume` of the same ranks,
+less those whose machines do not answer. What was learned since the newest checkpoint is lost, and
+nothing else: ranks go on in any number exactly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ...shared.errors import OperantError
+from ...shared.harmless import one_line
+from ...shared.run_folder import Run
+from .nodes import Node
+
+if TYPE_CHECKING:
+    from ...trainer.config.train_config import TrainConfig
+    from .launch import Launch
+
+ASK_AGAIN_S = 30.0  # unless $OPERANT_ASK_AGAIN_S says otherwise
+MOST_IN_VAIN = 3  # times in a row that a run ends without a newer checkpoint
+IN_VAIN = "OPERANT_RESUMED_IN_VAIN"  # how many there were, where a run goes on by itself
+
+
+def goes_on_by_itself() -> bool:
+    """Whether this process is what a run became that lost a rank."""
+    return IN_VAIN in os.environ
+
+
+def ready(nodes: Sequence[Node], config: TrainConfig) -> list[Node]:
+    """Those of other machines that answer, and could train; says why the others cannot."""
+    found = []
+    for node in nodes:
+        if why := why_not_ready(node, config):
+            with suppress(OSError):
+                print(f"operant: {node.name} is left out: {why}", file=sys.stderr)
+        else:
+            found.append(node)
+    return found
+
+
+def why_not_ready(node: Node, config: TrainConfig) -> str:
+    from ...trainer.ranks.versions import versions
+    from .asking import answers_of, check_answer
+    from .messages import task
+
+    own = versions()
+    asked = task("ask", versions=own, config=config.model_dump(mode="json"), addresses=[], port=0)
+    try:
+        check_answer(node, answers_of([node], asked)[0], own)
+    except OperantError as error:
+        return one_line(str(error), 300)
+    return ""
+
+
+class Elastic:
+    """What becomes of a run of `launch` once it ended."""
+
+    def __init__(self, launch: Launch, run: Run, config: TrainConfig) -> None:
+        self._launch, self._run, self._config = launch, run, config
+        self._first_checkpoint = _newest(run)
+        self._takes_back = False
+        self._is_over = threading.Event()
+        if launch.left_out:
+            threading.Thread(target=self._ask_again, name="left out", daemon=True).start()
+
+    def _ask_again(self) -> None:
+        """Stop the run in good order once a machine that was left out answers again."""
+        interval_s = float(os.environ.get("OPERANT_ASK_AGAIN_S", ASK_AGAIN_S))
+        while not self._is_over.wait(interval_s):
+            if any(not why_not_ready(node, self._config) for node in self._launch.left_out):
+                self._takes_back = not self._is_over.is_set()
+                if self._takes_back:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    def go_on(self, exit_code: int, as_json: bool = False) -> None:
+        """Does not return where the run goes on: this process is then its next one."""
+        self._is_over.set()
+        newest = _newest(self._run)
+        in_vain = 0 if newest > self._first_checkpoint else int(os.environ.get(IN_VAIN, "0")) + 1
+        is_lost = exit_code == 1 and newest >= 0 and in_vain <= MOST_IN_VAIN
+        is_for_more = self._takes_back and exit_code == 128 + signal.SIGTERM
+        if not (is_lost or is_for_more):
+            return
+        with suppress(OSError):
+            print(f"operant: {self._run.id} goes on after iteration {newest}", file=sys.stderr)
+            sys.stderr.flush()
+            sys.stdout.flush()
+        os.environ[IN_VAIN] = str(in_vain)
+        arguments = ["train", "--resume", self._run.id, "--elastic", *self._launch.asked]
+        if as_json:
+            arguments.append("--json")
+        os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
+
+
+def elastic_of(launch: Launch | None, run: Run, config: TrainConfig) -> Elastic | None:
+    return Elastic(launch, run, config) if launch and launch.is_elastic else None
+
+
+def _newest(run: Run) -> int:
+    """The iteration of the newest checkpoint, -1 where there is none."""
+    from ...trainer.run.checkpoints import latest_checkpoint
+
+    try:
+        return latest_checkpoint(run.checkpoint_folder).iteration
+    except OperantError:
+        return -1
