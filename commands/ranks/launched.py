@@ -24,8 +24,8 @@ from .messages import task
 from .reaching import kill_with_children, rank_command
 
 PATIENCE_S = 5.0  # of an end in good order: ranks leave together
-SHORT_PATIENCE_S = 1.0  # where the run failed: they may be what it failed of
-END_WITHIN_S = 2.0
+SHORT_PATIENCE_S = 0.5  # where the run failed: they know, or are what it failed of
+END_WITHIN_S = 0.5  # ssh that is killed closes its connection as well
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 15
 
