@@ -16,6 +16,7 @@ from .generators import set_generator
 from .networks.policy import Policy
 from .networks.recurrent_actor_critic import RecurrentActorCritic
 from .ranks.single import SINGLE, Ranks
+from .ranks.states import own_state, whole_state
 from .rollout import ALL, Rollout
 from .row_states import RowStates
 from .run.threads import Each, available_cores, loop_threads, one_torch_thread
@@ -211,31 +212,19 @@ class Collector:
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on, here or on a GPU."""
         return {
-            "envs": self._whole(self.envs.state_dict(), -1),
+            "envs": whole_state(self._ranks, self.envs.state_dict(), -1),
             "obs": self._ranks.gathered(self.rollout.obs[-1].clone()),
             "steps_before": self._steps_before,
             "generator": self._generator.get_state(),
-            **self._whole(self._states.state_dict(), 0),
+            **whole_state(self._ranks, self._states.state_dict(), 0),
         }
 
-    def _whole(self, state: Mapping[str, Any], dim: int) -> Mapping[str, Any]:
-        """A state of environments or rows, of those of all ranks along `dim`."""
-        if self._ranks.size == 1:
-            return state
-        return {name: self._ranks.gathered(x, dim) for name, x in state.items()}
-
-    def _own(self, state: Mapping[str, Any], dim: int) -> Any:
-        """What of the state that `_whole` gives is of the environments here."""
-        if self._ranks.size == 1:
-            return state
-        return {name: self._ranks.own_part(x, dim) for name, x in state.items()}
-
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.envs.load_state_dict(self._own(state["envs"], -1))
+        self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
         if self.envs.resumes_exactly:
             self.rollout.obs[-1] = self._ranks.own_part(state["obs"])
             memory = {name: state[name] for name in self._states.state_dict()}
-            self._states.load_state_dict(self._own(memory, 0))
+            self._states.load_state_dict(own_state(self._ranks, memory, 0))
         else:
             self._states.forget()
             self.envs.reset(self.rollout.obs[-1].numpy())

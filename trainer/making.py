@@ -13,6 +13,7 @@ from .algorithms.algorithm import Algorithm
 from .collector import Collector, CollectsRollouts
 from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
+from .compiled.together import RankedPPO
 from .config import TrainConfig
 from .config.unused_settings import agents_may_be_on_a_gpu
 from .cutting_collector import CuttingCollector
@@ -93,17 +94,19 @@ def processor_parts(config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE
     """Any algorithm and environment, compiled as far as there are loops for it."""
     spec, steps = env_spec_of(config), config.rollout_steps
     algorithm = make_algorithm(config, spec, threads, ranks)
-    policy, notices = algorithm.policy, ranks.notices + notices_on(config, ranks)
+    policy, notices = algorithm.policy, ranks.notices + notices_on(config)
     if isinstance(spec, HostedSpec):
         spec, told = with_workers(config, spec, policy)
         notices += tuple(told)
     num_envs = ranks.own_size(config.num_envs)
     envs = make_envs(spec, num_envs, config.seed, TRAINING, ranks.first_env)
-    compiled = spec if is_compiled(config, ranks) else None
-    precompiling = Precompiling.of(config, compiled, policy)
+    # Of several ranks none needs help: what else a core could do others do.
+    is_helped = is_compiled(config) and ranks.size == 1
+    precompiling = Precompiling.of(config, spec if is_helped else None, policy)
     collector: CollectsRollouts
-    if isinstance(envs, VectorEnv) and isinstance(algorithm, CompiledPPO):
-        collector = CompiledCollector(envs, algorithm.policy, steps, threads)
+    is_whole = not ranks.stragglers  # else rollouts may be cut short, between two steps
+    if is_whole and isinstance(envs, VectorEnv) and isinstance(algorithm, CompiledPPO):
+        collector = CompiledCollector(envs, algorithm.policy, steps, threads, ranks)
     else:
         seed = part_seed(config, "collector")
         is_grouped = isinstance(envs, HostedEnvs) and len(envs.groups) > 1
@@ -141,8 +144,9 @@ def make_algorithm(
     made = algorithm_class(config)
     policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))
     seed = part_seed(config, "learner")
-    if is_compiled(config, ranks):
-        return CompiledPPO(config, policy, seed=seed, threads=threads)
+    if is_compiled(config):
+        kind = CompiledPPO if ranks.size == 1 else RankedPPO
+        return kind(config, policy, seed=seed, threads=threads, ranks=ranks)
     return made(
         config, policy, seed=seed, tick=lambda: threads.tick(),
         num_threads=lambda: threads.num_threads, each=threads.each, ranks=ranks,
@@ -166,21 +170,17 @@ def make_policy(config: TrainConfig) -> Policy:
     return made.make_policy(config, spec_of(config), part_seed(config, "policy"))
 
 
-def is_compiled(config: TrainConfig, ranks: Ranks = SINGLE) -> bool:
+def is_compiled(config: TrainConfig) -> bool:
     """Whether the processor learns in compiled loops."""
-    return config.algorithm == "ppo" and not why_pytorch(config, ranks)
+    return config.algorithm == "ppo" and not why_pytorch(config)
 
 
 def learns_from_replay(config: TrainConfig) -> bool:
     return "replay" in config.algorithm_section.tables
 
 
-def why_pytorch(config: TrainConfig, ranks: Ranks = SINGLE) -> str:
+def why_pytorch(config: TrainConfig) -> str:
     """What PPO's compiled loops cannot do; empty when they can do all that is asked for."""
-    if ranks.size > 1:
-        return f"{ranks.size} ranks learn together"
-    if ranks.stragglers:
-        return "ranks.cut_stragglers = true"
     if config.policy.precision != "float32":
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
@@ -193,9 +193,9 @@ def why_pytorch(config: TrainConfig, ranks: Ranks = SINGLE) -> str:
     return " and ".join(f"ppo.{key} = {value}" for key, value in told.items())
 
 
-def notices_on(config: TrainConfig, ranks: Ranks = SINGLE) -> tuple[str, ...]:
+def notices_on(config: TrainConfig) -> tuple[str, ...]:
     """What people should know of how a run on the processor is made."""
-    reason = why_pytorch(config, ranks)
+    reason = why_pytorch(config)
     notices: tuple[str, ...] = (f"PyTorch collects and learns because {reason}",) if reason else ()
     if config.cpu_offload:
         notices += (

@@ -1,6 +1,7 @@
 """Ranks as processes of their own: `python ranked.py TASKS RESULT`, of which TASKS is JSON: a name
-for each configuration, with `iterations`, and with `double` in float64. All have as many
-environments. With `moves` the shares change twice on the way, as they do with `split = auto`.
+for each configuration, with `iterations`, with `double` in float64, and `compiled` where compiled
+loops are to learn. All have as many environments. With `moves` the shares change twice on the way,
+as they do with `split = auto`.
 
 Each trains its share and rank 0 writes what came of it; the environment says which rank it is.
 """
@@ -97,10 +98,16 @@ def shares_at(iteration: int, num_envs: int, ranks: Any) -> list[Share] | None:
     return shares_by(weights if iteration == 3 else weights[::-1], num_envs)
 
 
-def trained(config: Any, ranks: Any, iterations: int, double: bool, moves: bool) -> dict[str, Any]:
+def trained(
+    config: Any, ranks: Any, iterations: int, double: bool, compiled: bool, moves: bool
+) -> dict[str, Any]:
     """What an experiment is, and was, after so many iterations."""
-    with mock.patch.object(making, "why_pytorch", return_value="ranks do"):
+    why = contextlib.nullcontext()
+    if not compiled:
+        why = mock.patch.object(making, "why_pytorch", return_value="a test compares it")
+    with why:
         experiment = making.processor_experiment(config, Threads(1), ranks)
+        assert (experiment.loops != ()) == compiled
     with double_precision() if double else contextlib.nullcontext():
         if double:
             in_double(experiment)
@@ -118,7 +125,12 @@ def trained(config: Any, ranks: Any, iterations: int, double: bool, moves: bool)
         state = experiment.state_dict()
     experiment.close()
     parameters = experiment.policy.flat_parameters.clone()
-    return {"parameters": parameters, "episodes": episodes, "values": values, "state": state}
+    steps = torch.zeros(ranks.size, dtype=torch.int64)  # of the optimizer, in each rank
+    steps[ranks.rank] = experiment.algorithm.optimizer.num_steps
+    return {
+        "parameters": parameters, "episodes": episodes, "values": values, "state": state,
+        "num_steps": ranks.sum(steps).tolist(),
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -128,10 +140,8 @@ def main() -> None:
     parser.add_argument("--split", default="")
     arguments = parser.parse_args()
     tasks = {name: dict(task) for name, task in json.loads(arguments.tasks).items()}
-    settings = {
-        name: (task.pop("iterations"), task.pop("double"), task.pop("moves", False))
-        for name, task in tasks.items()
-    }
+    keys = ("iterations", "double", "compiled", "moves")
+    settings = {name: [task.pop(key, False) for key in keys] for name, task in tasks.items()}
     configs = {name: make_config(task) for name, task in tasks.items()}
     place = place_of(os.environ)
     with contextlib.ExitStack() as stack:

@@ -23,6 +23,8 @@ from ..envs.bindings import num_agents, step_range
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions, VectorEnv, compile_loops
 from ..networks.actor_critic import ActorCritic
+from ..ranks.single import SINGLE, Ranks
+from ..ranks.states import own_state, whole_state
 from ..rollout import Rollout
 from ..run.threads import Threads, shards
 from .heads import Head, head_of
@@ -57,8 +59,12 @@ class CompiledCollector:
     details: Metrics = MappingProxyType({})
     resumes_exactly = True
 
-    def __init__(self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads) -> None:
-        self.envs, self._policy, self._threads = envs, policy, threads
+    def __init__(
+        self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads,
+        ranks: Ranks = SINGLE,
+    ) -> None:  # fmt: skip
+        """The environments are those of one of `ranks`."""
+        self.envs, self._policy, self._threads, self._ranks = envs, policy, threads, ranks
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=envs.has_dead_steps
         )
@@ -106,14 +112,14 @@ class CompiledCollector:
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on."""
         return {
-            "envs": self.envs.state_dict(),
-            "obs": self.rollout.obs[-1].clone(),
+            "envs": whole_state(self._ranks, self.envs.state_dict(), -1),
+            "obs": self._ranks.gathered(self.rollout.obs[-1].clone()),
             "steps_before": self._steps_before,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.envs.load_state_dict(state["envs"])
-        self.rollout.obs[-1] = state["obs"]
+        self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
+        self.rollout.obs[-1] = self._ranks.own_part(state["obs"])
         self._steps_before = state["steps_before"]
 
     def close(self) -> None:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import prange
 from numpy import float32
 from numpy.typing import NDArray
 from torch import Tensor
@@ -25,30 +24,25 @@ from ..algorithms.ppo_loss import LOSS_METRICS
 from ..compiling import specialised
 from ..config import TrainConfig
 from ..networks.actor_critic import ActorCritic
+from ..ranks.single import SINGLE, Ranks
 from ..returns.variances import explained_variance
 from ..rollout import Rollout
-from ..run.threads import Threads, shards
+from ..run.threads import Threads, num_shards
 from .advantages import center_and_scale, gae_loop, normalize_all
-from .gradients import (
-    KL,
-    NUM_SUMS,
-    Samples,
-    Terms,
-    actor_gradients,
-    critic_gradients,
-)
+from .gradients import KL, NUM_SUMS, Samples, Terms
 from .heads import Head, head_of
-from .log_stds import limit_log_stds, unpack_log_std_gradients
-from .networks import CHUNK, pack, unpack_gradients
+from .minibatches import (
+    SHARD_SAMPLES,
+    Moments,
+    ShardSums,
+    compile_gradient,
+    minibatch_gradient,
+    take_step,
+)
 from .normalizing import discount
-from .optimizing import adam_step, add_up, add_up_sums, clear, scale_down
 from .policy_arrays import policy_arrays
 
 Array = NDArray[Any]
-
-SHARD_SAMPLES = 4 * CHUNK
-BLOCK = 1024  # parameters that one thread sums up at a time
-WORTH_SHARING = 2**17  # additions: fewer are made before other threads have begun
 
 
 class Results(NamedTuple):
@@ -69,14 +63,18 @@ class CompiledPPO(PPO):
     policy: ActorCritic
 
     def __init__(
-        self, config: TrainConfig, policy: ActorCritic, *, seed: int, threads: Threads
-    ) -> None:
-        super().__init__(config, policy, seed=seed)
+        self, config: TrainConfig, policy: ActorCritic, *, seed: int, threads: Threads,
+        ranks: Ranks = SINGLE,
+    ) -> None:  # fmt: skip
+        super().__init__(config, policy, seed=seed, ranks=ranks)
         self._threads = threads
         self._learn_compiled = compile_learn(head_of(policy.distribution))
+        self.moments = Moments(
+            self.optimizer.mean.numpy(), self.optimizer.square.numpy(), policy.num_actor_parameters
+        )
         most_steps = self.section.num_epochs * self.section.num_minibatches
         gradient = torch.zeros_like(policy.flat_parameters)
-        self._results = Results(
+        self.results = Results(
             np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64),
             gradient.numpy(),
         )  # fmt: skip
@@ -89,22 +87,64 @@ class CompiledPPO(PPO):
     @property
     def work_done(self) -> int:
         """Steps of the optimizer since the start, with those of the update under way."""
-        return self.optimizer.num_steps + int(self._results.num_steps[0])
+        return self.optimizer.num_steps + int(self.results.num_steps[0])
 
     @property
     def loops(self) -> tuple[Any, ...]:
         """Those that are called, in the order of their first calls."""
+        discounting = (discount,) if self.reward_normalizer else ()
+        return (*discounting, gae_loop, *self.step_loops)
+
+    @property
+    def step_loops(self) -> tuple[Any, ...]:
+        """Those that `make_steps` calls."""
         by_rollout = self.section.normalize_advantages == "rollout"
-        return (
-            *((discount,) if self.reward_normalizer else ()),
-            gae_loop,
-            *((normalize_all,) if by_rollout else ()),
-            self._learn_compiled,
-        )
+        return (*((normalize_all,) if by_rollout else ()), self._learn_compiled)
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
-        section, results, optimizer = self.section, self._results, self.optimizer
-        coefficients = Coefficients.at(section, progress_fraction)
+        coefficients = Coefficients.at(self.section, progress_fraction)
+        size, explained = self.make_steps(
+            rollout, self._samples(rollout, rewards), self._terms(coefficients)
+        )
+        results = self.results
+        num_steps = int(results.num_steps[0])
+        self.optimizer.age += num_steps
+        results.num_steps[0] = 0
+        mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / size
+        return update_metrics(
+            dict(zip(LOSS_METRICS, mean_losses, strict=True)),
+            results.norms[:num_steps].mean(),
+            explained,
+            coefficients,
+        )
+
+    def make_steps(self, rollout: Rollout, samples: Samples, terms: Terms) -> tuple[int, Tensor]:
+        """Move the policy, and fill in `results`. Returns of how many samples a minibatch is, and
+        the explained variance.
+        """
+        section, optimizer = self.section, self.optimizer
+        if section.normalize_advantages == "rollout":
+            normalize_all(samples.advantages)
+        orders = self.next_orders(len(samples.obs))
+        policy, size = policy_arrays(self.policy), orders.shape[2]
+        self._threads.run(
+            self._learn_compiled, orders.numpy(), num_shards(size, SHARD_SAMPLES), samples, policy,
+            self.moments, optimizer.num_steps, terms, section.normalize_advantages == "minibatch",
+            ShardSums.of(size, policy), self.results,
+        )  # fmt: skip
+        return size, explained_variance(*map(torch.from_numpy, (samples.returns, samples.values)))
+
+    def next_orders(self, num_samples: int) -> Tensor:
+        """The samples of the minibatches of all epochs [epochs, minibatches, size], int64."""
+        section = self.section
+        return torch.stack([
+            next_minibatches(self.orders, num_samples, section.num_minibatches)
+            for _ in range(section.num_epochs)
+        ])  # fmt: skip
+
+    def _samples(self, rollout: Rollout, rewards: Tensor) -> Samples:
+        """Those of a rollout that count, with advantages as they are estimated."""
+        section = self.section
         advantages, returns = np.empty((2, *rewards.shape), np.float32)
         gae_loop(
             rewards.numpy(), rollout.values.numpy(), rollout.next_values.numpy(),
@@ -115,29 +155,7 @@ class CompiledPPO(PPO):
             rollout.obs[:-1], rollout.actions, rollout.log_probs, torch.from_numpy(advantages),
             torch.from_numpy(returns), rollout.values,
         )  # fmt: skip
-        samples = Samples(*(rollout.valid_of(x).numpy() for x in tensors))
-        if section.normalize_advantages == "rollout":
-            normalize_all(samples.advantages)
-        orders = torch.stack([
-            next_minibatches(self.orders, len(samples.obs), section.num_minibatches)
-            for _ in range(section.num_epochs)
-        ])  # fmt: skip
-        self._threads.run(
-            self._learn_compiled, orders.numpy(), shards(orders.shape[2], SHARD_SAMPLES), samples,
-            policy_arrays(self.policy), optimizer.mean.numpy(), optimizer.square.numpy(),
-            optimizer.num_steps, self._terms(coefficients),
-            section.normalize_advantages == "minibatch", self.policy.num_actor_parameters, results,
-        )  # fmt: skip
-        num_steps = int(results.num_steps[0])
-        optimizer.age += num_steps
-        results.num_steps[0] = 0
-        mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / orders.shape[2]
-        return update_metrics(
-            dict(zip(LOSS_METRICS, mean_losses, strict=True)),
-            results.norms[:num_steps].mean(),
-            explained_variance(*map(torch.from_numpy, (samples.returns, samples.values))),
-            coefficients,
-        )
+        return Samples(*(rollout.valid_of(x).numpy() for x in tensors))
 
     def _terms(self, coefficients: Coefficients) -> Terms:
         section = self.section
@@ -152,25 +170,16 @@ class CompiledPPO(PPO):
 @cache
 def compile_learn(head: Head) -> Callable[..., None]:
     """The loop over one distribution's updates."""
-    actor = specialised(
-        actor_gradients,
-        head.label,
-        log_prob_and_entropy=head.log_prob_and_entropy,
-        head_backward=head.backward,
-    )
-    return specialised(learn_template, head.label, parallel=True, actor_gradients=actor)
+    return specialised(learn_template, head.label, minibatch_gradient=compile_gradient(head))
 
 
 def learn_template(
-    orders, shards, samples, policy, mean, square, num_steps, terms, normalize_minibatch,
-    num_actor_parameters, results,
+    orders, num_shards, samples, policy, moments, num_steps, terms, normalize_minibatch,
+    shard_sums, results,
 ):  # fmt: skip
     """Make an optimizer step for every minibatch of `orders` [epochs, minibatches, size]."""
     num_epochs, num_minibatches, size = orders.shape
-    num_gradients = policy.num_gradients + policy.num_log_stds
-    gradients = np.empty((len(shards), num_gradients), np.float32)
     total = results.gradient
-    shard_sums = np.empty((len(shards), NUM_SUMS))
     for epoch in range(num_epochs):
         epoch_kl = 0.0
         for minibatch in range(num_minibatches):
@@ -178,37 +187,14 @@ def learn_template(
             center, scale = 0.0, 1.0
             if normalize_minibatch:
                 center, scale = center_and_scale(samples.advantages, index)
-            pack(policy.parameters, policy.actor, policy.panels)
-            pack(policy.parameters, policy.critic, policy.panels)
-            for shard in prange(len(shards)):
-                clear(gradients[shard], shard_sums[shard])
-                part = index[shards[shard, 0] : shards[shard, 1]]
-                actor_gradients(
-                    part, samples, policy, terms, float32(center), float32(scale),
-                    float32(1.0 / size), gradients[shard], shard_sums[shard],
-                )  # fmt: skip
-                critic_gradients(
-                    part, samples, policy, terms, float32(1.0 / size),
-                    gradients[shard], shard_sums[shard],
-                )  # fmt: skip
-            if len(shards) * num_gradients < WORTH_SHARING:
-                add_up(gradients, 0, num_gradients)
-            else:
-                for block in prange((num_gradients + BLOCK - 1) // BLOCK):
-                    add_up(gradients, block * BLOCK, min((block + 1) * BLOCK, num_gradients))
-            unpack_gradients(gradients[0], policy.actor, total)
-            unpack_gradients(gradients[0], policy.critic, total)
-            unpack_log_std_gradients(gradients[0], policy, total)
-
             step = results.num_steps[0]
-            add_up_sums(shard_sums, results.sums[step])
+            minibatch_gradient(
+                index, num_shards, samples, policy, terms, center, scale, 1.0 / size,
+                shard_sums, total, results.sums[step],
+            )  # fmt: skip
             epoch_kl += results.sums[step, KL]
-            norms = results.norms[step]
-            norms[0] = scale_down(total[:num_actor_parameters], terms.max_grad_norm)
-            norms[1] = scale_down(total[num_actor_parameters:], terms.max_grad_norm)
             num_steps += 1
-            adam_step(policy.parameters, total, mean, square, num_steps, terms.learning_rate)
-            limit_log_stds(policy)
+            take_step(policy, total, moments, num_steps, terms, results.norms[step])
             results.num_steps[0] = step + 1
         if epoch_kl / (num_minibatches * size) > terms.target_kl:
             break

@@ -95,6 +95,9 @@ class Several:
         self._all_reduce(found)
         return found
 
+    def add_up(self, own: Tensor) -> None:
+        self._all_reduce(own)
+
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         def weighted() -> tuple[Tensor, Tensor]:
             gradient, means = work()
@@ -116,7 +119,10 @@ class Several:
 
     def moments(self, samples: Sequence[Tensor]) -> Tensor:
         """Count, mean and deviation [S, 3] float64 of each of these samples [B] in all ranks."""
-        sums = torch.stack([sums_of(x) for x in samples])
+        return self.moments_of(torch.stack([sums_of(x) for x in samples]))
+
+    def moments_of(self, sums: Tensor) -> Tensor:
+        """As `moments`, from what `sums_of` gives of each [S, 3]; changes `sums`."""
         self._all_reduce(sums)
         count, total, squares = sums.unbind(1)
         mean = total / count

@@ -59,6 +59,9 @@ class Ranks(Protocol):
     def sum(self, own: Tensor) -> Tensor:
         """A tensor added up over all ranks."""
 
+    def add_up(self, own: Tensor) -> None:
+        """Add up a tensor over all ranks, in place."""
+
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         """The gradient [P] of a loss's mean and other means [size], both over the samples of all
         ranks. `work` gives them of the `num_samples` that are here, and is not asked where there
@@ -130,6 +133,9 @@ class Single:
 
     def sum(self, own: Tensor) -> Tensor:
         return own
+
+    def add_up(self, own: Tensor) -> None:
+        return
 
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         return work()

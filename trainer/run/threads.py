@@ -124,9 +124,14 @@ def torch_threads(num_threads: int) -> Iterator[None]:
 
 def shards(total: int, size: int) -> NDArray[np.int64]:
     """0 to `total` in as many near-equal parts as come closest to `size` each: [S, 2]."""
-    count = max(1, round(total / size))
+    count = num_shards(total, size)
     edges = [total * i // count for i in range(count + 1)]
     return np.array([edges[:-1], edges[1:]], np.int64).T.copy()
+
+
+def num_shards(total: int, size: int) -> int:
+    """How many near-equal parts of `total` come closest to `size` each: one at least."""
+    return max(1, round(total / size))
 
 
 def available_cores() -> int:
