@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +15,16 @@ from ..compiling import compiled, specialised
 from ..ranks.sharing import places_here
 from ..returns.variances import EPSILON, explained
 from ..rollout import Rollout
-from ..run.threads import num_shards
-from .gradients import KL, Samples, Terms
-from .heads import head_of
+from .gradients import KL, NUM_SUMS, Samples, Terms
+from .heads import Head, head_of
 from .learning import CompiledPPO
-from .minibatches import SHARD_SAMPLES, ShardSums, compile_gradient, take_step
+from .minibatches import (
+    SHARD_SAMPLES,
+    ShardSums,
+    compile_gradient,
+    minibatch_gradient,
+    take_step,
+)
 from .policy_arrays import policy_arrays
 
 if TYPE_CHECKING:
@@ -28,13 +35,14 @@ Array = NDArray[Any]
 
 class Drawn(NamedTuple):
     """Minibatches of all ranks, [epochs, minibatches, ...], of `size` samples: where the samples
-    are that this rank has, `counts` of them first in `own` [..., size], and by which `center` and
-    `scale` advantages are normalised over all ranks.
+    are that this rank has, `counts` of them first in `own` [..., size], in how many shards they are
+    learned from, and by which `center` and `scale` advantages are normalised over all ranks.
     """
 
     size: int
     own: Array
     counts: Array
+    num_shards: Array
     center: Array
     scale: Array
 
@@ -43,7 +51,7 @@ class RankedPPO(CompiledPPO):
     """Learns as `CompiledPPO` with the samples of all ranks does; every rank has some of them.
 
     A minibatch is one message: its gradient, already divided by the number of samples in all ranks,
-    and its loss sums. All make the same step by it.
+    and its loss sums. All make the same step by what the ranks' messages add up to.
     """
 
     ranks: Several
@@ -51,14 +59,13 @@ class RankedPPO(CompiledPPO):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         num_parameters = len(self.policy.flat_parameters)
-        self._message = torch.zeros(num_parameters + self.results.sums.shape[1])
+        self._message = torch.zeros(num_parameters + NUM_SUMS)
         self.optimizer.gradient = self._message[:num_parameters]
-        self.results = self.results._replace(gradient=self.optimizer.gradient.numpy())
-        self._gradient_of_minibatch = compile_gradient(head_of(self.policy.distribution))
+        self._next_message = compile_next_message(head_of(self.policy.distribution))
 
     @property
     def step_loops(self) -> tuple[Any, ...]:
-        return own_samples, moment_sums, self._gradient_of_minibatch, take_step
+        return own_samples, moment_sums, self._next_message
 
     def make_steps(self, rollout: Rollout, samples: Samples, terms: Terms) -> tuple[int, Tensor]:
         if self.section.normalize_advantages == "rollout":
@@ -74,51 +81,74 @@ class RankedPPO(CompiledPPO):
         """
         num_samples, places = places_here(rollout, self.ranks)
         orders = self.next_orders(num_samples)
-        index, counts = np.empty(orders.shape, np.int64), np.empty(orders.shape[:2], np.int64)
-        own_samples(orders.numpy(), places.numpy(), index, counts)
+        own, counts = np.empty(orders.shape, np.int64), np.empty(orders.shape[:2], np.int64)
+        own_samples(orders.numpy(), places.numpy(), own, counts)
         normalizes = self.section.normalize_advantages == "minibatch"
         sums = torch.zeros(2 + counts.size * normalizes, 3, dtype=torch.float64)
-        moment_sums(samples, index, counts, sums.numpy())
-        variance, left, *_ = moments = self.ranks.moments_of(sums)
+        moment_sums(samples, own, counts, sums.numpy())
+        moments = self.ranks.moments_of(sums)
+        variance, left = moments[:2, 2].square()
         center, scale = np.zeros(counts.shape), np.ones(counts.shape)
         if normalizes and orders.shape[2] > 1:  # a single one is left as it is
             center[:] = moments[2:, 1].view(counts.shape)
             scale[:] = (1 / (moments[2:, 2] + EPSILON)).view(counts.shape)
-        drawn = Drawn(orders.shape[2], index, counts, center, scale)
-        return drawn, explained(variance[2].square(), left[2].square())
+        num_shards = np.rint(counts / SHARD_SAMPLES).clip(1).astype(np.int64)
+        drawn = Drawn(orders.shape[2], own, counts, num_shards, center, scale)
+        return drawn, explained(variance, left)
 
     def _learn_from(self, drawn: Drawn, samples: Samples, terms: Terms) -> None:
-        results, policy = self.results, policy_arrays(self.policy)
-        shard_sums = ShardSums.of(int(drawn.counts.max()), policy)
-        before, size = self.optimizer.num_steps, drawn.size
-        loss_sums = self._message[len(results.gradient) :].numpy()
-        for epoch, minibatches in enumerate(drawn.own):
-            epoch_kl = 0.0
-            for number, places in enumerate(minibatches):
-                index = places[: drawn.counts[epoch, number]]
-                step = results.num_steps[0]
-                sums = results.sums[step]
-                self._gradient_of_minibatch(
-                    index, num_shards(len(index), SHARD_SAMPLES), samples, policy, terms,
-                    drawn.center[epoch, number], drawn.scale[epoch, number], 1.0 / size,
-                    shard_sums, results.gradient, sums,
-                )  # fmt: skip
-                loss_sums[:] = sums
-                self.ranks.add_up(self._message)
-                sums[:] = loss_sums
-                epoch_kl += sums[KL]
-                take_step(
-                    policy, results.gradient, self.moments, before + step + 1, terms,
-                    results.norms[step],
-                )  # fmt: skip
-                results.num_steps[0] = step + 1
-            if epoch_kl / (len(minibatches) * size) > terms.target_kl:
-                break
+        policy, message = policy_arrays(self.policy), self._message.numpy()
+        arguments = (
+            np.zeros(1, np.int64), drawn, samples, policy, self.moments, self.optimizer.num_steps,
+            terms, ShardSums.of(int(drawn.counts.max()), policy), message, self.results,
+        )  # fmt: skip
+        while self._next_message(*arguments):
+            self.ranks.add_up(self._message)
 
 
-def own_samples_template(orders, places, index, counts):
-    """Write to `index` [E, M, S] int64 where the samples `orders` [E, M, S] of all ranks are here,
-    by `places` [B] int64, and to `counts` [E, M] int64 how many of each minibatch: -1 is elsewhere.
+@cache
+def compile_next_message(head: Head) -> Callable[..., bool]:
+    """What one distribution's updates do between two sums."""
+    gradient = compile_gradient(head)
+    return specialised(next_message_template, head.label, minibatch_gradient=gradient)
+
+
+def next_message_template(
+    num_messages, drawn, samples, policy, moments, num_steps, terms, shard_sums, message, results
+):
+    """Make the optimizer step that `message` [P + 5] float32 leads to, which all ranks have added
+    up, unless it is the first; then write that of the next minibatch. Returns whether there is one.
+    `num_messages` [1] int64 are those written so far, `num_steps` all steps before this update.
+    """
+    num_epochs, num_minibatches = drawn.counts.shape
+    gradient, sums = message[: len(policy.parameters)], message[len(policy.parameters) :]
+    number = num_messages[0]
+    if number > 0:
+        results.sums[number - 1, :] = sums
+        norms = results.norms[number - 1]
+        take_step(policy, gradient, moments, num_steps + number, terms, norms)
+        results.num_steps[0] = number
+    epoch, minibatch = number // num_minibatches, number % num_minibatches
+    if number > 0 and minibatch == 0:
+        epoch_kl = 0.0
+        for step in range(number - num_minibatches, number):
+            epoch_kl += results.sums[step, KL]
+        if epoch == num_epochs or epoch_kl / (num_minibatches * drawn.size) > terms.target_kl:
+            return False
+    minibatch_gradient(
+        drawn.own[epoch, minibatch, : drawn.counts[epoch, minibatch]],
+        drawn.num_shards[epoch, minibatch], samples, policy, terms,
+        drawn.center[epoch, minibatch], drawn.scale[epoch, minibatch], 1.0 / drawn.size,
+        shard_sums, gradient, results.sums[number],
+    )  # fmt: skip
+    sums[:] = results.sums[number]
+    num_messages[0] = number + 1
+    return True
+
+
+def own_samples_template(orders, places, own, counts):
+    """Write to `own` [E, M, S] int64 where the samples `orders` [E, M, S] of all ranks are here, by
+    `places` [B] int64, where -1 is elsewhere, and to `counts` [E, M] int64 how many are here.
     """
     num_epochs, num_minibatches, size = orders.shape
     for epoch in range(num_epochs):
@@ -127,7 +157,7 @@ def own_samples_template(orders, places, index, counts):
             for i in range(size):
                 place = places[orders[epoch, minibatch, i]]
                 if place >= 0:
-                    index[epoch, minibatch, count] = place
+                    own[epoch, minibatch, count] = place
                     count += 1
             counts[epoch, minibatch] = count
 
@@ -135,7 +165,7 @@ def own_samples_template(orders, places, index, counts):
 own_samples = specialised(own_samples_template, "any")
 
 
-def moment_sums_template(samples, index, counts, sums):
+def moment_sums_template(samples, own, counts, sums):
     """Write count, sum and sum of squares [3] float64 of the returns, of what the values leave of
     them, and where `sums` [rows, 3] has room of the advantages of each minibatch, in their order.
     """
@@ -144,12 +174,12 @@ def moment_sums_template(samples, index, counts, sums):
         add_to(sums[0], samples.returns[sample])
         add_to(sums[1], samples.returns[sample] - samples.values[sample])
     if len(sums) > 2:
-        num_minibatches = index.shape[1]
-        for epoch in range(len(index)):
+        num_minibatches = own.shape[1]
+        for epoch in range(len(own)):
             for minibatch in range(num_minibatches):
                 row = sums[2 + epoch * num_minibatches + minibatch]
                 for i in range(counts[epoch, minibatch]):
-                    add_to(row, samples.advantages[index[epoch, minibatch, i]])
+                    add_to(row, samples.advantages[own[epoch, minibatch, i]])
 
 
 @compiled

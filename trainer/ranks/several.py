@@ -141,9 +141,12 @@ class Several:
         # Around the mean so far, which is the same everywhere: squares stay small beside it.
         around = moments.mean
         sums = torch.zeros(2 * len(around) + 1, dtype=torch.float64)
+        total, squares, number = torch.split(sums, [len(around), len(around), 1])
         for samples in pieces:
             off = samples.double() - around
-            sums += torch.cat([off.sum(0), off.square().sum(0), off.new_full((1,), len(off))])
+            total += off.sum(0)
+            squares += off.square_().sum(0)
+            number += len(off)
         self._all_reduce(sums)
         count = float(sums[-1])
         if count:

@@ -89,13 +89,13 @@ def places_here(rollout: Rollout, ranks: Several) -> tuple[int, Tensor]:
     """
     steps, num_rows = rollout.rewards.shape
     num_pieces = steps if rollout.states is None else len(rollout.states)
-    valid = torch.ones(num_pieces, num_rows, dtype=torch.bool)
-    here = ranks.whole_of(valid, 1)
     if rollout.valid is None:
-        counting = torch.ones_like(here)
-    else:
-        own = rollout.valid.view(num_pieces, -1, num_rows).any(1)
-        counting = ranks.gathered(own, 1)
-    mine = here[counting]
+        places = torch.full((num_pieces, ranks.whole_size(num_rows)), -1)
+        here = torch.arange(num_pieces * num_rows).view(num_pieces, num_rows)
+        ranks.own_part(places, 1).copy_(here)
+        return places.numel(), places.flatten()
+    own = rollout.valid.view(num_pieces, -1, num_rows).any(1)
+    counting = ranks.gathered(own, 1)
+    mine = ranks.whole_of(torch.ones_like(own), 1)[counting]
     places = torch.where(mine, mine.cumsum(0) - 1, -1)
     return len(places), places
