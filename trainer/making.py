@@ -71,7 +71,9 @@ def processor_experiment(
     if config.env in LEARNED_ENV_NAMES:
         from .envs.tinyphysics.training.parts import make_parts  # only here ONNX is needed
 
-        return Experiment(config, Inline(threads), lambda: make_parts(config, threads))
+        return Experiment(
+            config, Inline(threads), lambda: make_parts(config, threads, ranks), ranks
+        )
     inline = Inline(threads)
     experiment = Experiment(config, inline, lambda: processor_parts(config, threads, ranks), ranks)
     if not config.num_threads and experiment.algorithm.uses_threads and ranks.size == 1:

@@ -29,7 +29,7 @@ from operant.trainer.networks.mlp import flattened
 from operant.trainer.ranks.joining import joined
 from operant.trainer.ranks.place import place_of
 from operant.trainer.ranks.single import SINGLE
-from operant.trainer.ranks.split import Share, shares, shares_by
+from operant.trainer.ranks.split import Share, shares_by, shares_of
 from operant.trainer.run.stopwatch import Stopwatch
 from operant.trainer.run.threads import Threads
 
@@ -102,14 +102,14 @@ def trained(
     config: Any, ranks: Any, iterations: int, double: bool, compiled: bool, moves: bool
 ) -> dict[str, Any]:
     """What an experiment is, and was, after so many iterations."""
-    why = contextlib.nullcontext()
-    if not compiled:
-        why = mock.patch.object(making, "why_pytorch", return_value="a test compares it")
-    with why:
+    with contextlib.ExitStack() as patches:
+        if not compiled:
+            told = "a test compares it"
+            patches.enter_context(mock.patch.object(making, "why_pytorch", return_value=told))
         experiment = making.processor_experiment(config, Threads(1), ranks)
         assert (experiment.loops != ()) == compiled
-    with double_precision() if double else contextlib.nullcontext():
         if double:
+            patches.enter_context(double_precision())
             in_double(experiment)
             stays_in_double(experiment)
         episodes = []
@@ -152,7 +152,7 @@ def main() -> None:
         results = {}
         for name, config in configs.items():
             if place:
-                ranks.take_shares(shares(arguments.split, config.num_envs, ranks.size))
+                ranks.take_shares(shares_of(config, arguments.split, ranks.size))
             results[name] = trained(config, ranks, *settings[name])
     if ranks.rank == 0:
         torch.save(results, Path(arguments.result))

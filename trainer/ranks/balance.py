@@ -48,8 +48,9 @@ class Balance:
     those are the new ones. The first windows are short, so that a run soon has shares that fit.
     """
 
-    def __init__(self, shares: Sequence[Share]) -> None:
-        self._shares = list(shares)
+    def __init__(self, shares: Sequence[Share], together: int = 1) -> None:
+        """Groups of so many environments stay `together`."""
+        self._shares, self._together = list(shares), together
         self._window_s = FIRST_WINDOW_S
         self._worked_us: list[int] = []
         self._begin(skipped=1)  # the first iteration compiles
@@ -88,7 +89,8 @@ class Balance:
         return [share.num_envs / max(us, 1) for share, us in pairs]
 
     def _wanted(self) -> list[Share]:
-        return shares_by(self._speeds(), sum(share.num_envs for share in self._shares))
+        num_envs = sum(share.num_envs for share in self._shares)
+        return shares_by(self._speeds(), num_envs, self._together)
 
     def _lag(self) -> float:
         """How many times as long the slowest took as all would have with fitting shares."""

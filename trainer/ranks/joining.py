@@ -18,7 +18,7 @@ from .pages import Pages, introduce_pages
 from .place import Place
 from .refusals import check_ranks
 from .several import Several
-from .split import AUTO, shares, shares_in_words
+from .split import AUTO, shares_in_words, shares_of, together_in
 from .stragglers import Stragglers
 from .versions import versions
 from .watch import ENDED, RankLostError, Watch
@@ -60,7 +60,7 @@ def joined(
         backend = backend_of(["cpu"] * place.world_size)  # as far as ranks go by now
         group = Group(store, place.rank, place.world_size, backend, address, watch)
         hosts = [one.host for one in ranks]
-        parts = shares(split, config.num_envs, place.world_size)
+        parts = shares_of(config, split, place.world_size)
         told = f"{backend} on {group.interface or 'its own choice of interface'} ({address})"
         notices = (
             f"{place.world_size} ranks learn together over {told}",
@@ -72,7 +72,7 @@ def joined(
         group.beat = pages.beat
         several = Several(
             place.rank, parts, group.all_reduce, place.local_world_size, notices,
-            Balance(parts) if split == AUTO else None, stragglers, hosts,
+            Balance(parts, together_in(config)) if split == AUTO else None, stragglers, hosts,
         )  # fmt: skip
         yield (joined := Joined(config, several, pages))
         pages.exchange_last(store, watch, group.all_reduce)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ...shared.errors import ConfigError
 from ..config import TrainConfig
 from ..envs import LEARNED_ENV_NAMES, is_hosted
-from .split import shares
+from ..envs.tinyphysics.sections import GPU_ENGINES
+from .split import shares_of
 
 ALGORITHMS = ("ppo", "pqn")
 
@@ -18,7 +19,7 @@ def check_ranks(config: TrainConfig, split: str, world_size: int) -> None:
     """
     for told in refusals(config):
         raise ConfigError(f"{told} does not go with several ranks yet")
-    shares(split, config.num_envs, world_size)
+    shares_of(config, split, world_size)
 
 
 def refusals(config: TrainConfig) -> Iterator[str]:
@@ -26,8 +27,16 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     if config.algorithm not in ALGORITHMS:
         yield f"algorithm = {config.algorithm}"
         return
-    if config.env in LEARNED_ENV_NAMES or is_hosted(config.env):
+    if is_hosted(config.env):
         yield f"env = {config.env}"
+    if config.env in LEARNED_ENV_NAMES:
+        engine, precision = config.env_section.engine, config.env_section.precision
+        if engine in GPU_ENGINES:
+            yield f"{config.env}.engine = {engine}"
+        if precision != "float32":
+            yield f"{config.env}.precision = {precision}"
+        if config.ranks.cut_stragglers:
+            yield f"env = {config.env} with ranks.cut_stragglers = true"
     if config.device == "cuda":
         yield "device = cuda"
     for key in ("cpu_offload", "compile"):

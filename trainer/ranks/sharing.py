@@ -14,6 +14,7 @@ from ..rollout import Rollout
 
 if TYPE_CHECKING:
     from .several import Several
+    from .single import Ranks
 
 
 class Sharing:
@@ -82,7 +83,7 @@ def normalized_by(moments: Tensor, advantages: Tensor) -> Tensor:
     return advantages if count < 2 else (advantages - mean) / (deviation + EPSILON)
 
 
-def places_here(rollout: Rollout, ranks: Several) -> tuple[int, Tensor]:
+def places_here(rollout: Rollout, ranks: Ranks) -> tuple[int, Tensor]:
     """How many parts all ranks have to draw from, and for each its place among those that are here,
     -1 where it is elsewhere. Parts are steps, with memory rows of steps, in the order [t, n] of all
     environments; where steps may be dead, only parts with something to learn from count.
@@ -96,6 +97,8 @@ def places_here(rollout: Rollout, ranks: Several) -> tuple[int, Tensor]:
         return places.numel(), places.flatten()
     own = rollout.valid.view(num_pieces, -1, num_rows).any(1)
     counting = ranks.gathered(own, 1)
-    mine = ranks.whole_of(torch.ones_like(own), 1)[counting]
+    here = torch.zeros_like(counting)
+    ranks.own_part(here, 1).fill_(True)
+    mine = here[counting]
     places = torch.where(mine, mine.cumsum(0) - 1, -1)
     return len(places), places

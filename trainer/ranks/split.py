@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...shared.errors import ConfigError
 
 AUTO = "auto"  # as fast as ranks turn out to be, see `balance`
+
+if TYPE_CHECKING:
+    from ..config import TrainConfig
 
 
 class Share(NamedTuple):
@@ -19,22 +22,38 @@ class Share(NamedTuple):
     num_envs: int
 
 
-def shares(split: str, num_envs: int, world_size: int) -> list[Share]:
+def shares_of(config: TrainConfig, split: str, world_size: int) -> list[Share]:
+    """What each rank has of the environments of `config`. Raises ConfigError."""
+    return shares(split, config.num_envs, world_size, together_in(config))
+
+
+def together_in(config: TrainConfig) -> int:
+    """How many environments stay together: those along one route are compared with one another."""
+    return int(getattr(config.env_section, "rollouts_per_route", 1))
+
+
+def shares(split: str, num_envs: int, world_size: int, together: int = 1) -> list[Share]:
     """What each rank has of `num_envs` environments, in the proportions of `split`, `1.4:1:0.6`;
     empty, or `auto` before anything was measured: all alike. Everybody has at least one, and is as
-    near to its part as whole environments allow. Raises ConfigError.
+    near to its part as whole environments allow, or groups of so many `together`. Raises
+    ConfigError.
     """
     weights = [Fraction(1)] * world_size if split in ("", AUTO) else _weights(split, world_size)
-    if num_envs < world_size:
+    if num_envs // together < world_size:
+        needed = "one" if together == 1 else f"{together}, those along a route"
         raise ConfigError(
-            f"num_envs = {num_envs} environments are too few for {world_size} ranks: each needs one"
+            f"num_envs = {num_envs} environments are too few for {world_size} ranks: each needs "
+            f"{needed}"
         )
-    return shares_by(weights, num_envs)
+    return shares_by(weights, num_envs, together)
 
 
-def shares_by(weights: Sequence[Fraction | float], num_envs: int) -> list[Share]:
+def shares_by(
+    weights: Sequence[Fraction | float], num_envs: int, together: int = 1
+) -> list[Share]:
     """As `shares`, by a number above 0 for each rank."""
-    counts = _whole([Fraction(weight) for weight in weights], num_envs)
+    groups = _whole([Fraction(weight) for weight in weights], num_envs // together)
+    counts = [together * count for count in groups]
     firsts = [sum(counts[:i]) for i in range(len(counts))]
     return [Share(*pair) for pair in zip(firsts, counts, strict=True)]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...config import TrainConfig
 
 EPISODE_STEPS = COST_END - CONTROL_START
-_GPU_ENGINES = ("onnxruntime-cuda", "tensorrt")
+GPU_ENGINES = ("onnxruntime-cuda", "tensorrt")
 
 
 class TinyPhysicsConfig(EnvSection):
@@ -104,8 +104,8 @@ class TinyPhysicsConfig(EnvSection):
                 f"tinyphysics.precision = {precision} is for the torch engine, and "
                 f"tinyphysics.engine = {engine}"
             )
-        if config.device == "cpu" and (precision != "float32" or engine in _GPU_ENGINES):
-            key, value = ("engine", engine) if engine in _GPU_ENGINES else ("precision", precision)
+        if config.device == "cpu" and (precision != "float32" or engine in GPU_ENGINES):
+            key, value = ("engine", engine) if engine in GPU_ENGINES else ("precision", precision)
             yield f"tinyphysics.{key} = {value} needs a GPU, and device = cpu"
         if config.device == "cuda" and engine == "onnxruntime":
             yield (

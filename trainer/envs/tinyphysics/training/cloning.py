@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ....algorithms.algorithm import flat_gradient
 from ....networks.actor_critic import ActorCritic
+from ....ranks.single import SINGLE, Ranks
 from .. import OBS_SIZE
 from ..constants import CONTEXT_STEPS, CONTROL_START
 from ..controllers import Pid
@@ -86,12 +90,16 @@ def clone(
     config: CloningConfig,
     generator: torch.Generator,
     tick: Callable[[], None],
+    ranks: Ranks = SINGLE,
 ) -> float:
-    """Fit the actor by negative log-likelihood; returns the mean of the last epoch, in nats.
+    """Fit the actor by negative log-likelihood; returns the mean of the last epoch, in nats. All
+    `ranks` are shown the same, and each learns from a part of every minibatch.
 
     Not by squared error, which would never narrow the distribution.
     """
-    optimizer = torch.optim.AdamW(policy.actor.parameters(), config.learning_rate)
+    parameters = list(policy.actor.parameters())
+    like = torch.cat([parameter.detach().flatten() for parameter in parameters])
+    optimizer = torch.optim.AdamW(parameters, config.learning_rate)
     num_minibatches = max(1, math.ceil(len(shown) / config.minibatch_size))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
         optimizer, config.num_epochs * num_minibatches
@@ -101,15 +109,31 @@ def clone(
         losses = []
         order = torch.randperm(len(shown), generator=generator).to(shown.obs.device)
         for index in order.chunk(num_minibatches):
-            outputs = policy.outputs(shown.obs[index])
-            log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, shown.actions[index])
-            loss = -log_probs.clamp(max=MAX_LOG_PROB).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(policy.actor.parameters(), config.max_grad_norm)
+            own = index.tensor_split(ranks.size)[ranks.rank]
+            work = partial(_gradient_and_loss, policy, parameters, shown, own)
+            gradient, loss = ranks.mean_of(len(own), work, like, 1)
+            set_gradients(parameters, gradient)
+            torch.nn.utils.clip_grad_norm_(parameters, config.max_grad_norm)
             optimizer.step()
             schedule.step()
-            losses.append(loss.detach())
+            losses.append(loss)
             tick()
         mean_loss = float(torch.stack(losses).mean())
     return mean_loss
+
+
+def _gradient_and_loss(
+    policy: ActorCritic, parameters: list[Any], shown: Demonstrations, index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Of the samples `index`: the derivative of their mean loss [P], and the loss [1]."""
+    outputs = policy.outputs(shown.obs[index])
+    log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, shown.actions[index])
+    loss = -log_probs.clamp(max=MAX_LOG_PROB).mean()
+    return flat_gradient(loss, parameters), loss.detach().unsqueeze(0)
+
+
+def set_gradients(parameters: Sequence[Any], flat: Tensor) -> None:
+    """Give each of `parameters` its part of `flat` [P] for its gradient."""
+    parts = torch.split(flat, [parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.grad = part.view_as(parameter)

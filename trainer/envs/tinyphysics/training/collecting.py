@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ....generators import set_generator
 from ....networks.actor_critic import ActorCritic
+from ....ranks.single import SINGLE, Ranks
 from ....rollout import Rollout
 from .. import OBS_SIZE
 from ..constants import (
@@ -46,18 +47,22 @@ class EpisodeCollector:
         rollouts_per_route: int,
         seed: int,
         tick: Callable[[], None] = lambda: None,
+        ranks: Ranks = SINGLE,
     ) -> None:
-        """`tick` is called after every step."""
+        """`tick` is called after every step. Of the `num_envs` environments those are here that are
+        this rank's.
+        """
         self._timer = CollectionTimer(engine)
         self._engine, self._routes, self._policy = self._timer.engine, routes, policy
-        self._num_envs, self._rollouts_per_route = num_envs, rollouts_per_route
+        self._ranks, self._all_envs, self._num_envs = ranks, num_envs, ranks.own_size(num_envs)
+        self._rollouts_per_route = rollouts_per_route
         self._seed, self._generator = seed, torch.Generator(engine.device).manual_seed(seed)
         self._num_collected = 0
         self._tick = tick
         self.env_steps_under_way = 0
         self.details: dict[str, float] = {}
         self.rollout = Rollout.empty(
-            OBS_SIZE, EPISODE_STEPS, num_envs, policy, num_final_obs=0, device=engine.device
+            OBS_SIZE, EPISODE_STEPS, self._num_envs, policy, num_final_obs=0, device=engine.device
         )
         self.rollout.terminated[-1] = True
 
@@ -83,12 +88,10 @@ class EpisodeCollector:
         rollout.obs[-1] = rollout.obs[-2]  # of a state that no longer counts
         rollout.rewards.copy_(rewards(simulation))
         costs = simulation.trajectories().costs
-        self.details = {
-            "cost/total": float(costs.total.mean()),
-            "cost/lataccel": float(costs.lataccel.mean()),
-            "cost/jerk": float(costs.jerk.mean()),
-            **self._timer.take(self._num_envs),
-        }
+        each = torch.stack([costs.total, costs.lataccel, costs.jerk])
+        means = self._ranks.sum(each.sum(1)) / self._all_envs
+        named = zip(("cost/total", "cost/lataccel", "cost/jerk"), means.tolist(), strict=True)
+        self.details = {**dict(named), **self._timer.take(self._all_envs)}
         self._num_collected += 1
         self.env_steps_under_way = 0
         return rollout
@@ -102,7 +105,7 @@ class EpisodeCollector:
     def _steers(self, observer: Observer, t: int, step: int) -> Tensor:
         rollout, policy = self.rollout, self._policy
         observer.observe(step, rollout.obs[t])
-        noise = policy.noise((self._num_envs,), self._generator)
+        noise = self._ranks.own_part(policy.noise((self._all_envs,), self._generator))
         actions, log_probs = policy.act(rollout.obs[t], noise)
         rollout.remember(t, actions, log_probs)
         steers = steering(actions.squeeze(-1), observer.actions[:, step - 1])
@@ -110,14 +113,14 @@ class EpisodeCollector:
         return steers
 
     def _new_simulation(self) -> Simulation:
-        """Copies of a route stand side by side."""
-        num_routes = self._num_envs // self._rollouts_per_route
+        """Copies of a route stand side by side. What is drawn is drawn for all ranks."""
+        num_routes = self._all_envs // self._rollouts_per_route
         random: Any = {"generator": self._generator, "device": self._engine.device}
         order = torch.randperm(len(self._routes), **random).cpu().numpy()
         chosen = np.repeat(np.resize(order, num_routes), self._rollouts_per_route)
-        routes = self._routes.at(chosen)
-        draws = torch.rand(COST_END, self._num_envs, dtype=torch.float64, **random)
-        return Simulation(self._engine, first_rows(routes), draws)
+        routes = self._routes.at(self._ranks.own_part(torch.from_numpy(chosen)).numpy())
+        draws = torch.rand(COST_END, self._all_envs, dtype=torch.float64, **random)
+        return Simulation(self._engine, first_rows(routes), self._ranks.own_part(draws, 1))
 
     def take_notices(self) -> Sequence[str]:
         """There is nothing that people should know of the episodes."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ....algorithms.algorithm import Metrics, scaled_down
+from ....algorithms.algorithm import Metrics, flat_gradient, scaled_down
 from ....algorithms.minibatches import next_minibatches
 from ....algorithms.ppo import PPO
 from ....config import TrainConfig
 from ....networks.actor_critic import ActorCritic
+from ....ranks.sharing import places_here
+from ....ranks.single import SINGLE, Ranks
 from ....returns.gae import Corrections
 from ....rollout import Rollout
 from ..engines.engine import Engine
 from ..routes import Routes
 from ..sections import EPISODE_STEPS
-from .cloning import clone, demonstrations
+from .cloning import clone, demonstrations, set_gradients
 
 
 class EpisodePPO(PPO):
@@ -42,9 +45,10 @@ class EpisodePPO(PPO):
         seed: int,
         cloning_seed: int,
         tick: Callable[[], None] = lambda: None,
+        ranks: Ranks = SINGLE,
     ) -> None:
         """Demonstrations are driven along `routes`, whose random numbers are `cloning_seed`'s."""
-        super().__init__(config, policy, seed=seed, tick=tick)
+        super().__init__(config, policy, seed=seed, tick=tick, ranks=ranks)
         self._engine, self._routes = engine, routes
         self._cloning = config.table("cloning")
         self._settings = config.table("tinyphysics")
@@ -58,7 +62,9 @@ class EpisodePPO(PPO):
         return self._cloning_env_steps
 
     def begin(self) -> None:
-        """Behaviour cloning."""
+        """Behaviour cloning. Each of several ranks drives all demonstrations; what is learned from
+        them is shared out.
+        """
         self._has_begun = True
         if not self._cloning.num_epochs:
             return
@@ -66,7 +72,10 @@ class EpisodePPO(PPO):
             self._cloning_env_steps = len(self._routes) * EPISODE_STEPS
         with torch.inference_mode():
             shown = demonstrations(self._engine, self._routes, self._cloning, self._generator)
-        self._cloning_loss = clone(self.policy, shown, self._cloning, self._generator, self.tick)
+        self._cloning_loss = clone(
+            self.policy, shown, self._cloning, self._generator, self.tick, self.ranks
+        )
+        self.ranks.agreed(False, False, self.policy.flat_parameters)  # before they drive by it
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
         is_first, self._has_begun = self._has_begun, False
@@ -88,20 +97,29 @@ class EpisodePPO(PPO):
         """Epochs that move the critic alone."""
         _, returns = super().estimates(rollout, rewards)
         obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
+        num_samples, places = places_here(rollout, self.ranks)
+        places = places.to(obs.device)
         parameters = list(self.policy.critic.parameters())
+        like = torch.cat([parameter.detach().flatten() for parameter in parameters])
         optimizer = torch.optim.Adam(parameters, self.section.learning_rate)
         for _ in range(num_epochs):
-            for index in next_minibatches(self.orders, len(obs), self.section.num_minibatches):
-                loss = 0.5 * ((self.policy.values(obs[index]) - returns[index]) ** 2).mean()
-                gradients = torch.autograd.grad(loss, parameters)
-                flat = torch.cat([gradient.flatten() for gradient in gradients])
-                scaled_down(flat, self.section.max_grad_norm)
-                parts = torch.split(flat, [parameter.numel() for parameter in parameters])
-                for parameter, part in zip(parameters, parts, strict=True):
-                    parameter.grad = part.view_as(parameter)
+            for index in next_minibatches(self.orders, num_samples, self.section.num_minibatches):
+                own = places[index]
+                own = own[own >= 0]
+                work = partial(self._critic_gradient, parameters, obs[own], returns[own])
+                gradient, _ = self.ranks.mean_of(len(own), work, like, 0)
+                scaled_down(gradient, self.section.max_grad_norm)
+                set_gradients(parameters, gradient)
                 optimizer.step()
                 self.tick()
         optimizer.zero_grad()
+
+    def _critic_gradient(
+        self, parameters: list[Any], obs: Tensor, returns: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The derivative [P] of the values' mean loss; no other sums."""
+        loss = 0.5 * ((self.policy.values(obs) - returns) ** 2).mean()
+        return flat_gradient(loss, parameters), loss.new_empty(0)
 
     def state_besides(self) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from ....config import TrainConfig
 from ....evaluation import Evaluation, Progress
 from ....experiment import Parts
 from ....networks.actor_critic import ActorCritic
+from ....ranks.single import SINGLE, Ranks
 from ....run.threads import Threads
 from .. import SPEC
 from ..constants import COST_END
@@ -27,6 +28,7 @@ from ..route_cache import RouteFolder
 from ..routes import Routes
 from ..sections import TinyPhysicsConfig
 from ..simulator import simulate
+from .agreeing import check_files_alike, engine_of_first
 from .collecting import EpisodeCollector
 from .learning import EpisodePPO
 from .steering import TrainedPolicy
@@ -42,13 +44,15 @@ class Split:
     held_out: Routes
 
 
-def make_parts(config: TrainConfig, threads: Threads) -> Parts:
+def make_parts(config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE) -> Parts:
     """An iteration is one episode in every environment. Before the first update comes behaviour
     cloning. Raises UsageError for a model or routes that cannot be used.
     """
     settings: TinyPhysicsConfig = config.table("tinyphysics")
     split = load_split(settings)
-    engine = cached_engine(settings, config.device, threads.num_threads, config.num_envs)
+    if ranks.size > 1:
+        check_files_alike(ranks, settings, split.training)
+    engine = engine_for(config, settings, threads, ranks)
     policy = EpisodePPO.make_policy(config, SPEC, _seed(config, "policy"))
     policy.to_device(engine.device)
     if settings.precision != "float32":  # then the policy's own products need no more either
@@ -59,11 +63,11 @@ def make_parts(config: TrainConfig, threads: Threads) -> Parts:
 
     algorithm = EpisodePPO(
         config, policy, engine, split.training, seed=_seed(config, "learner"),
-        cloning_seed=_seed(config, "cloning"), tick=tick,
+        cloning_seed=_seed(config, "cloning"), tick=tick, ranks=ranks,
     )  # fmt: skip
     collector = EpisodeCollector(
         engine, split.training, policy, config.num_envs, settings.rollouts_per_route,
-        _seed(config, "collector"), tick,
+        _seed(config, "collector"), tick, ranks,
     )  # fmt: skip
 
     def drive_held_out_routes(num_episodes: int, progress: Progress) -> Evaluation:
@@ -86,7 +90,7 @@ def make_parts(config: TrainConfig, threads: Threads) -> Parts:
             },
         )
 
-    return Parts(algorithm, collector, drive_held_out_routes)
+    return Parts(algorithm, collector, drive_held_out_routes, ranks.notices)
 
 
 def load_split(settings: TinyPhysicsConfig) -> Split:
@@ -107,6 +111,23 @@ def load_split(settings: TinyPhysicsConfig) -> Split:
             f"has {training.num_rows.max()}"
         )
     return Split(training.at(long_enough), folder.take(range(num_training, count)))
+
+
+def engine_for(
+    config: TrainConfig, settings: TinyPhysicsConfig, threads: Threads, ranks: Ranks
+) -> Engine:
+    """What runs the model. Several ranks do so on their processors, all with the engine that is the
+    fastest of rank 0, where none is named: another would round otherwise.
+    """
+    num_threads, num_envs = threads.num_threads, ranks.own_size(config.num_envs)
+    if ranks.size == 1:
+        return cached_engine(settings, config.device, num_threads, num_envs)
+    if settings.engine == "auto":
+        first = None
+        if ranks.rank == 0:
+            first = cached_engine(settings, "cpu", num_threads, num_envs)
+        settings = settings.model_copy(update={"engine": engine_of_first(ranks, first)})
+    return cached_engine(settings, "cpu", num_threads, num_envs)
 
 
 @cache

@@ -1,0 +1,85 @@
+"""Any number of ranks learn to drive as one process does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import ranked
+import torch
+from rank_processes import said, started, wait_for_all
+from tinyphysics_files import write_model, write_routes
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.ranks.refusals import check_ranks
+from operant.trainer.ranks.split import shares_of
+
+SMALL: dict[str, Any] = {
+    "env": "tinyphysics", "num_envs": 12, "rollout_steps": 400, "total_env_steps": 48000,
+    "num_threads": 1, "iterations": 1, "evaluation": {"num_episodes": 0},
+    "policy": {"hidden_sizes": [16, 16], "distribution": "beta"},
+    "ppo": {"num_minibatches": 4, "num_epochs": 2}, "normalization": {"reward": True},
+    "tinyphysics": {"rollouts_per_route": 2, "held_out_routes": 1, "critic_epochs": 1},
+    "cloning": {"num_epochs": 2, "copies": 1},
+}  # fmt: skip
+TASKS: dict[str, dict[str, Any]] = {
+    "the logs cloned": SMALL,
+    "the PID cloned": {**SMALL, "cloning": {"source": "pid", "num_epochs": 1, "copies": 1}},
+}
+CASES = [(1, ""), (2, ""), (3, "3:2:1")]
+SEVERAL = [case for case in CASES if case[0] > 1]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> Any:
+    """What came of all tasks, by the number of ranks and how environments are split."""
+    folder, found = tmp_path_factory.mktemp("challenge"), {}
+    write_model(folder / "tinyphysics.onnx", num_blocks=1)
+    write_routes(folder / "data", 7, num_rows=510)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPERANT_TINYPHYSICS", str(folder))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        for size, split in CASES:
+            told = tmp_path_factory.mktemp("ranks")
+            command = [ranked.__file__, json.dumps(TASKS), str(told / "found.pt"), "--split", split]
+            with started([command] * size, told) as processes:
+                assert wait_for_all(processes) == [0] * size, said(told, size - 1)
+            found[size, split] = torch.load(told / "found.pt", weights_only=False)
+    return found
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+@pytest.mark.parametrize("task", TASKS)
+def test_ranks_drive_alike_and_learn_the_same(results, task, case):
+    alone, together = results[1, ""][task], results[case][task]
+    for one, other in zip(alone["episodes"], together["episodes"], strict=True):
+        for name in one:
+            torch.testing.assert_close(one[name], other[name], rtol=0, atol=1e-4)
+    assert (alone["parameters"] - together["parameters"]).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+@pytest.mark.parametrize("task", TASKS)
+def test_rank_0_publishes_what_one_process_would(results, task, case):
+    alone, together = (results[n][task]["values"] for n in ((1, ""), case))
+    assert alone.keys() == together.keys()
+    for name, value in alone.items():
+        if not name.startswith(("time/", "speed/")):
+            assert together[name] == pytest.approx(value, rel=1e-4, abs=1e-5, nan_ok=True), name
+
+
+def test_the_environments_along_a_route_stay_together():
+    config = make_config({key: x for key, x in SMALL.items() if key != "iterations"})
+    assert [share.num_envs for share in shares_of(config, "5:2:1", 3)] == [8, 2, 2]
+    with pytest.raises(ConfigError, match="are too few for 7 ranks: each needs 2, those along a"):
+        check_ranks(config, "", 7)
+
+
+@pytest.mark.parametrize("override", ["tinyphysics.engine=tensorrt", "tinyphysics.precision=half"])
+def test_what_needs_a_gpu_is_refused(override):
+    config = make_config({key: x for key, x in SMALL.items() if key != "iterations"}, [override])
+    key, _, value = override.partition("=")
+    with pytest.raises(ConfigError, match=f"{key} = {value} does not go with several ranks yet"):
+        check_ranks(config, "", 2)
