@@ -48,9 +48,7 @@ def shares(split: str, num_envs: int, world_size: int, together: int = 1) -> lis
     return shares_by(weights, num_envs, together)
 
 
-def shares_by(
-    weights: Sequence[Fraction | float], num_envs: int, together: int = 1
-) -> list[Share]:
+def shares_by(weights: Sequence[Fraction | float], num_envs: int, together: int = 1) -> list[Share]:
     """As `shares`, by a number above 0 for each rank."""
     groups = _whole([Fraction(weight) for weight in weights], num_envs // together)
     counts = [together * count for count in groups]

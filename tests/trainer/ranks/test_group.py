@@ -1,32 +1,59 @@
-"""Ranks connect to one another."""
+"""Sums over ranks that are processes: right, and the same to the bit in all."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import pytest
+import torch
+from rank_processes import said, started, wait_for_all
 
-# Rank 0 of two, of which the other has said that it lives and is gone before they connect.
-ALONE = """
+from operant.trainer.ranks.group import BYTES_MORE, MOST_BYTES, is_exchanged
+
+SUMS = """
 import os, sys
-from datetime import timedelta
-from torch import distributed
-from operant.trainer.ranks.group import Group
-from operant.trainer.ranks.watch import RankLostError, Watch, say_alive
+import torch
+from operant.trainer.config.files import make_config
+from operant.trainer.ranks.joining import joined
+from operant.trainer.ranks.place import place_of
 
-store = distributed.TCPStore("127.0.0.1", 0, 2, True, timedelta(seconds=60), False)
-say_alive(store, 1)
-watch = Watch(store.clone(), 0, ["rank 0", "rank 1"])
-try:
-    Group(store, 0, 2, "gloo", "127.0.0.1", watch)
-except RankLostError as error:
-    print(error, flush=True)
-    os._exit(7)
+place = place_of(os.environ)
+with joined(place, make_config({})) as met:
+    found = []
+    for size in (0, 1, 10_000, 300_000, 1_500_000):
+        for dtype in (torch.float32, torch.float64, torch.int64):
+            generator = torch.Generator().manual_seed(place.rank)
+            own = torch.rand(size, generator=generator, dtype=torch.float64).mul(1e6).to(dtype)
+            met.ranks.add_up(own)
+            found.append(own)
+    found.append(met.ranks.sum(torch.tensor(place.rank + 1)))
+    torch.save(found, f"{sys.argv[1]}-{place.rank}")
 """
 
 
-def test_a_rank_that_is_lost_while_they_connect_is_missed():
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 7, done.stderr
-    assert done.stdout.startswith("rank 1 is gone: it has said nothing for ")
+@pytest.mark.parametrize("num_ranks", [2, 3])
+def test_sums_of_any_size_are_right_and_the_same_everywhere(tmp_path, num_ranks):
+    with started([["-c", SUMS, str(tmp_path / "found")]] * num_ranks, tmp_path) as processes:
+        assert wait_for_all(processes) == [0] * num_ranks, said(tmp_path, 1)
+    first, *others = [torch.load(tmp_path / f"found-{rank}") for rank in range(num_ranks)]
+    for other in others:
+        assert all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    seeded = [torch.Generator() for _ in range(num_ranks)]
+    for found in first[:-1]:
+        size, dtype = len(found), found.dtype
+        own = [
+            torch.rand(size, generator=generator.manual_seed(rank), dtype=torch.float64)
+            .mul(1e6)
+            .to(dtype)
+            for rank, generator in enumerate(seeded)
+        ]
+        torch.testing.assert_close(found, torch.stack(own).sum(0))
+    assert int(first[-1]) == sum(range(num_ranks + 1))
+
+
+def test_what_would_be_many_bytes_more_goes_round_in_a_ring():
+    assert is_exchanged(MOST_BYTES, 2)  # no byte more
+    assert not is_exchanged(MOST_BYTES + 1, 2)
+    # Of three ranks each sends 2 n bytes rather than 4/3 n.
+    assert is_exchanged(BYTES_MORE * 3 // 2, 3)
+    assert not is_exchanged(BYTES_MORE * 3 // 2 + 4, 3)
+    assert is_exchanged(40_000, 8)
+    assert not is_exchanged(40_000, 100)
