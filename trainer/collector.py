@@ -211,8 +211,9 @@ class Collector:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on, here or on a GPU."""
+        envs = self.envs.state_dict()
         return {
-            "envs": whole_state(self._ranks, self.envs.state_dict(), -1),
+            "envs": whole_state(self._ranks, envs, -1) if self.envs.resumes_exactly else envs,
             "obs": self._ranks.gathered(self.rollout.obs[-1].clone()),
             "steps_before": self._steps_before,
             "generator": self._generator.get_state(),
@@ -220,12 +221,13 @@ class Collector:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
         if self.envs.resumes_exactly:
+            self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
             self.rollout.obs[-1] = self._ranks.own_part(state["obs"])
             memory = {name: state[name] for name in self._states.state_dict()}
             self._states.load_state_dict(own_state(self._ranks, memory, 0))
         else:
+            self.envs.load_state_dict(state["envs"])
             self._states.forget()
             self.envs.reset(self.rollout.obs[-1].numpy())
         self._steps_before = state.get("steps_before", 0)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from torch import Tensor
+
 from .algorithms.algorithm import Algorithm, Metrics
 from .collector import CollectsRollouts
 from .config import TrainConfig
@@ -149,7 +151,7 @@ class Experiment:
 
     def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
         """What all ranks do next; where environments are shared out anew, that is done."""
-        next_is = self.ranks.agreed(stop, checkpoint, self.policy.flat_parameters)
+        next_is = self.ranks.agreed(stop, checkpoint, *self.algorithm.weights)
         if next_is.shares:
             self.move(next_is.shares)
         return next_is
@@ -209,16 +211,24 @@ class Experiment:
         Waits for the device.
         """
         return {
-            "policy": {name: x.cpu() for name, x in self.policy.state_dict().items()},
+            "policy": {name: self._whole(name, x) for name, x in self.policy.state_dict().items()},
             "collector": self.collector.state_dict(),
             "learner": self.algorithm.state_dict(),
             "dead_env_steps": self.dead_env_steps,
             **self.algorithm.state_besides(),
         }
 
+    def _whole(self, name: str, own: Tensor) -> Tensor:
+        """A part of the policy's state, in main memory: of the rows of all ranks where it is of
+        rows.
+        """
+        return self.ranks.gathered(own.cpu()) if name in self.policy.of_rows else own.cpu()
+
     def load_state_dict(self, state: Mapping[str, Any], iteration: int) -> None:
         with self.executor.prepared():
-            self.policy.load_state_dict(state["policy"])
+            policy = dict(state["policy"])
+            policy |= {name: self.ranks.own_part(policy[name]) for name in self.policy.of_rows}
+            self.policy.load_state_dict(policy)
             self.collector.load_state_dict(state["collector"])
             self.algorithm.load_state_dict(state["learner"])
             self.algorithm.load_state_besides(state)

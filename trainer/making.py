@@ -52,9 +52,10 @@ def make_experiment(
 
     `compiling` is told how many of its loops are ready. Of several `ranks` this is the part of one.
     """
+    if ranks.size > 1 and ranks.device.type == "cuda":
+        return device_experiment(config, ranks.device, ranks=ranks)
     if ranks.size > 1:
-        num_threads = config.num_threads or max(1, available_cores() // ranks.num_on_machine)
-        return processor_experiment(config, Threads(num_threads), ranks)
+        return processor_experiment(config, Threads(num_threads_of_rank(config, ranks)), ranks)
     device = chosen_device(config.device)
     # Other libraries' environments live on the processor, and so does what learns from them; those
     # whose steps are calls of a model bring the device that the model runs on.
@@ -82,26 +83,31 @@ def processor_experiment(
 
 
 def device_experiment(
-    config: TrainConfig, device: torch.device, capture: bool | None = None
+    config: TrainConfig,
+    device: torch.device,
+    capture: bool | None = None,
+    ranks: Ranks = SINGLE,
 ) -> Experiment:
-    """Environments, policy and algorithm in the memory of one device; see `Graphs`."""
+    """Environments, policy and algorithm in the memory of one device; see `Graphs`. What is added
+    up over `ranks` is in no graph.
+    """
     from .cuda.parts import make_parts  # only here numba-cuda is needed
 
-    asks_host = ("learn",) if config.cpu_offload else ()
+    asks_host = ("learn",) if config.cpu_offload or ranks.size > 1 else ()
     executor = Graphs(device, capture, asks_host)
-    return Experiment(config, executor, lambda: make_parts(config, device))
+    return Experiment(config, executor, lambda: make_parts(config, device, ranks), ranks)
 
 
 def processor_parts(config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE) -> Parts:
     """Any algorithm and environment, compiled as far as there are loops for it."""
-    spec, steps = env_spec_of(config), config.rollout_steps
+    own, steps = of_rank(config, ranks), config.rollout_steps
+    spec = env_spec_of(own)
     algorithm = make_algorithm(config, spec, threads, ranks)
     policy, notices = algorithm.policy, ranks.notices + notices_on(config)
     if isinstance(spec, HostedSpec):
-        spec, told = with_workers(config, spec, policy)
+        spec, told = with_workers(own, spec, policy, ranks.num_on_machine)
         notices += tuple(told)
-    num_envs = ranks.own_size(config.num_envs)
-    envs = make_envs(spec, num_envs, config.seed, TRAINING, ranks.first_env)
+    envs = make_envs(spec, own.num_envs, config.seed, TRAINING, ranks.first_env)
     # Of several ranks none needs help: what else a core could do others do.
     is_helped = is_compiled(config) and ranks.size == 1
     precompiling = Precompiling.of(config, spec if is_helped else None, policy)
@@ -144,7 +150,7 @@ def make_algorithm(
 ) -> Algorithm:
     """The algorithm of a configuration on the processor, and its policy."""
     made = algorithm_class(config)
-    policy: Any = made.make_policy(config, spec, part_seed(config, "policy"))
+    policy: Any = made.make_policy(of_rank(config, ranks), spec, part_seed(config, "policy"))
     seed = part_seed(config, "learner")
     if is_compiled(config):
         kind = CompiledPPO if ranks.size == 1 else RankedPPO
@@ -154,6 +160,11 @@ def make_algorithm(
         num_threads=lambda: threads.num_threads, each=threads.each, ranks=ranks,
         **teaching(config),
     )  # fmt: skip
+
+
+def of_rank(config: TrainConfig, ranks: Ranks) -> TrainConfig:
+    """The configuration with as many environments as are here."""
+    return config.model_copy(update={"num_envs": ranks.own_size(config.num_envs)})
 
 
 def teaching(config: TrainConfig) -> dict[str, Any]:
@@ -215,6 +226,14 @@ def notices_on(config: TrainConfig) -> tuple[str, ...]:
 def part_seed(config: TrainConfig, part: str) -> int:
     """A seed for each part that draws random numbers, so that none repeats another's."""
     return len(SEEDED_PARTS) * config.seed + SEEDED_PARTS.index(part)
+
+
+def num_threads_of_rank(config: TrainConfig, ranks: Ranks) -> int:
+    """As configured, or this rank's share of its machine's cores. What is drawn from a replay is
+    little in each rank: one.
+    """
+    share = 1 if learns_from_replay(config) else available_cores() // ranks.num_on_machine
+    return config.num_threads or max(1, share)
 
 
 def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None) -> int:

@@ -1,7 +1,7 @@
 """Ranks as processes of their own: `python ranked.py TASKS RESULT`, of which TASKS is JSON: a name
 for each configuration, with `iterations`, with `double` in float64, and `compiled` where compiled
 loops are to learn. All have as many environments. With `moves` the shares change twice on the way,
-as they do with `split = auto`.
+as they do with `split = auto`; `as_on_a_gpu` runs what a GPU would.
 
 Each trains its share and rank 0 writes what came of it; the environment says which rank it is.
 """
@@ -13,18 +13,23 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
+from teaching import teacher
 from torch import Tensor, nn
 
 from operant.trainer import making
 from operant.trainer.algorithms.flat_adam import FlatAdam
+from operant.trainer.algorithms.off_policy import ADAM_EPSILON, OffPolicy
 from operant.trainer.algorithms.on_policy import OnPolicy
 from operant.trainer.config.files import make_config
 from operant.trainer.experiment import Experiment
+from operant.trainer.networks.dense import DenseNetwork
 from operant.trainer.networks.mlp import flattened
 from operant.trainer.ranks.joining import joined
 from operant.trainer.ranks.place import place_of
@@ -54,6 +59,9 @@ def in_double(experiment: Experiment) -> None:
     else:
         policy.flat_parameters = flattened(policy.parameters_to_learn())
     algorithm: Any = experiment.algorithm
+    if isinstance(algorithm, OffPolicy):
+        replay_in_double(algorithm)
+        return
     algorithm.parameters = policy.parameters_to_learn()
     algorithm.optimizer = FlatAdam(policy.flat_parameters)
     rollout, collector = experiment.collector.rollout, experiment.collector
@@ -73,6 +81,44 @@ def stays_in_double(experiment: Any) -> None:
         return parts
 
     experiment._take_parts = take_parts
+
+
+def replay_in_double(algorithm: Any) -> None:
+    """The same for what learns from replay, whose policy is in float64 already."""
+    names = ("target", "critics", "target_critics", "target_actor")
+    networks = [getattr(algorithm, name) for name in names if hasattr(algorithm, name)]
+    for network in networks:
+        network.double().flatten()
+    for network in (algorithm.policy.network, *networks):
+        for part in network.modules():
+            if isinstance(part, DenseNetwork):
+                part.precision = torch.float64
+    algorithm.replay.sample = doubled(algorithm.replay.sample)
+    for draws in algorithm.draws.values():
+        draws.next = doubled(draws.next)
+    algorithm.optimizer = FlatAdam(algorithm.policy.flat_parameters, ADAM_EPSILON)
+    if hasattr(algorithm, "critics"):
+        algorithm.critic_optimizer = FlatAdam(algorithm.critics.flat_parameters, ADAM_EPSILON)
+    if hasattr(algorithm, "log_alpha"):
+        algorithm.log_alpha = algorithm.log_alpha.double()
+        algorithm.alpha = algorithm.alpha.double()
+        algorithm.alpha_optimizer = FlatAdam(algorithm.log_alpha, ADAM_EPSILON)
+
+
+def doubled(function: Any) -> Any:
+    """A function, with float64 for the float32 in what it gives: a tensor, or a minibatch."""
+
+    def of(value: Any) -> Any:
+        is_single = isinstance(value, Tensor) and value.dtype == torch.float32
+        return value.double() if is_single else value
+
+    def wrapped(*arguments: Any) -> Any:
+        found = function(*arguments)
+        if isinstance(found, Tensor):
+            return of(found)
+        return replace(found, **{name: of(value) for name, value in vars(found).items()})
+
+    return wrapped
 
 
 @contextlib.contextmanager
@@ -98,23 +144,48 @@ def shares_at(iteration: int, num_envs: int, ranks: Any) -> list[Share] | None:
     return shares_by(weights if iteration == 3 else weights[::-1], num_envs)
 
 
-def trained(
-    config: Any, ranks: Any, iterations: int, double: bool, compiled: bool, moves: bool
-) -> dict[str, Any]:
-    """What an experiment is, and was, after so many iterations."""
-    with contextlib.ExitStack() as patches:
-        if not compiled:
-            told = "a test compares it"
-            patches.enter_context(mock.patch.object(making, "why_pytorch", return_value=told))
+class Trial(NamedTuple):
+    """How a configuration is tried."""
+
+    iterations: int
+    double: bool
+    compiled: bool
+    moves: bool
+    as_on_a_gpu: bool
+
+    @contextlib.contextmanager
+    def patches(self, config: Any) -> Iterator[None]:
+        """What holds all the while."""
+        with contextlib.ExitStack() as stack:
+            if not self.compiled:
+                told = "a test compares it"
+                stack.enter_context(mock.patch.object(making, "why_pytorch", return_value=told))
+            if config.algorithm == "ppo" and config.table("kickstart").teachers:
+                taught = {"teachers": [teacher(lambda *overrides: make_config({}, overrides))]}
+                stack.enter_context(mock.patch.object(making, "teaching", return_value=taught))
+            if self.double:
+                stack.enter_context(double_precision())
+            yield
+
+    def made(self, config: Any, ranks: Any) -> Any:
+        """An experiment."""
+        if self.as_on_a_gpu:
+            return making.device_experiment(config, torch.device("cpu"), False, ranks)
         experiment = making.processor_experiment(config, Threads(1), ranks)
-        assert (experiment.loops != ()) == compiled
-        if double:
-            patches.enter_context(double_precision())
+        if self.double:
             in_double(experiment)
             stays_in_double(experiment)
+        return experiment
+
+
+def trained(config: Any, ranks: Any, trial: Trial) -> dict[str, Any]:
+    """What an experiment is, and was, after so many iterations, and one that goes on from there."""
+    with trial.patches(config):
+        experiment = trial.made(config, ranks)
+        assert trial.compiled == (config.algorithm == "ppo" and bool(experiment.loops))
         episodes = []
-        for iteration in range(iterations):
-            if moves and (wanted := shares_at(iteration, config.num_envs, ranks)):
+        for iteration in range(trial.iterations):
+            if trial.moves and (wanted := shares_at(iteration, config.num_envs, ranks)):
                 experiment.move(wanted)
             (values,) = experiment.iterate(Stopwatch(), wait=True)
             rollout = experiment.collector.rollout
@@ -123,12 +194,16 @@ def trained(
             if rollout.valid is not None:
                 episodes[-1]["valid"] = ranks.gathered(rollout.valid, 1).clone()
         state = experiment.state_dict()
+        another = trial.made(config, ranks)
+        another.load_state_dict(state, trial.iterations)
+        reloaded = another.state_dict()
     experiment.close()
-    parameters = experiment.policy.flat_parameters.clone()
+    another.close()
     steps = torch.zeros(ranks.size, dtype=torch.int64)  # of the optimizer, in each rank
     steps[ranks.rank] = experiment.algorithm.optimizer.num_steps
     return {
-        "parameters": parameters, "episodes": episodes, "values": values, "state": state,
+        "parameters": experiment.policy.flat_parameters.clone(), "episodes": episodes,
+        "values": values, "state": state, "reloaded": reloaded,
         "num_steps": ranks.sum(steps).tolist(),
     }  # fmt: skip
 
@@ -140,20 +215,21 @@ def main() -> None:
     parser.add_argument("--split", default="")
     arguments = parser.parse_args()
     tasks = {name: dict(task) for name, task in json.loads(arguments.tasks).items()}
-    keys = ("iterations", "double", "compiled", "moves")
-    settings = {name: [task.pop(key, False) for key in keys] for name, task in tasks.items()}
+    trials = {
+        name: Trial(*(task.pop(key, False) for key in Trial._fields))
+        for name, task in tasks.items()
+    }
     configs = {name: make_config(task) for name, task in tasks.items()}
-    place = place_of(os.environ)
+    place, results = place_of(os.environ), {}
     with contextlib.ExitStack() as stack:
         ranks: Any = SINGLE
         if place:
             first = next(iter(configs.values()))
             ranks = stack.enter_context(joined(place, first, arguments.split)).ranks
-        results = {}
         for name, config in configs.items():
             if place:
                 ranks.take_shares(shares_of(config, arguments.split, ranks.size))
-            results[name] = trained(config, ranks, *settings[name])
+            results[name] = trained(config, ranks, trials[name])
     if ranks.rank == 0:
         torch.save(results, Path(arguments.result))
 

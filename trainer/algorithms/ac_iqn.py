@@ -41,7 +41,7 @@ class ACIQN(TD3):
         )
 
     def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:
-        taus, next_taus, self._actor_taus = self.draws["taus"].next()
+        taus, next_taus, self._actor_taus = self.next_draw("taus", dim=1)
         next_quantiles = self.target_critics(next_obs, self.next_actions(next_obs), next_taus)
         targets = td_target(
             batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1), next_quantiles
@@ -68,6 +68,7 @@ class ACIQN(TD3):
         quantiles, critic_tape = self.critics.taped(obs, actions, taus)
         by_quantiles = quantiles.new_full(quantiles.shape, -1 / quantiles.numel())
         by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_quantiles))
-        self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
+        gradient = self.policy.gradient(tape, by_actions)
+        metrics = self.step_actor(gradient, -quantiles.mean(), rate, active)
         self.move_target(self.target_actor, self.policy.network, active)
-        return {"loss/policy": -quantiles.mean()}
+        return metrics

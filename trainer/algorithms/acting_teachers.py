@@ -47,8 +47,12 @@ class ActingTeachers:
         states: Sequence[Tensor],
         seed: int,
         is_inline: bool,
+        first_row: int = 0,
     ) -> None:
-        """`states` [N, S] are what each teacher remembers of every row, moved in place."""
+        """`states` [N, S] are what each teacher remembers of every row, moved in place. Rows are
+        those from `first_row` on of all ranks.
+        """
+        self._first_row = first_row
         self._policy, self._teachers, self._states = policy, teachers, states
         self._distribution: Distribution = policy.distribution
         self._seed, self._is_inline = np.uint64(seed), is_inline
@@ -77,14 +81,14 @@ class ActingTeachers:
             return
         if self._is_inline:
             steps = steps_before + np.arange(len(self._uniforms), dtype=np.uint64)
-            rows = np.arange(self._uniforms.shape[1], dtype=np.uint64)
+            rows = self._first_row + np.arange(self._uniforms.shape[1], dtype=np.uint64)
             self._uniforms.copy_(
                 torch.from_numpy(units(steps[:, None], rows, self._seed, np.uint64(TEACHERS)))
             )
         else:
             from ..cuda.draws import fill_step_uniforms  # only here numba-cuda is needed
 
-            fill_step_uniforms(self._uniforms, steps_before, self._seed, TEACHERS)
+            fill_step_uniforms(self._uniforms, steps_before, self._seed, TEACHERS, self._first_row)
 
     def act_step(
         self, t: int, obs: Tensor, noise: Tensor, state: Tensor, rows: slice = ALL

@@ -63,6 +63,12 @@ class ActorCritic(OffPolicy):
         self.actor_scale = make_loss_scale(precision, device)
 
     @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return (
+            *super().weights, self.critics.flat_parameters, self.target_critics.flat_parameters
+        )  # fmt: skip
+
+    @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer, self.critic_optimizer)
 
@@ -71,7 +77,7 @@ class ActorCritic(OffPolicy):
         drawn: dict[str, tuple[Kind, tuple[int, ...]]] = {"normals": ("normal", shape)}
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
-            drawn["exploration"] = "normal", (network.num_noise,)
+            drawn["exploration"] = "normal", (self.ranks.whole_size(network.num_noise),)
         return drawn
 
     @abstractmethod
@@ -87,7 +93,7 @@ class ActorCritic(OffPolicy):
         super().explore(progress_fraction)
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
-            network.take_noise(self.draws["exploration"].next())
+            network.take_noise(self.ranks.own_part(self.draws["exploration"].next()))
 
     @torch.no_grad()
     def learn(
@@ -95,22 +101,26 @@ class ActorCritic(OffPolicy):
     ) -> tuple[Metrics, Tensor]:
         normalizer = self.policy.normalizer
         obs, next_obs = normalizer(batch.obs), normalizer(batch.next_obs)
-        before = self.before_critics(obs, rate, active)
+        before = self.before_critics(obs)
         losses = self.critic_losses(batch, obs, next_obs)
-        gradient, moves = self.critic_scale.down(losses.gradient, active)
-        norm = scaled_down(gradient, self.section.max_grad_norm)
-        moves = self.finite_updates.moving(norm, moves, batch)
-        self.critic_optimizer.step(gradient, rate, moves)
-        figures: dict[str, Any] = {
+        figures: Metrics = {
             **before,
             "loss/value": losses.loss,
             "value/mean": losses.value,
             "value/td_error": losses.errors.mean(),
-            "optimizer/grad_norm": norm,
         }
+        gradient, figures, priorities = self.ranks.mean_of_batch(
+            batch, losses.gradient, figures, losses.priorities
+        )
+        self.after_critics(figures, rate, active)
+        gradient, moves = self.critic_scale.down(gradient, active)
+        norm = scaled_down(gradient, self.section.max_grad_norm)
+        moves = self.finite_updates.moving(norm, moves, batch)
+        self.critic_optimizer.step(gradient, rate, moves)
+        figures = {**figures, "optimizer/grad_norm": norm}
         if (number + 1) % self.section.policy_delay == 0:
-            figures |= self.learn_actor(obs, rate, moves)
-        return figures, losses.priorities
+            figures = {**figures, **self.learn_actor(obs, rate, moves)}
+        return figures, priorities
 
     @property
     def uses_threads(self) -> bool:
@@ -155,16 +165,28 @@ class ActorCritic(OffPolicy):
             gradient=self.critics.gradient(tape, self.critic_scale.up(slopes)),
         )
 
-    def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
-        """What comes first in an update; metrics."""
+    def before_critics(self, obs: Tensor) -> Metrics:
+        """What comes first in an update; means over the minibatch."""
         return {}
 
-    def step_actor(self, gradient: Tensor, rate: Any, active: Tensor | None) -> None:
-        """Move the actor against `gradient` [P], that of a loss times its scale."""
+    def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
+        """What comes next, once the means of the whole minibatch are known."""
+        return
+
+    def step_actor(
+        self, gradient: Tensor, loss: Tensor, rate: Any, active: Tensor | None
+    ) -> Metrics:
+        """Move the actor against `gradient` [P], that of the mean `loss` of the minibatch times its
+        scale; metrics.
+        """
+        gradient, figures, _ = self.ranks.mean_of_batch(
+            self.drawn_batch, gradient, {"loss/policy": loss}
+        )
         gradient, active = self.actor_scale.down(gradient, active)
         scaled_down(gradient, self.section.max_grad_norm)
         self.optimizer.step(gradient, rate, active)
         self.move_target(self.target_critics, self.critics, active)
+        return figures
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -111,6 +111,11 @@ class Algorithm(ABC):
         return {}
 
     @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """What updates move, each flat: in all ranks the same."""
+        return (self.policy.flat_parameters,)
+
+    @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         """Those that move networks."""
         return ()

@@ -15,6 +15,8 @@ from ..networks.heads import CategoricalHead
 from ..networks.q_network import QPolicy
 from ..replay import Batch
 from ..returns.distributional import cross_entropy, projected
+from ..rollout import Rollout
+from .algorithm import Metrics
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 
@@ -61,12 +63,23 @@ class C51(ValueBased):
         self._seen[0] = torch.minimum(self._seen[0], targets.amin())
         self._seen[1] = torch.maximum(self._seen[1], targets.amax())
 
+    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+        self._see_of_all()
+        return super().update(rollout, progress_fraction)
+
+    def _see_of_all(self) -> None:
+        """Take in what other ranks have seen: the first alone tells people."""
+        if self.ranks.size > 1:
+            lowest, highest = self.ranks.each(self._seen).unbind(1)
+            self._seen.copy_(torch.stack([lowest.amin(), highest.amax()]))
+
     def look(self) -> None:
         super().look()
         if not self._has_warned:
             self._warn()
 
     def state_dict(self) -> dict[str, Any]:
+        self._see_of_all()
         return {**super().state_dict(), "seen": self._seen.tolist(), "warned": self._has_warned}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -35,7 +35,7 @@ class Estimating(OnPolicy):
         if teachers:
             device = policy.flat_parameters.device
             section = config.table("kickstart")
-            self.kickstart = Kickstart(section, teachers, config.num_rows, device)
+            self.kickstart = Kickstart(section, teachers, config.num_rows, device, self.ranks)
             if section.act_prob:
                 self.kickstart.have_teachers_act(policy, config.seed, self.is_inline)
 

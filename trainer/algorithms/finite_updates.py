@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..ranks.single import SINGLE, Ranks
 from ..replay import Batch
 
 
@@ -16,12 +17,19 @@ class FiniteUpdates:
     every update, on the device where graphs do.
     """
 
-    def __init__(self, key: str, fails: bool, is_inline: bool, device: torch.device) -> None:
+    def __init__(
+        self,
+        key: str,
+        fails: bool,
+        is_inline: bool,
+        device: torch.device,
+        ranks: Ranks = SINGLE,
+    ) -> None:
         """With `fails` the first to be skipped ends the run; `key` is the setting that says so."""
         self._key, self._fails, self._is_inline = key, fails, is_inline
         zero = torch.zeros((), dtype=torch.int64, device=device)
         self.num_skipped: Any = 0 if is_inline else zero
-        self._has_told = False
+        self._has_told, self._ranks = False, ranks
 
     def moving(self, norm: Tensor, moves: Tensor | None, batch: Batch) -> Tensor | None:
         """`moves`, or 0 where a gradient's `norm` [] is not finite.
@@ -35,7 +43,7 @@ class FiniteUpdates:
         if math.isfinite(float(norm)):
             return moves
         if not self.num_skipped:
-            self._origin = origin_of_nan(batch)
+            self._origin = origin_of_nan(batch, self._ranks)
         self.num_skipped += 1
         if self._fails:
             raise FloatingPointError(self._said())
@@ -63,13 +71,15 @@ class FiniteUpdates:
         self._has_told, self._origin = state["has_told"], "a minibatch before the run was resumed"
 
 
-def origin_of_nan(batch: Batch) -> str:
-    """What of a minibatch is not finite."""
+def origin_of_nan(batch: Batch, ranks: Ranks = SINGLE) -> str:
+    """What of a minibatch is not finite, in any of the ranks."""
     fields = {
         "observations": (batch.obs, batch.next_obs), "actions": (batch.actions,),
         "rewards": (batch.returns,), "importance weights": (batch.weights,),
     }  # fmt: skip
-    found = [name for name, parts in fields.items() if not all(map(is_finite, parts))]
+    bad = [not all(map(is_finite, parts)) for parts in fields.values()]
+    num_bad = ranks.sum(torch.tensor(bad, dtype=torch.int64)).tolist()
+    found = [name for name, count in zip(fields, num_bad, strict=True) if count]
     return f"the {' and '.join(found)} of its minibatch" if found else "the networks themselves"
 
 

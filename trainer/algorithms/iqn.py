@@ -54,7 +54,7 @@ class IQN(ValueBased):
         return {**super().drawn(), "taus": ("uniform", shape)}
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
-        self._taus, self._next_taus = self.draws["taus"].next()
+        self._taus, self._next_taus = self.next_draw("taus", dim=1)
         return obs, self._taus
 
     def best_next(self, target_values: Tensor, next_obs: Tensor) -> Tensor:

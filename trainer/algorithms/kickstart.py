@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..distributions.protocol import Distribution
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from ..ranks.single import SINGLE, Ranks
 from ..rollout import Rollout
 from .acting_teachers import ActingTeachers, Teacher
 
@@ -27,22 +28,32 @@ class Kickstart:
     """
 
     def __init__(
-        self, section: Any, teachers: Sequence[Teacher], num_rows: int, device: torch.device
+        self,
+        section: Any,
+        teachers: Sequence[Teacher],
+        num_rows: int,
+        device: torch.device,
+        ranks: Ranks = SINGLE,
     ) -> None:
-        """Moves teachers to `device`. What those with memory know of the episodes of `num_rows` is
-        kept here.
+        """Moves teachers to `device`. What those with memory know of the episodes of the rows here,
+        of the `num_rows` of all `ranks`, is kept here.
         """
+        self._ranks, self._num_rows = ranks, num_rows
         self._section, self._teachers = section, tuple(teachers)
         for teacher in self._teachers:
             teacher.to_device(device)
         self._states = [
-            torch.zeros(num_rows, teacher.state_size, device=device) for teacher in self._teachers
+            torch.zeros(ranks.own_size(num_rows), teacher.state_size, device=device)
+            for teacher in self._teachers
         ]
         self.acting: ActingTeachers | None = None
 
     def have_teachers_act(self, policy: Teacher, seed: int, is_inline: bool) -> None:
         """From the next rollout on, `act_prob` of the steps times the factor."""
-        self.acting = ActingTeachers(policy, self._teachers, self._states, seed, is_inline)
+        first_row = int(self._ranks.own_part(torch.arange(self._num_rows))[0])
+        self.acting = ActingTeachers(
+            policy, self._teachers, self._states, seed, is_inline, first_row
+        )
 
     def explore(self, progress_fraction: Any) -> None:
         """Before each collection."""
@@ -103,8 +114,8 @@ class Kickstart:
             state.zero_()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"teachers": [state.cpu().clone() for state in self._states]}
+        return {"teachers": [self._ranks.gathered(state.cpu().clone()) for state in self._states]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         for mine, saved in zip(self._states, state["teachers"], strict=True):
-            mine.copy_(saved)
+            mine.copy_(self._ranks.own_part(saved))

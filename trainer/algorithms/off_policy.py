@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..config import TrainConfig
 from ..evaluation import FromStart
@@ -43,8 +43,9 @@ class OffPolicy(Algorithm):
         """
         super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
-        self.replay = make_replay(config, policy, self.seed, device)
+        self.replay = make_replay(config, policy, self.seed, device, self.ranks)
         self.batch = self.replay.make_batch(self.section.batch_size)
+        self.drawn_batch = self.batch  # what is learned from
         # The first seed is that of weights besides the policy's.
         self.first_seed, *seeds = np.random.SeedSequence(self.seed).generate_state(4).tolist()
         self.draws = {
@@ -64,7 +65,7 @@ class OffPolicy(Algorithm):
         self._env_steps_before = 0  # in a replay that was not kept
         self.finite_updates = FiniteUpdates(
             f"{config.algorithm}.nan_updates", self.section.nan_updates == "fail",
-            self.is_inline, device,
+            self.is_inline, device, self.ranks,
         )  # fmt: skip
         self._num_rows_each = config.rollout_size
         self._notices: list[str] = []
@@ -74,13 +75,21 @@ class OffPolicy(Algorithm):
         """What is drawn, at most three: by name the kind of random numbers, and their shape."""
         return {}
 
+    def next_draw(self, name: str, dim: int = 0) -> Tensor:
+        """The next random numbers of that name, of the samples of the minibatch that are here; they
+        lie along `dim`.
+        """
+        drawn, numbers = self.draws[name].next(), self.drawn_batch.numbers
+        return drawn if numbers is None else drawn.index_select(dim, numbers)
+
     @abstractmethod
     def learn(
         self, batch: Batch, number: int, rate: Any, active: Tensor | None
     ) -> tuple[Metrics, Tensor]:
         """One update, the iteration's `number`th; nothing moves where `active` [] is 0.
 
-        Returns metrics, and the samples' priorities [B]: how far they were from their targets.
+        Returns metrics, and the samples' priorities [B]: how far they were from their targets. Of
+        several ranks both are those of the whole minibatch.
         """
 
     @property
@@ -112,8 +121,8 @@ class OffPolicy(Algorithm):
         self.replay.write(rollout)
         num_env_steps = self._count(rollout)
         self.env_steps += num_env_steps
-        if not isinstance(self.policy.normalizer, nn.Identity):
-            self.policy.observe(rollout.valid_of(rollout.obs[:-1]))
+        if self.config.normalization.obs:
+            self.ranks.observe(self.policy, [rollout.valid_of(rollout.obs[:-1])])
         # Before it is warm nothing is due, and nothing is owed later.
         num_due = self.ratio.due(num_env_steps * self.is_warm)
         with torch_threads(self._num_threads() if self.uses_threads else 1):
@@ -130,10 +139,12 @@ class OffPolicy(Algorithm):
         }  # fmt: skip
 
     def _count(self, rollout: Rollout) -> Any:
-        """Env steps of a rollout: on the host, or on the device where some may be dead."""
+        """Env steps of a rollout of all ranks: on the host, or on the device where some may be
+        dead.
+        """
         if rollout.valid is None:
             return self._num_rows_each
-        num_valid = rollout.valid.sum()
+        num_valid = self.ranks.sum(rollout.valid.sum())
         return int(num_valid) if self.is_inline else num_valid
 
     def _learn_all(self, num_due: Any, progress_fraction: Any) -> Metrics:
@@ -146,7 +157,7 @@ class OffPolicy(Algorithm):
         lists: dict[str, list[Tensor]] = {}
         for number in range(num_due if self.is_inline else self.num_updates_each):
             active = None if self.is_inline else (num_due > number).float()
-            batch = self.replay.sample(self.batch, beta)
+            batch = self.drawn_batch = self.replay.sample(self.batch, beta)
             figures, errors = self.learn(batch, number, rate, active)
             self.replay.update_priorities(batch.index, errors)
             self.num_updates += 1 if active is None else active.long()
@@ -240,7 +251,8 @@ class OffPolicy(Algorithm):
         self.replay.end_episodes()
         if self.policy.has_lasting_noise:
             device = self.policy.flat_parameters.device
-            self.policy.forget(torch.ones(self.config.num_rows, dtype=torch.bool, device=device))
+            num_rows = self.ranks.own_size(self.config.num_rows)
+            self.policy.forget(torch.ones(num_rows, dtype=torch.bool, device=device))
 
 
 def zero_count(device: torch.device) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..networks.actor import Actor
 from ..networks.q_network import QPolicy
-from ..replay import Priorities, Replay
+from ..ranks.single import Ranks
+from ..replay import Priorities, Replay, SharedReplay
 
 
 class ReplayRatio:
@@ -44,13 +46,15 @@ class ReplayRatio:
 
 
 def make_replay(
-    config: TrainConfig, policy: Actor | QPolicy, seed: int, device: torch.device
-) -> Replay:
+    config: TrainConfig, policy: Actor | QPolicy, seed: int, device: torch.device, ranks: Ranks
+) -> Replay | SharedReplay:
     """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
     table, section = config.table("replay"), config.algorithm_section
     alpha = table.priority_exponent
-    return Replay(
+    made: Any = Replay if ranks.size == 1 else partial(SharedReplay, ranks)
+    replay: Replay | SharedReplay = made(
         table.capacity, config.num_rows, policy.obs_size, policy.action_shape, policy.action_dtype,
         n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
         priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
     )  # fmt: skip
+    return replay

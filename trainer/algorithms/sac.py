@@ -37,6 +37,10 @@ class SAC(ActorCritic):
         self.target_entropy = -policy.action_size if target is None else target
         self._drawn: Drawn | None = None  # of the update under way
 
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return (*super().weights, self.log_alpha)
+
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> SquashedGaussianActor:
         section = config.algorithm_section
@@ -49,18 +53,21 @@ class SAC(ActorCritic):
         added = None if section.exploration == "policy" else exploration_of(config, spec)
         return SquashedGaussianActor(*arguments, added, **actor_options(config))
 
-    def before_critics(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
-        """Draw the actor's actions, and move alpha by their log-probabilities."""
-        drawn = self._drawn = self.policy.draw(obs, self.draws["normals"].next())
+    def before_critics(self, obs: Tensor) -> Metrics:
+        """Draw the actor's actions."""
+        drawn = self._drawn = self.policy.draw(obs, self.next_draw("normals"))
         torch.exp(self.log_alpha, out=self.alpha)
-        if self.section.learn_alpha:
-            # d/d log alpha of -log alpha * (log pi + target entropy)
-            gradient = -(drawn.log_probs.mean().view(1) + self.target_entropy)
-            self.alpha_optimizer.step(gradient, rate, self.actor_scale.if_finite(gradient, active))
         return {"policy/entropy": -drawn.log_probs.mean(), "policy/alpha": self.alpha.clone()[0]}
 
+    def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
+        """Move alpha by the actions' log-probabilities."""
+        if self.section.learn_alpha:
+            # d/d log alpha of -log alpha * (log pi + target entropy)
+            gradient = figures["policy/entropy"].view(1) - self.target_entropy
+            self.alpha_optimizer.step(gradient, rate, self.actor_scale.if_finite(gradient, active))
+
     def next_values(self, next_obs: Tensor) -> Tensor:
-        drawn = self.policy.draw(next_obs, self.draws["normals"].next())
+        drawn = self.policy.draw(next_obs, self.next_draw("normals"))
         values, _ = self.target_critics.taped(next_obs, drawn.actions)
         return soft_value(values, drawn.log_probs, self.alpha)
 
@@ -72,8 +79,9 @@ class SAC(ActorCritic):
         by_values = self.actor_scale.up(least.slopes * (-1 / len(obs)))
         by_actions = self.critics.action_gradient(tape, by_values)
         by_log_probs = self.actor_scale.up(self.alpha / len(obs)).expand(len(obs))
-        self.step_actor(self.policy.gradient(drawn, by_actions, by_log_probs), rate, active)
-        return {"loss/policy": (self.alpha * drawn.log_probs - least.values).mean()}
+        gradient = self.policy.gradient(drawn, by_actions, by_log_probs)
+        loss = (self.alpha * drawn.log_probs - least.values).mean()
+        return self.step_actor(gradient, loss, rate, active)
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -17,9 +17,10 @@ Drawn = Iterator[tuple[Tensor, Tensor | None]]
 
 
 class Parts(NamedTuple):
-    """How many there are to draw from, where nothing else of them counts."""
+    """How many there are to draw from, and where that counts their advantages [S], not negative."""
 
     num_parts: int
+    part_advantages: Any = None
 
 
 class Sampler(Protocol):

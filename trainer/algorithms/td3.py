@@ -30,6 +30,10 @@ class TD3(ActorCritic):
         super().__init__(config, policy, **options)
         self.target_actor = policy.network.frozen_copy()
 
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return (*super().weights, self.target_actor.flat_parameters)
+
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
         return DeterministicActor(
@@ -42,7 +46,7 @@ class TD3(ActorCritic):
         actions = self.policy.squash.forward(self.target_actor(next_obs))
         if self.section.smoothing_std:
             clip = self.section.smoothing_clip
-            noise = (self.draws["normals"].next() * self.section.smoothing_std).clamp_(-clip, clip)
+            noise = (self.next_draw("normals") * self.section.smoothing_std).clamp_(-clip, clip)
             actions = actions.add_(noise).clamp_(-1, 1)
         return actions
 
@@ -56,9 +60,10 @@ class TD3(ActorCritic):
         by_values = torch.zeros_like(values)
         by_values[0] = -1 / len(obs)  # the first critic alone
         by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_values))
-        self.step_actor(self.policy.gradient(tape, by_actions), rate, active)
+        gradient = self.policy.gradient(tape, by_actions)
+        metrics = self.step_actor(gradient, -values[0].mean(), rate, active)
         self.move_target(self.target_actor, self.policy.network, active)
-        return {"loss/policy": -values[0].mean()}
+        return metrics
 
     def state_dict(self) -> dict[str, Any]:
         target = self.target_actor.flat_parameters.cpu().clone()

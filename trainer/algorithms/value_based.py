@@ -54,6 +54,10 @@ class ValueBased(OffPolicy):
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
 
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return (*super().weights, self.target.flat_parameters)
+
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         if not self.policy.is_noisy:
             return {}
@@ -78,7 +82,7 @@ class ValueBased(OffPolicy):
         """
         super().explore(progress_fraction)
         if self.policy.is_noisy:
-            self.policy.take_noise(self.draws["exploration"].next())
+            self.policy.take_noise(self.ranks.own_part(self.draws["exploration"].next()))
 
     @torch.no_grad()
     def learn(
@@ -90,18 +94,20 @@ class ValueBased(OffPolicy):
         losses = self.losses(batch, outputs, normalizer(batch.next_obs))
         weights = (batch.weights / len(batch)).view(-1, *[1] * (outputs.dim() - 1))
         slopes = self.loss_scale.up(losses.by_outputs * weights)
-        gradient, moves = self.loss_scale.down(self.network.gradient(tape, slopes), active)
+        figures: Metrics = {
+            "loss/value": losses.loss.mean(),
+            "value/mean": losses.value.mean(),
+            "value/td_error": losses.error.mean(),
+        }
+        gradient, figures, priorities = self.ranks.mean_of_batch(
+            batch, self.network.gradient(tape, slopes), figures, losses.priority
+        )
+        gradient, moves = self.loss_scale.down(gradient, active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
         moves = self.finite_updates.moving(norm, moves, batch)
         self.optimizer.step(gradient, rate, moves)
         self.move_target(self.target, self.network, active)
-        figures = {
-            "loss/value": losses.loss.mean(),
-            "value/mean": losses.value.mean(),
-            "value/td_error": losses.error.mean(),
-            "optimizer/grad_norm": norm,
-        }
-        return figures, losses.priority
+        return {**figures, "optimizer/grad_norm": norm}, priorities
 
     @property
     def uses_threads(self) -> bool:

@@ -10,6 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,6 +26,8 @@ from ..host_obs import StepObs
 from ..networks.actor_critic import ActorCritic
 from ..networks.policy import Policy
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from ..ranks.single import SINGLE, Ranks
+from ..ranks.states import own_state, whole_state
 from ..rollout import Rollout
 from ..row_states import RowStates
 from .env_kernels import env_bindings
@@ -47,10 +50,20 @@ class CudaCollector:
     teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
-        self, envs: CudaVectorEnv, policy: Policy, steps: int, obs_on_host: bool = False
+        self,
+        envs: CudaVectorEnv,
+        policy: Policy,
+        steps: int,
+        obs_on_host: bool = False,
+        ranks: Ranks = SINGLE,
     ) -> None:
-        """With `obs_on_host` the rollout's observations stay in main memory."""
-        self.envs, self._policy = envs, policy
+        """With `obs_on_host` the rollout's observations stay in main memory. The environments are
+        those of one of `ranks`.
+        """
+        self.envs, self._policy, self._ranks = envs, policy, ranks
+        # The same numbers for rows, where environments have several.
+        first_row = envs.source.first_env * envs.spec.num_agents
+        self._row_source = envs.source._replace(first_env=np.int64(first_row))
         has_agents = agents_retire(envs.spec)  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
@@ -96,7 +109,7 @@ class CudaCollector:
         """The actions of step `t`, the policy's or a teacher's; returns the next states."""
         envs, rollout = self.envs, self.rollout
         noise = self._noise.view(envs.num_rows, -1)
-        NOISE.launch(envs.num_rows, noise, self._steps_before, t, envs.source)
+        NOISE.launch(envs.num_rows, noise, self._steps_before, t, self._row_source)
         arguments = (self._obs.at(t), self._noise, self._states.before(t))
         if self.teachers:
             actions, log_probs, states = self.teachers.act_step(t, *arguments)
@@ -144,16 +157,17 @@ class CudaCollector:
     def state_dict(self) -> dict[str, Any]:
         """Everything the next collection depends on, in main memory."""
         return {
-            "envs": self.envs.state_dict(),
-            "obs": self._obs.newest.cpu().clone(),
+            "envs": whole_state(self._ranks, self.envs.state_dict(), -1),
+            "obs": self._ranks.gathered(self._obs.newest.cpu().clone()),
             "steps_before": int(self._steps_before),
-            **self._states.state_dict(),
+            **whole_state(self._ranks, self._states.state_dict(), 0),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.envs.load_state_dict(state["envs"])
-        self._obs.begin(state["obs"])
-        self._states.load_state_dict(state)
+        self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
+        self._obs.begin(self._ranks.own_part(state["obs"]))
+        memory = {name: state[name] for name in self._states.state_dict()}
+        self._states.load_state_dict(own_state(self._ranks, memory, 0))
         self._steps_before.fill_(state.get("steps_before", 0))
 
     def close(self) -> None:
@@ -184,8 +198,9 @@ class ActorCollector(CudaCollector):
         policy: ActorCritic | RecurrentActorCritic,
         steps: int,
         obs_on_host: bool = False,
+        ranks: Ranks = SINGLE,
     ) -> None:
-        super().__init__(envs, policy, steps, obs_on_host)
+        super().__init__(envs, policy, steps, obs_on_host, ranks)
         self._env_actions = torch.zeros_like(self.rollout.actions[0])
         self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
         self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))

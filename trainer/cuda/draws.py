@@ -30,23 +30,27 @@ KERNEL = Kernel(uniform_one, "any")
 
 
 def step_uniform_one(i, arguments):
-    """A random number in [0, 1) for step i // N of row i % N, of a stream of their own."""
-    uniforms, steps_before, seed, stream = arguments
+    """A random number in [0, 1) for step i // N of row i % N, of a stream of their own; of all
+    ranks that is row `first_row` + i % N.
+    """
+    uniforms, steps_before, seed, stream, first_row = arguments
     num_rows = uniforms.shape[1]
     t, row = i // num_rows, i % num_rows
     step = np.uint64(steps_before[0] + t)
-    uniforms[t, row] = unit(step & _LOW, step >> _HALF, row, seed, stream)
+    uniforms[t, row] = unit(step & _LOW, step >> _HALF, first_row + row, seed, stream)
 
 
 STEP_UNIFORMS = Kernel(step_uniform_one, "any")
 
 
-def fill_step_uniforms(uniforms: Tensor, steps_before: Tensor, seed: Any, stream: int) -> None:
+def fill_step_uniforms(
+    uniforms: Tensor, steps_before: Tensor, seed: Any, stream: int, first_row: int = 0
+) -> None:
     """Write to `uniforms` [T, N] those of every row's next T steps after `steps_before` [1] int64;
-    they are `envs.streams.units`.
+    they are `envs.streams.units`, of the rows from `first_row` on.
     """
-    size = uniforms.numel()
-    STEP_UNIFORMS.launch(size, uniforms, steps_before, np.uint64(seed), np.uint64(stream))
+    numbers = (np.uint64(seed), np.uint64(stream), np.int64(first_row))
+    STEP_UNIFORMS.launch(uniforms.numel(), uniforms, steps_before, *numbers)
 
 
 class CountedDraws:

@@ -13,9 +13,10 @@ from ..envs import env_spec_of
 from ..envs.spec import EnvSpec
 from ..evaluation import Evaluation, Progress, evaluate
 from ..experiment import Parts
-from ..making import make_policy, part_seed, teaching
+from ..making import make_policy, of_rank, part_seed, teaching
 from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from ..ranks.single import SINGLE, Ranks
 from .collecting import (
     ActorCollector,
     AgentsCollector,
@@ -27,22 +28,24 @@ from .fused import FusedCollector
 from .vector import CudaVectorEnv
 
 
-def make_parts(config: TrainConfig, device: torch.device) -> Parts:
-    """Any algorithm, with the environments of operant's own."""
+def make_parts(config: TrainConfig, device: torch.device, ranks: Ranks = SINGLE) -> Parts:
+    """Any algorithm, with the environments of operant's own: those of one of `ranks`."""
     # Products of matrices are added up in the same order every time only with this.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     spec = env_spec_of(config)
     assert isinstance(spec, EnvSpec)  # as `making` has it: Gymnasium's live on the processor
-    policy: Any = make_policy(config)
+    own = of_rank(config, ranks)
+    policy: Any = make_policy(own)
     policy.to_device(device)
     algorithm = algorithm_class(config)(
-        config, policy, seed=part_seed(config, "learner"), is_inline=False, **teaching(config)
-    )
-    envs = CudaVectorEnv(spec, config.num_envs, config.seed, device=device)
+        config, policy, seed=part_seed(config, "learner"), is_inline=False, ranks=ranks,
+        **teaching(config),
+    )  # fmt: skip
+    envs = CudaVectorEnv(spec, own.num_envs, config.seed, device=device, first_env=ranks.first_env)
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         """On the processor, as every other run plays them. Waits for the device."""
-        copied = make_policy(config)
+        copied = make_policy(own)
         copied.load_state_dict(policy.state_dict())
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
         return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
@@ -54,8 +57,10 @@ def make_parts(config: TrainConfig, device: torch.device) -> Parts:
         collects = RecurrentActorCollector
     elif isinstance(policy, ActorCritic):
         collects = FusedCollector if config.rollout == "fused" else ActorCollector
-    options = {"obs_on_host": True} if config.cpu_offload else {}
+    options: dict[str, Any] = {"obs_on_host": True} if config.cpu_offload else {}
+    if ranks.size > 1:
+        options["ranks"] = ranks
     collector = collects(envs, policy, config.rollout_steps, **options)
     if algorithm.acting_teachers:
         algorithm.acting_teachers.join(collector)
-    return Parts(algorithm, collector, play)
+    return Parts(algorithm, collector, play, ranks.notices)

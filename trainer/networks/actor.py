@@ -26,6 +26,8 @@ from .normalizers import ObsNormalizer, observe
 from .policy import Memoryless
 from .precision import DTYPES
 
+OF_ROWS = ("exploration.state", "network.matrices")  # noise that lasts, where there is any
+
 
 class Actor(Memoryless, nn.Module, ABC):
     """What actors share: a network from observations, and the bounds of the actions."""
@@ -63,6 +65,7 @@ class Actor(Memoryless, nn.Module, ABC):
         self.network = self._make_network(spec.obs_size, config, seed)
         self.network.set_precision(DTYPES[config.precision])
         self.flat_parameters = self.network.flat_parameters
+        self.of_rows = [name for name in OF_ROWS if name in self.state_dict()]
         self.low: Tensor
         self.high: Tensor
         self.center: Tensor

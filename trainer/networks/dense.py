@@ -168,7 +168,7 @@ class DenseNetwork(Network):
             else:
                 slope, weight = slope.to(x.dtype), layer.weight.to(x.dtype)
                 layer.by_weight.copy_(product(slope.mT, x))
-            torch.sum(slope, -2, dtype=torch.float32, out=layer.by_bias)
+            torch.sum(slope, -2, dtype=layer.by_bias.dtype, out=layer.by_bias)
             if number:
                 slope = deactivate(product(slope, weight), x)
         return self._gradient

@@ -23,6 +23,7 @@ class DistributionPolicy(nn.Module):
     """
 
     flat_parameters: Tensor
+    of_rows: Sequence[str] = ()
 
     def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool) -> None:
         super().__init__()

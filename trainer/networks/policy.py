@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -22,6 +22,7 @@ class Memoryless:
 
     state_size = 0
     horizon = 0
+    of_rows: Sequence[str] = ()
 
     @property
     def has_lasting_noise(self) -> bool:
@@ -57,6 +58,10 @@ class Policy(Protocol):
     # rollout that it learns from in one piece, 0 for all of them.
     state_size: int
     horizon: int
+
+    @property
+    def of_rows(self) -> Sequence[str]:
+        """What of its state has a part for each row that it acts for, by name."""
 
     @property
     def action_shape(self) -> tuple[int, ...]: ...

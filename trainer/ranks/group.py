@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,14 +16,17 @@ from .interface import interface_of
 from .watch import RankLostError, Watch
 
 LOOK_UP_S = 0.5  # while a sum waits for other ranks, who may wait for an evaluation
+LOOK_AGAIN_S = 50e-6  # likewise, at a GPU
 MOST_BYTES = 2**22  # of what is exchanged: each rank has room for those of all
 BYTES_MORE = 2**18  # that a rank may send to save ways over the wire
 LONGEST_WAIT = timedelta(days=7)  # who is gone the watch finds out, not a limit
 
 
-def backend_of(devices: Sequence[str]) -> str:
-    """`nccl` where every rank has a GPU, `gloo` otherwise."""
-    return "nccl" if all(device == "cuda" for device in devices) else "gloo"
+def backend_of(device: str) -> str:
+    """What adds up tensors where all ranks learn on this kind of device: NCCL those on GPUs, and
+    Gloo those in main memory.
+    """
+    return "cpu:gloo,cuda:nccl" if device == "cuda" else "gloo"
 
 
 def is_exchanged(num_bytes: int, world_size: int) -> bool:
@@ -38,17 +42,15 @@ class Group:
     def __init__(
         self, store: Any, rank: int, world_size: int, backend: str, address: str, watch: Watch
     ) -> None:
-        """Connections are at the interface of `address`, unless GLOO_SOCKET_IFNAME names another.
-        Raises RankLostError.
+        """Connections are at the interface of `address`, unless GLOO_SOCKET_IFNAME names another,
+        or NCCL_SOCKET_IFNAME one for GPUs. Raises RankLostError.
         """
         self._watch, self._size, self._exchanges = watch, world_size, backend == "gloo"
         self.beat: Callable[[], object] = lambda: None  # called now and then while others are slow
-        if backend == "gloo":
-            self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "") or interface_of(address)
-            if self.interface:
-                os.environ["GLOO_SOCKET_IFNAME"] = self.interface
-        else:
-            self.interface = os.environ.get("NCCL_SOCKET_IFNAME", "") or interface_of(address)
+        self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "") or interface_of(address)
+        if self.interface:
+            for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+                os.environ.setdefault(name, self.interface)
         self._connect(backend, store, rank, world_size)
 
     def _connect(self, backend: str, store: Any, rank: int, world_size: int) -> None:
@@ -80,7 +82,8 @@ class Group:
         if self._exchanges and is_exchanged(tensor.nbytes, self._size):
             self._exchange(tensor)
         else:
-            self._wait(distributed.all_reduce(tensor, async_op=True))
+            wait = self._wait_on_gpu if tensor.is_cuda else self._wait
+            wait(distributed.all_reduce(tensor, async_op=True))
 
     def _exchange(self, tensor: Tensor) -> None:
         """All give theirs to all, and each adds up, in the order of ranks: one way over the wire,
@@ -104,6 +107,16 @@ class Group:
                     raise self._lost(error) from None
             self._watch.check()
             self.beat()
+
+    def _wait_on_gpu(self, work: Any) -> None:
+        """NCCL's own `wait` has the device wait alone, and for ever where a rank is lost."""
+        try:
+            while not work.is_completed():
+                self._watch.check()
+                time.sleep(LOOK_AGAIN_S)
+            work.wait()  # what the device does next comes after it
+        except RuntimeError as error:
+            raise self._lost(error) from None
 
     def close(self) -> None:
         """Once all have got here: leave together."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
 
 from ...shared.errors import ConfigError
 from ...shared.session import RunSession
 from ..config import TrainConfig
-from ..run.device import chosen_device
+from ..run.device import chosen_device, why_no_cuda
 from .balance import Balance
 from .group import Group, backend_of
 from .interface import address_towards, own_address
@@ -41,23 +43,24 @@ def joined(
         check_ranks(config, split, place.world_size)
     own = Introduction.of(
         address_towards(place.master_addr, place.master_port), versions(),
-        None if config is None else config.model_dump(mode="json"), split,
+        None if config is None else config.model_dump(mode="json"), split, own_gpu(place),
     )  # fmt: skip
     introduce_pages(own, session)
     store = store_of(place, should_stop)
     ranks = introduced(store, place, own, should_stop)
     try:
         check_alike(ranks)
+        config = config or _config_of(ranks[0])
+        device = device_of(config, place, ranks)
     except ConfigError:
         wait_until_read(store, place, TOLD_WITHIN_S)
         raise
-    config = config or _config_of(ranks[0])
     watch = Watch(store.clone(), place.rank, [one.named for one in ranks])
     stragglers, pages = None, Pages(ranks, place.rank, session)
     try:
         pages.open(config, store, watch)
         address = own_address(own.address, [one.address for one in ranks], place.master_port)
-        backend = backend_of(["cpu"] * place.world_size)  # as far as ranks go by now
+        backend = backend_of(device.type)
         group = Group(store, place.rank, place.world_size, backend, address, watch)
         hosts = [one.host for one in ranks]
         parts = shares_of(config, split, place.world_size)
@@ -73,6 +76,7 @@ def joined(
         several = Several(
             place.rank, parts, group.all_reduce, place.local_world_size, notices,
             Balance(parts, together_in(config)) if split == AUTO else None, stragglers, hosts,
+            device,
         )  # fmt: skip
         yield (joined := Joined(config, several, pages))
         pages.exchange_last(store, watch, group.all_reduce)
@@ -96,9 +100,32 @@ def _config_of(first: Introduction) -> TrainConfig:
     return config
 
 
+def own_gpu(place: Place) -> str:
+    """`cuda` where this rank has the GPU of its number on this machine, else `cpu`."""
+    has_gpu = not why_no_cuda() and place.local_rank < torch.cuda.device_count()
+    return "cuda" if has_gpu else "cpu"
+
+
+def device_of(config: TrainConfig, place: Place, ranks: Sequence[Introduction]) -> torch.device:
+    """What this rank learns on: its own GPU where `device = cuda` asks for that, else the
+    processor. Raises ConfigError where a rank, which the line names, has none.
+    """
+    if config.device != "cuda":
+        return torch.device("cpu")
+    for one in ranks:
+        if one.device != "cuda":
+            raise ConfigError(f"device = cuda: {one.named} has no GPU of its own; use cpu")
+    device = torch.device("cuda", place.local_rank)
+    torch.cuda.set_device(device)
+    return device
+
+
 def _unused_gpu(config: TrainConfig) -> Iterator[str]:
     if config.device == "auto" and chosen_device("auto").type == "cuda":
-        yield "the GPU of rank 0 is not used: several ranks learn on their processors for now"
+        yield (
+            "the GPU of rank 0 is not used: with device = auto several ranks learn on their "
+            "processors; device = cuda has each learn on a GPU of its own"
+        )
 
 
 def _fail(watch: Watch, place: Place, error: BaseException) -> None:

@@ -32,7 +32,9 @@ class MeetingError(OperantError):
 
 @dataclass
 class Introduction:
-    """What a rank says of itself. Without a `config` it takes that of rank 0."""
+    """What a rank says of itself. Without a `config` it takes that of rank 0. `device` is `cuda`
+    where it has a GPU of its own.
+    """
 
     host: str
     pid: int
@@ -44,12 +46,20 @@ class Introduction:
     pages: str = ""  # where its pages lie, and the folders of its runs: see `machines`
     home: str = ""
     run: Mapping[str, str] | None = None  # of rank 0: its run's id, name and folder
+    device: str = "cpu"
 
     @classmethod
     def of(
-        cls, address: str, versions: Mapping[str, str], config: Mapping[str, Any] | None, split: str
+        cls,
+        address: str,
+        versions: Mapping[str, str],
+        config: Mapping[str, Any] | None,
+        split: str,
+        device: str = "cpu",
     ) -> Introduction:
-        return cls(socket.gethostname(), os.getpid(), address, versions, config, split)
+        return cls(
+            socket.gethostname(), os.getpid(), address, versions, config, split, device=device
+        )
 
 
 def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:

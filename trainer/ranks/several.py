@@ -19,8 +19,10 @@ from .split import Share, shares_in_words
 from .stragglers import Stragglers
 
 if TYPE_CHECKING:
+    from ..algorithms.algorithm import Metrics
     from ..algorithms.samplers import Sampler
     from ..networks.policy import Policy
+    from ..replay import Batch
 
 AllReduce = Callable[[Tensor], None]
 AS_INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
@@ -41,10 +43,12 @@ class Several:
         balance: Balance | None = None,
         stragglers: Stragglers | None = None,
         hosts: Sequence[str] = (),
+        device: torch.device | str = "cpu",
     ) -> None:
         """With a `balance` the shares may change, with `stragglers` rollouts may be cut short.
         `hosts` are the machines of the ranks, for people.
         """
+        self.device = torch.device(device)
         self.rank, self.size, self._add_up = rank, len(shares), all_reduce
         self.sums_s = 0.0
         self.num_on_machine, self.notices = num_on_machine, notices
@@ -98,6 +102,11 @@ class Several:
     def add_up(self, own: Tensor) -> None:
         self._all_reduce(own)
 
+    def each(self, own: Tensor) -> Tensor:
+        found = own.new_zeros(self.size, *own.shape)
+        found[self.rank] = own
+        return self.sum(found)
+
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         def weighted() -> tuple[Tensor, Tensor]:
             gradient, means = work()
@@ -116,6 +125,21 @@ class Several:
             sums.copy_(found_sums)
         self._all_reduce(flat)
         return gradient.div_(count), sums.double(), round(float(count))
+
+    def mean_of_batch(
+        self, batch: Batch, gradient: Tensor, figures: Metrics, each: Tensor | None = None
+    ) -> tuple[Tensor, Metrics, Any]:
+        whole_size, size = len(batch.index), 0 if each is None else len(batch.index)
+        flat = gradient.new_zeros(len(gradient) + len(figures) + size)  # one message
+        parts = torch.split(flat, [len(gradient), len(figures), size])
+        if batch.num_here:
+            share = batch.num_here / whole_size
+            torch.mul(gradient, share, out=parts[0])
+            parts[1].copy_(torch.stack([*figures.values()])).mul_(share)
+            if each is not None:
+                parts[2][batch.numbers] = each.to(flat.dtype)
+        self._all_reduce(flat)
+        return parts[0], dict(zip(figures, parts[1].unbind(), strict=True)), parts[2]
 
     def moments(self, samples: Sequence[Tensor]) -> Tensor:
         """Count, mean and deviation [S, 3] float64 of each of these samples [B] in all ranks."""
@@ -140,7 +164,7 @@ class Several:
     def take_in(self, moments: Any, pieces: Iterable[Tensor]) -> None:
         # Around the mean so far, which is the same everywhere: squares stay small beside it.
         around = moments.mean
-        sums = torch.zeros(2 * len(around) + 1, dtype=torch.float64)
+        sums = around.new_zeros(2 * len(around) + 1)
         total, squares, number = torch.split(sums, [len(around), len(around), 1])
         for samples in pieces:
             off = samples.double() - around
@@ -160,8 +184,11 @@ class Several:
     def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
         return Sharing(sampler, self, section, normalizes)
 
-    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
-        own = zlib.crc32(parameters.detach().view(torch.uint8).numpy().data)
+    def agreed(self, stop: bool, checkpoint: bool, *parameters: Tensor) -> Agreement:
+        self._wait_for_device()
+        own = 0
+        for each in parameters:
+            own = zlib.crc32(each.detach().cpu().view(torch.uint8).numpy().data, own)
         # What rank 0 takes off all others add again, where they have the same.
         off = own if self.rank else own * (1 - self.size)
         worked_us = [0] * self.size
@@ -170,11 +197,18 @@ class Several:
         self._all_reduce(wishes)
         stops, checkpoints, differ, *worked_us = wishes.tolist()
         if differ:
-            self._take_from_first(parameters)
+            for each in parameters:
+                self._take_from_first(each)
+            self._wait_for_device()
         found = Agreement(bool(stops), bool(checkpoints))
         if self._balance is None or stops:
             return found
         return found._replace(shares=self._balance.after_iteration(worked_us))
+
+    def _wait_for_device(self) -> None:
+        """What was given to it is done, and what comes next sees that, in whatever stream."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     @torch.no_grad()
     def _take_from_first(self, parameters: Tensor) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..algorithms.samplers import Drawn, Parts, Sampler
+from ..algorithms.samplers import Drawn, Parts, Prioritised, Sampler
 from ..returns.variances import EPSILON
 from ..rollout import Rollout
 
@@ -32,35 +32,45 @@ class Sharing:
         self._foresees = normalizes and recomputes != "minibatch"
         ends_early = bool(getattr(section, "target_kl", None))
         self._at_once = 1 if ends_early or recomputes != "never" else section.num_epochs
-        self._drawn: list[list[Tensor]] = []
+        self._by_advantages = isinstance(sampler, Prioritised)
+        self._drawn: list[list[tuple[Tensor, Tensor | None]]] = []
         self._moments: Iterator[Tensor] = iter(())
         self._newest: Tensor | None = None
 
     def begin(self, rollout: Rollout) -> None:
         """Find out which of all parts are here."""
-        count, self._places = places_here(rollout, self._ranks)
-        self._all = Parts(count)
+        self._num_parts, self._places = places_here(rollout, self._ranks)
         self._drawn = []
 
     def epoch(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> Drawn:
         if not self._drawn:
             self._draw(batch, num_minibatches, progress_fraction)
-        for index in self._drawn.pop(0):
+        for index, weights in self._drawn.pop(0):
             self._newest = next(self._moments) if self._foresees else None
-            yield index, None
+            yield index, weights
 
     def _draw(self, batch: Any, num_minibatches: int, progress_fraction: Any) -> None:
+        every = Parts(self._num_parts, self._advantages(batch) if self._by_advantages else None)
         for _ in range(self._at_once):
-            drawn = self._sampler.epoch(self._all, num_minibatches, progress_fraction)
-            self._drawn.append([self._here(index) for index, _ in drawn])
+            drawn = self._sampler.epoch(every, num_minibatches, progress_fraction)
+            self._drawn.append([self._here(*minibatch) for minibatch in drawn])
         if self._foresees:
-            every = [batch.counted_advantages(index) for epoch in self._drawn for index in epoch]
-            self._moments = iter(self._ranks.moments(every))
+            drawn_here = [index for epoch in self._drawn for index, _ in epoch]
+            advantages = [batch.counted_advantages(index) for index in drawn_here]
+            self._moments = iter(self._ranks.moments(advantages))
 
-    def _here(self, index: Tensor) -> Tensor:
-        """Where the parts with these numbers are, of those that are here."""
+    def _advantages(self, batch: Any) -> Tensor:
+        """Of the parts of all ranks, which each draws from."""
+        own = batch.part_advantages
+        whole = own.new_zeros(self._num_parts)
+        whole[self._places >= 0] = own
+        return self._ranks.sum(whole)
+
+    def _here(self, index: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Where the parts with these numbers are, of those that are here, and their weights."""
         places = self._places[index]
-        return places[places >= 0]
+        is_here = places >= 0
+        return places[is_here], None if weights is None else weights[is_here]
 
     def normalized(self, advantages: Tensor, among: Tensor) -> Tensor:
         if self._newest is None:
@@ -91,8 +101,9 @@ def places_here(rollout: Rollout, ranks: Ranks) -> tuple[int, Tensor]:
     steps, num_rows = rollout.rewards.shape
     num_pieces = steps if rollout.states is None else len(rollout.states)
     if rollout.valid is None:
-        places = torch.full((num_pieces, ranks.whole_size(num_rows)), -1)
-        here = torch.arange(num_pieces * num_rows).view(num_pieces, num_rows)
+        device = rollout.rewards.device
+        places = torch.full((num_pieces, ranks.whole_size(num_rows)), -1, device=device)
+        here = torch.arange(num_pieces * num_rows, device=device).view(num_pieces, num_rows)
         ranks.own_part(places, 1).copy_(here)
         return places.numel(), places.flatten()
     own = rollout.valid.view(num_pieces, -1, num_rows).any(1)

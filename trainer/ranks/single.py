@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from ..returns.variances import explained_variance, normalized
 
 if TYPE_CHECKING:
+    from ..algorithms.algorithm import Metrics
     from ..algorithms.samplers import Sampler
     from ..networks.policy import Policy
+    from ..replay import Batch
     from .split import Share
     from .stragglers import Stragglers
 
@@ -41,6 +44,7 @@ class Ranks(Protocol):
     first_env: int
     num_on_machine: int  # ranks on this machine, which share its cores
     sums_s: float  # spent in sums with others so far: mostly waiting for them
+    device: torch.device  # that they learn on
     notices: tuple[str, ...]  # for people, when the run begins
     stragglers: Stragglers | None  # where rollouts may be cut short
 
@@ -62,6 +66,9 @@ class Ranks(Protocol):
     def add_up(self, own: Tensor) -> None:
         """Add up a tensor over all ranks, in place."""
 
+    def each(self, own: Tensor) -> Tensor:
+        """The same tensor of all ranks [size, ...]."""
+
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         """The gradient [P] of a loss's mean and other means [size], both over the samples of all
         ranks. `work` gives them of the `num_samples` that are here, and is not asked where there
@@ -71,6 +78,13 @@ class Ranks(Protocol):
     def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         """As `mean_of`, but that `work` gives sums besides the gradient; and the number of samples
         in all ranks.
+        """
+
+    def mean_of_batch(
+        self, batch: Batch, gradient: Tensor, figures: Metrics, each: Tensor | None = None
+    ) -> tuple[Tensor, Metrics, Any]:
+        """What a whole minibatch from replay gives, of which `batch` is here: the gradient [P] of
+        its mean loss, the means of `figures`, and `each` [B] for all samples; from those here.
         """
 
     def normalized(self, advantages: Tensor, among: Tensor | None = None) -> Tensor:
@@ -90,7 +104,7 @@ class Ranks(Protocol):
         what is here. `normalizes` says whether advantages are normalised over each.
         """
 
-    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
+    def agreed(self, stop: bool, checkpoint: bool, *parameters: Tensor) -> Agreement:
         """End where any rank wants that, and save a checkpoint where rank 0 wants to. Where a
         rank's `parameters` are no longer those of rank 0 to the bit, as processors of another kind
         round them, they are so again.
@@ -118,6 +132,7 @@ class Single:
     sums_s = 0.0
     notices: tuple[str, ...] = ()
     stragglers: Stragglers | None = None
+    device = torch.device("cpu")  # which nobody asks
 
     def own_size(self, whole_size: int) -> int:
         return whole_size
@@ -137,11 +152,19 @@ class Single:
     def add_up(self, own: Tensor) -> None:
         return
 
+    def each(self, own: Tensor) -> Tensor:
+        return own.unsqueeze(0)
+
     def mean_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         return work()
 
     def sum_of(self, num_samples: int, work: Work, like: Tensor, size: int) -> tuple[Any, ...]:
         return *work(), num_samples
+
+    def mean_of_batch(
+        self, batch: Batch, gradient: Tensor, figures: Metrics, each: Tensor | None = None
+    ) -> tuple[Tensor, Metrics, Any]:
+        return gradient, figures, each
 
     def normalized(self, advantages: Tensor, among: Tensor | None = None) -> Tensor:
         return normalized(advantages, among)
@@ -160,7 +183,7 @@ class Single:
     def sharing(self, sampler: Sampler, section: Any, normalizes: bool) -> Sampler:
         return sampler
 
-    def agreed(self, stop: bool, checkpoint: bool, parameters: Tensor) -> Agreement:
+    def agreed(self, stop: bool, checkpoint: bool, *parameters: Tensor) -> Agreement:
         return Agreement(stop, checkpoint)
 
     def take_shares(self, shares: Sequence[Share]) -> str:

@@ -20,6 +20,10 @@ class Batch:
     steps; `discounts` [B], gamma^k, or 0 where the task ended: the target is returns + discounts *
     V(next_obs). `weights` [B] correct for the priorities, 1 at most, and are 1 where draws are
     uniform; 0 marks a sample that there was no row for. `index` [B] int64 are rows of the replay.
+
+    Of several ranks each has the part of a batch that is here: B is then how many that are, and
+    `index` is still that of all. `numbers` [B] int64 are the samples' places among all, None where
+    all are here. Where none is here there is one sample, and `num_here` is 0.
     """
 
     obs: Tensor
@@ -31,6 +35,8 @@ class Batch:
     index: Tensor
     samples: Samples = field(repr=False)  # the same memory, as tensors of two dimensions at most
     arrays: Any = field(default=None, repr=False)  # and as what a replay's loops take
+    numbers: Tensor | None = None
+    num_here: int = 0
 
     @classmethod
     def empty(cls, size: int, layout: Layout, device: torch.device) -> Batch:
@@ -55,4 +61,4 @@ class Batch:
         )  # fmt: skip
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.returns)

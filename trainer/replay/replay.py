@@ -132,6 +132,10 @@ class Replay:
             )
         self._engine.write(self._steps_of(rollout))
 
+    def write_steps(self, steps: Steps) -> None:
+        """As `write`, of steps by themselves, on the device."""
+        self._engine.write(self._engine.arrays_of(steps))
+
     def _steps_of(self, rollout: Rollout) -> Any:
         """The memory of a rollout as `write` takes it, made once: rollouts use theirs anew."""
         tensors = (
@@ -204,20 +208,20 @@ class Replay:
         on changing. Waits for a GPU.
         """
         rows = self._num_used_rows(int(self._ring.written))
-        arrays = self._arrays
+        arrays = self.arrays
         saved = {name: arrays[name].cpu() for name in SAVED}
         saved |= {name: arrays[name][:rows].cpu() for name in SAVED_BY_SLOT}
-        return saved | {"layout": self._layout_numbers}
+        return saved | {"layout": self.layout_numbers}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` gave, here or on another device.
 
         Raises ValueError where it is of a replay of another shape.
         """
-        rows, arrays = self._num_used_rows(int(state["written"])), self._arrays
+        rows, arrays = self._num_used_rows(int(state["written"])), self.arrays
         places = {name: arrays[name] for name in SAVED}
         places |= {name: arrays[name][:rows] for name in SAVED_BY_SLOT}
-        same = torch.equal(state["layout"], self._layout_numbers)
+        same = torch.equal(state["layout"], self.layout_numbers)
         if not same or any(state[name].shape != place.shape for name, place in places.items()):
             raise ValueError("the replay that was saved has another shape")
         if self.device.type == "cuda":  # which may still read what is pinned
@@ -228,12 +232,14 @@ class Replay:
         self._engine.sum_all()
 
     @property
-    def _layout_numbers(self) -> Tensor:
+    def layout_numbers(self) -> Tensor:
+        """What has to be the same where a state is loaded: slots, rows and finals."""
         layout = self.layout
         return torch.tensor([layout.num_slots, layout.num_envs, layout.num_finals])
 
     @property
-    def _arrays(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Tensor]:
+        """All of them, by name, as `Ring` and `PriorityArrays` say."""
         return self._ring._asdict() | self._sums._asdict()
 
     def _num_used_rows(self, written: int) -> int:

@@ -7,6 +7,8 @@ import dataclasses
 import pytest
 
 from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.ranks import joining
 from operant.trainer.ranks.group import backend_of
 from operant.trainer.ranks.interface import (
     address_towards,
@@ -14,7 +16,11 @@ from operant.trainer.ranks.interface import (
     is_loopback,
     own_address,
 )
+from operant.trainer.ranks.joining import device_of
 from operant.trainer.ranks.meeting import Introduction, check_alike
+from operant.trainer.ranks.place import place_of
+
+RANK_1 = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
 
 FIRST = Introduction(
     "laptop", 10, "10.0.0.1", {"operant-rl": "0.1.0", "torch": "2.13"},
@@ -67,6 +73,23 @@ def test_a_loopback_address_is_not_taken_where_others_are_elsewhere():
     assert own_address("127.0.1.1", ["127.0.1.1", "192.0.2.77"], 1) == (towards or "127.0.1.1")
 
 
+def test_a_rank_without_a_gpu_of_its_own_is_named_where_all_are_to_have_one():
+    place, config = place_of({**RANK_1, "LOCAL_RANK": "1"}), make_config({}, ["device=cuda"])
+    with pytest.raises(ConfigError) as caught:
+        device_of(config, place, [dataclasses.replace(FIRST, device="cuda"), OTHER])
+    assert str(caught.value) == (
+        "device = cuda: rank 1 (mini, process 11) has no GPU of its own; use cpu"
+    )
+    assert device_of(make_config({}), place, [FIRST, OTHER]).type == "cpu"
+
+
+def test_ranks_of_a_machine_have_a_gpu_each(monkeypatch):
+    monkeypatch.setattr(joining, "why_no_cuda", lambda: "")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    assert joining.own_gpu(place_of({**RANK_1, "LOCAL_RANK": "0"})) == "cuda"
+    assert joining.own_gpu(place_of({**RANK_1, "LOCAL_RANK": "1"})) == "cpu"
+
+
 def test_nccl_is_for_gpus_everywhere():
-    assert backend_of(["cuda", "cuda"]) == "nccl"
-    assert backend_of(["cuda", "cpu"]) == "gloo"
+    assert backend_of("cpu") == "gloo"
+    assert backend_of("cuda") == "cpu:gloo,cuda:nccl"  # what is in main memory goes over Gloo

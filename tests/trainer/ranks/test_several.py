@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,6 +124,33 @@ def test_a_rank_without_samples_computes_nothing():
         assert means.tolist() == [1.0, 2.0]
 
 
+def test_a_minibatch_from_replay_is_that_of_all_ranks():
+    numbers = [[1, 4, 5], [], [0, 2, 3]]  # which of six samples each has; the second none
+    gradients = torch.arange(6.0).unsqueeze(1) * torch.tensor([1.0, 10.0])
+
+    def merged(ranks):
+        here = numbers[ranks.rank]
+        places = torch.tensor(here or [0])
+        batch = SimpleNamespace(
+            index=torch.zeros(6, dtype=torch.int64), numbers=places, num_here=len(here)
+        )
+        # What is there where nothing is counts for nothing, not even as what is no number.
+        own = gradients[places] if here else torch.full((1, 2), torch.nan)
+        figures = {"loss": own[:, 0].mean(), "other": own[:, 1].mean()}
+        return ranks.mean_of_batch(batch, own.mean(0), figures, own[:, 0])
+
+    for gradient, figures, each in by_ranks(merged):
+        torch.testing.assert_close(gradient, torch.tensor([2.5, 25.0]))
+        assert {name: float(x) for name, x in figures.items()} == {"loss": 2.5, "other": 25.0}
+        assert each.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_each_rank_has_is_told_to_all():
+    found = by_ranks(lambda ranks: ranks.each(torch.tensor([ranks.rank, -torch.inf])))
+    for each in found:
+        assert each.tolist() == [[0, -torch.inf], [1, -torch.inf], [2, -torch.inf]]
+
+
 def test_any_rank_stops_all_and_rank_0_alone_saves():
     same = torch.zeros(2)
 
@@ -131,6 +159,18 @@ def test_any_rank_stops_all_and_rank_0_alone_saves():
 
     assert set(by_ranks(lambda ranks: agreed(ranks, 2, 0))) == {Agreement(True, True)}
     assert set(by_ranks(lambda ranks: agreed(ranks, None, 1))) == {Agreement(False, False)}
+
+
+def test_all_networks_are_those_of_rank_0_again():
+    def corrected(ranks):
+        networks = [torch.ones(3), torch.zeros(2)]
+        networks[1] += 1e-3 * ranks.rank
+        ranks.agreed(False, False, *networks)
+        return networks
+
+    for first, second in by_ranks(corrected):
+        assert torch.equal(first, torch.ones(3))
+        assert torch.equal(second, torch.zeros(2))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

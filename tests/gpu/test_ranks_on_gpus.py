@@ -1,0 +1,48 @@
+"""Ranks on a GPU each, where a machine has two."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from rank_processes import said, started, training, wait_for_all
+
+from operant.shared.run_folder import find_run
+from operant.trainer.run.checkpoints import latest_checkpoint
+
+pytestmark = pytest.mark.skipif(
+    torch.cuda.device_count() < 2, reason="ranks need a GPU each, and there are not two"
+)
+
+
+ONE_ITERATION = ("num_envs=64", "rollout_steps=32", "total_env_steps=2048")
+
+
+@pytest.mark.parametrize(
+    ("preset", "besides"),
+    [("cart_pole_ppo", ()), ("cart_pole_dqn", ("dqn.updates_per_env_step=0.0078125",))],
+)
+def test_two_gpus_learn_what_one_learns(tmp_path, preset, besides):
+    settings = [part for override in (*ONE_ITERATION, *besides) for part in ("--set", override)]
+    found = []
+    for size in (1, 2):
+        command = training(preset, "--device", "cuda", "--name", f"{preset}-{size}", *settings)
+        with started([command] * size, tmp_path) as processes:
+            assert wait_for_all(processes) == [0] * size, said(tmp_path, size - 1)
+        run = find_run(f"{preset}-{size}")
+        found.append(latest_checkpoint(run.checkpoint_folder).state["policy"])
+    alone, together = found
+    for name, parameters in alone.items():
+        torch.testing.assert_close(together[name], parameters, rtol=0, atol=1e-5)
+
+
+def test_a_run_on_two_gpus_goes_on_with_one(tmp_path):
+    settings = ("--device", "cuda", "--set", "num_envs=64", "--set", "rollout_steps=32")
+    command = training(
+        "cart_pole_ppo", "--name", "both", *settings, "--set", "total_env_steps=4096"
+    )
+    with started([command] * 2, tmp_path) as processes:
+        assert wait_for_all(processes) == [0, 0], said(tmp_path, 1)
+    more = training("--resume", "both", "--set", "total_env_steps=8192")
+    with started([more], tmp_path) as processes:
+        assert wait_for_all(processes) == [0], said(tmp_path, 0)
+    assert latest_checkpoint(find_run("both").checkpoint_folder).iteration == 4
