@@ -36,6 +36,7 @@ def children_named(process: subprocess.Popen[str], name: str) -> list[psutil.Pro
     ]
 
 
+@pytest.mark.parametrize("ssh", ["real"], indirect=True)
 def test_machines_learn_as_one_and_the_run_stays_here(ssh, operant_home):
     done = operant("train", *SMALL, "--set", "total_env_steps=384", *HERE_AND_THERE,
                    "--split", "1:2")  # fmt: skip

@@ -28,10 +28,8 @@ def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
     assert not rank_pids()
 
 
-@pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGHUP, -1)]
-)
-def test_ctrl_c_a_closed_terminal_and_a_kill_leave_nothing_running(number, exit_code):
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGHUP, -1)])
+def test_ctrl_c_and_a_closed_terminal_leave_nothing_running(number, exit_code):
     with training(*SMALL, *FOR_EVER, "--processes", "2") as process:
         wait_for(lambda: has_trained(the_run()))
         assert len(rank_pids()) == 1
@@ -100,9 +98,7 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
     ("arguments", "told"),
     [
         (("--processes", "0"), "0 is not in the range"),
-        (("--processes", "two"), "not a valid integer"),
         (("--processes", "2", "--split", "1:1:1"), "is for 3 ranks, and there are 2"),
-        (("--processes", "2", "--split", "1:0"), "'0' is no number above 0"),
         (("--processes", "7", "--set", "num_envs=6"), "environments are too few for 7 ranks"),
         (("--processes", "1", "--split", "1"), "there is one process"),
     ],
