@@ -17,7 +17,7 @@ from .watch import RankLostError, Watch
 
 LOOK_UP_S = 0.5  # while a sum waits for other ranks, who may wait for an evaluation
 LOOK_AGAIN_S = 50e-6  # likewise, at a GPU
-MOST_BYTES = 2**22  # of what is exchanged: each rank has room for those of all
+MOST_BYTES = 2**17  # of what is exchanged: more a ring sums up as it arrives
 BYTES_MORE = 2**18  # that a rank may send to save ways over the wire
 LONGEST_WAIT = timedelta(days=7)  # who is gone the watch finds out, not a limit
 

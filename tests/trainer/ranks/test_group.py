@@ -50,10 +50,10 @@ def test_sums_of_any_size_are_right_and_the_same_everywhere(tmp_path, num_ranks)
 
 
 def test_what_would_be_many_bytes_more_goes_round_in_a_ring():
-    assert is_exchanged(MOST_BYTES, 2)  # no byte more
+    assert is_exchanged(MOST_BYTES, 2)
     assert not is_exchanged(MOST_BYTES + 1, 2)
-    # Of three ranks each sends 2 n bytes rather than 4/3 n.
-    assert is_exchanged(BYTES_MORE * 3 // 2, 3)
-    assert not is_exchanged(BYTES_MORE * 3 // 2 + 4, 3)
-    assert is_exchanged(40_000, 8)
+    # Of eight ranks each sends 7 n bytes rather than 14/8 n.
+    most = BYTES_MORE * 4 // 21
+    assert is_exchanged(most, 8)
+    assert not is_exchanged(most + 2, 8)
     assert not is_exchanged(40_000, 100)
