@@ -11,8 +11,12 @@ import torch
 from rank_processes import said, started, wait_for_all
 from tinyphysics_files import write_model, write_routes
 
-from operant.shared.errors import ConfigError
+from operant.shared.errors import ConfigError, UsageError
 from operant.trainer.config.files import make_config
+from operant.trainer.envs.tinyphysics.engines.choosing import ENGINE_NAMES
+from operant.trainer.envs.tinyphysics.routes import Routes
+from operant.trainer.envs.tinyphysics.training.agreeing import check_files_alike, engine_of_first
+from operant.trainer.envs.tinyphysics.training.parts import load_split
 from operant.trainer.ranks.refusals import check_ranks
 from operant.trainer.ranks.split import shares_of
 
@@ -83,3 +87,46 @@ def test_what_needs_a_gpu_is_refused(override):
     key, _, value = override.partition("=")
     with pytest.raises(ConfigError, match=f"{key} = {value} does not go with several ranks yet"):
         check_ranks(config, "", 2)
+
+
+class First:
+    """Rank 0 of two, of which the other has `other` wherever it has something."""
+
+    size, rank = 2, 0
+
+    def __init__(self, other: int) -> None:
+        self._other = other
+
+    def sum(self, own: torch.Tensor) -> torch.Tensor:
+        return own + self._other if len(own) == 1 else own + torch.tensor([0, self._other])
+
+
+@pytest.fixture
+def files(small_config):
+    """Settings, and the routes to learn from."""
+    settings = small_config().table("tinyphysics")
+    return settings, load_split(settings).training
+
+
+def test_a_rank_with_other_files_is_named(files):
+    told = []
+    settings, routes = files
+
+    class Listening(First):
+        def sum(self, own: torch.Tensor) -> torch.Tensor:
+            told.append(int(own[0]))
+            return own + torch.tensor([0, told[-1]])
+
+    check_files_alike(Listening(0), settings, routes)
+    with pytest.raises(UsageError, match="rank 1 has another model of tinyphysics than rank 0"):
+        check_files_alike(First(told[0] + 1), settings, routes)
+    rows = routes.rows.copy()
+    rows[0, 7, 0] += 1e-12
+    check_files_alike(Listening(0), settings, Routes(routes.names, rows, routes.num_rows))
+    assert told[0] == told[2]
+    assert told[1] != told[3]
+
+
+def test_all_take_the_engine_of_rank_0():
+    number = ENGINE_NAMES.index("onnxruntime")
+    assert engine_of_first(First(number), None) == "onnxruntime"
