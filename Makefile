@@ -12,7 +12,7 @@ train: $(VENV)/installed
 	$(BIN)/operant train --monitor
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest
+	$(BIN)/python tests/support/in_halves.py $(BIN)/pytest
 
 # Lines that the tests run, in all processes that they start; fails below 80 %, and when a test fails.
 # What Numba compiles is left out: a compiled line runs without Python seeing it. TESTS=tests/shared
