@@ -156,9 +156,9 @@ def own_samples_template(orders, places, own, counts):
             count = 0
             for i in range(size):
                 place = places[orders[epoch, minibatch, i]]
-                if place >= 0:
-                    own[epoch, minibatch, count] = place
-                    count += 1
+                # Without a branch, of which every other one would be foreseen wrongly.
+                own[epoch, minibatch, count] = place
+                count += place >= 0
             counts[epoch, minibatch] = count
 
 
