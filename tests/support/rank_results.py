@@ -54,6 +54,8 @@ def check_same_values(alone: Any, together: Any) -> None:
 
 def different(one: Any, other: Any, name: str = "") -> Iterator[str]:
     """Where two nested states are not the same."""
+    if isinstance(one, list | tuple):
+        one, other = dict(enumerate(one)), dict(enumerate(other))
     if isinstance(one, dict):
         assert one.keys() == other.keys(), name
         for key in one:
