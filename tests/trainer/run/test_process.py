@@ -32,7 +32,7 @@ def failed(monkeypatch, small_config, capsys):
 
 def test_out_of_gpu_memory_is_one_line_and_no_traceback(failed):
     status, events, printed = failed(torch.cuda.OutOfMemoryError("Tried to allocate 2.00 GiB"))
-    message = "out of GPU memory; halve num_envs = 8192, to 4096"
+    message = "out of GPU memory: 2.00 GiB were asked for; halve num_envs = 8192, to 4096"
     assert (status.state, status.message) == ("failed", message)
     assert events == [message]
     assert printed == f"{message}\n"
