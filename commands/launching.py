@@ -140,7 +140,7 @@ def foreground_training(
                     report=report,
                     report_phase=report.phase,
                     place=place or others.place,
-                    split=split,
+                    split=launch.split if launch else split,
                     check_others=others.check,
                 )
             others.wait(exit_code)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
 @click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
 @click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
-@click.option("--processes", type=click.IntRange(1), help="So many processes learn as one, here.")
+@click.option("--processes", metavar="N", help="So many processes learn as one on each machine.")
 @click.option("--nodes", metavar="HERE,HOST,...", help="Machines that learn as one, by your ssh.")
 @click.option(
     "--split", default="", metavar="1.4:1", help="Of several ranks: who has how much, or auto."
@@ -52,7 +52,7 @@ def command(
     detach: bool,
     monitor: bool,
     resume: str | None,
-    processes: int | None,
+    processes: str | None,
     nodes: str | None,
     split: str,
     elastic: bool,
@@ -92,7 +92,6 @@ def command(
         overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
     launch = launch_of(processes, nodes, split, elastic)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
-    split = launch.split if launch else split
 
     def check(config: TrainConfig) -> None:
         if place:

@@ -17,16 +17,18 @@ MAX_ADDRESSES = 16
 
 
 def answer(task: Mapping[str, Any]) -> None:
-    """Say on standard output what versions are here, what the configuration of the task lacks, and
-    which of its addresses lead to whoever asks.
+    """Say on standard output what versions are here, what the configuration of the task lacks, how
+    many GPUs it could use, and which of its addresses lead to whoever asks.
     """
     from ...trainer.ranks.versions import versions
+    from ...trainer.run.device import num_gpus
 
-    found = {"versions": versions(), "lacks": "", "heard": {}}
+    found = {"versions": versions(), "lacks": "", "heard": {}, "num_gpus": 0}
     if found["versions"] == task["versions"]:  # others may not even know the configuration's keys
         found["lacks"] = lacking(task["config"])
         addresses = [*addresses_of_ssh(os.environ), *task["addresses"]]
         found["heard"] = heard(addresses, task["port"])
+        found["num_gpus"] = num_gpus()
     sys.stdout.buffer.write(answer_line(found))
     sys.stdout.buffer.flush()
 

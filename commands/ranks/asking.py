@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...shared.errors import OperantError, UsageError
 from ...shared.harmless import one_line
@@ -22,17 +22,24 @@ if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
 
 LOOK_AGAIN_S = 0.1
+MOST_GPUS = 64
 
 
-def address_for_all(
+class MeetingPlace(NamedTuple):
+    """The address of this machine that all others reach, and how many GPUs each of them has."""
+
+    address: str
+    num_gpus: list[int]
+
+
+def meeting_place(
     nodes: Sequence[Node],
     config: TrainConfig,
     listener: socket.socket,
     environ: Mapping[str, str],
-) -> str:
-    """The address of this machine at which all `nodes` reach `listener`; $MASTER_ADDR where that is
-    set. Raises OperantErrors for the first that is not ready for a rank, UsageErrors where the
-    user's input is what is wrong.
+) -> MeetingPlace:
+    """Where all `nodes` reach `listener`: at $MASTER_ADDR where that is set. Raises OperantErrors
+    for the first that is not ready for a rank, UsageErrors where the user's input is what is wrong.
     """
     from ...trainer.ranks.versions import versions
 
@@ -55,7 +62,7 @@ def address_for_all(
             )
     for address in [chosen] if chosen else reached[0]:
         if all(address in each for each in reached):
-            return address
+            return MeetingPlace(address, [num_gpus_of(answer) for answer in answers])
     raise OperantError(
         f"no address of this machine is one that {', '.join(node.name for node in nodes)} all "
         "reach; MASTER_ADDR names one"
@@ -87,6 +94,12 @@ def check_answer(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) 
             )
     if answer.get("lacks"):
         raise UsageError(f"{node.name}: {one_line(str(answer['lacks']), 600)}")
+
+
+def num_gpus_of(answer: Mapping[str, Any]) -> int:
+    """0 where it says nothing that can be true."""
+    said = answer.get("num_gpus")
+    return said if type(said) is int and 0 <= said <= MOST_GPUS else 0
 
 
 def _table(answer: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class Elastic:
             sys.stderr.flush()
             sys.stdout.flush()
         os.environ[IN_VAIN] = str(in_vain)
-        arguments = ["train", "--resume", self._run.id, "--elastic", *self._launch.asked]
+        arguments = ["train", "--resume", self._run.id, "--elastic", *self._launch.again()]
         if as_json:
             arguments.append("--json")
         os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate, chain, compress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...shared.errors import OperantError, UsageError
 from ...trainer.ranks.place import Place
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_RANKS = 1024
 
+T = TypeVar("T")
+
 
 class Member(NamedTuple):
     """A rank and the machine that it is started on."""
@@ -30,26 +34,31 @@ class Member(NamedTuple):
 
 @dataclass
 class Launch:
-    """`processes` ranks on each of `nodes`, of which the first is this machine; `split` is in the
-    same order. They meet at `address` and the port of `listener`, once there is one.
+    """Ranks on each of `nodes`, of which the first is this machine: `counts` in the same order, as
+    is the `split`. They meet at `address` and the port of `listener`, once there is one.
     """
 
     nodes: Sequence[Node]
-    processes: int
+    counts: Sequence[int]
     split: str
     address: str = LOOPBACK
     listener: socket.socket | None = field(default=None, repr=False)
-    asked: Sequence[str] = ()  # the options that were typed
+    asked: Mapping[str, str] = field(default_factory=dict)  # the options that were typed
     is_elastic: bool = False
     left_out: list[Node] = field(default_factory=list)  # of `nodes`, while a run goes on by itself
+    first: int = 0  # where this machine stood among the names
 
     @property
     def world_size(self) -> int:
-        return len(self.nodes) * self.processes
+        return sum(self.counts)
 
     @property
     def is_here_alone(self) -> bool:
         return len(self.nodes) == 1
+
+    def again(self) -> list[str]:
+        """The options that start the same ranks, and not by what GPUs there are then."""
+        return [word for option in self.asked.items() for word in option]
 
     def check(self, config: TrainConfig) -> None:
         """Raises ConfigError where the ranks cannot do what the configuration says, and, where
@@ -58,41 +67,56 @@ class Launch:
         """
         if self.is_elastic and goes_on_by_itself():
             self._leave_out(ready(self.nodes[1:], config))
-        check_ranks(config, self.split, self.world_size)
+        is_by_gpu = config.device == "cuda" and "--processes" not in self.asked
+        if not is_by_gpu:
+            check_ranks(config, self.split, self.world_size)
         if self.is_here_alone:
             self.listener = listening(LOOPBACK, 0)
             return
-        from .asking import address_for_all
+        from ...trainer.run.device import num_gpus
+        from .asking import meeting_place
 
         self.listener = listening("", _port_asked_for(os.environ))
-        self.address = address_for_all(self.nodes[1:], config, self.listener, os.environ)
+        place = meeting_place(self.nodes[1:], config, self.listener, os.environ)
+        self.address = place.address
+        if is_by_gpu:
+            self._start_one_per_gpu([num_gpus(), *place.num_gpus])
+            check_ranks(config, self.split, self.world_size)
+
+    def _start_one_per_gpu(self, num_gpus: Sequence[int]) -> None:
+        counts = [max(1, number) for number in num_gpus]
+        self.counts = counts
+        typed = [*counts[1 : self.first + 1], counts[0], *counts[self.first + 1 :]]
+        _check_number(sum(typed))
+        self.asked = {**self.asked, "--processes": ",".join(map(str, typed))}
+        self.split = _here_first_split(self.asked.get("--split", ""), self.first, typed)
 
     def _leave_out(self, ready: Sequence[Node]) -> None:
         """Go on with this machine and those that are `ready`."""
         keeps = [node.is_here or node in ready for node in self.nodes]
         parts = self.split.split(":")
         if len(parts) == self.world_size:
-            kept = [part for i, part in enumerate(parts) if keeps[i // self.processes]]
-            self.split = ":".join(kept)
-        self.left_out = [
-            node for node, is_kept in zip(self.nodes, keeps, strict=True) if not is_kept
-        ]
-        self.nodes = [node for node, is_kept in zip(self.nodes, keeps, strict=True) if is_kept]
+            is_kept = [keep for keep, n in zip(keeps, self.counts, strict=True) for _ in range(n)]
+            self.split = ":".join(compress(parts, is_kept))
+        self.left_out = [node for node, keep in zip(self.nodes, keeps, strict=True) if not keep]
+        self.nodes = list(compress(self.nodes, keeps))
+        self.counts = list(compress(self.counts, keeps))
 
     def members(self) -> list[Member]:
         """All ranks in their order."""
         port = self.listener.getsockname()[1] if self.listener else 0
-        found = []
-        for rank in range(self.world_size):
-            node, local_rank = divmod(rank, self.processes)
-            place = Place(rank, self.world_size, local_rank, self.processes, self.address, port)
-            found.append(Member(self.nodes[node], place))
+        found: list[Member] = []
+        for node, count in zip(self.nodes, self.counts, strict=True):
+            for local_rank in range(count):
+                rank = len(found)
+                place = Place(rank, self.world_size, local_rank, count, self.address, port)
+                found.append(Member(node, place))
         return found
 
     def as_argument(self) -> str:
         """For a process that inherits the listener."""
         told = {
-            "nodes": self.nodes, "processes": self.processes, "split": self.split,
+            "nodes": self.nodes, "counts": self.counts, "split": self.split,
             "asked": self.asked, "is_elastic": self.is_elastic, "left_out": self.left_out,
         }  # fmt: skip
         fd = self.listener.fileno() if self.listener else -1
@@ -104,12 +128,12 @@ class Launch:
         nodes = [Node(*node) for node in told["nodes"]]
         listener = socket.socket(fileno=told["fd"])
         left_out = [Node(*node) for node in told["left_out"]]
-        return cls(nodes, told["processes"], told["split"], told["address"], listener,
+        return cls(nodes, told["counts"], told["split"], told["address"], listener,
                    told["asked"], told["is_elastic"], left_out)  # fmt: skip
 
 
 def launch_of(
-    processes: int | None, nodes: str | None, split: str, is_elastic: bool = False
+    processes: str | None, nodes: str | None, split: str, is_elastic: bool = False
 ) -> Launch | None:
     """What `--processes` and `--nodes` ask for; None where that is one process. Raises
     UsageError.
@@ -118,28 +142,62 @@ def launch_of(
         if is_elastic:
             raise UsageError("--elastic is for several ranks: --processes or --nodes start them")
         return None
-    each = 1 if processes is None else processes
     machines = [HERE] if nodes is None else nodes_of(nodes)
-    if len(machines) * each > MAX_RANKS:
-        raise UsageError(f"{len(machines) * each} ranks are too many: {MAX_RANKS} are the most")
-    if len(machines) * each == 1:
+    counts = _counts(processes, len(machines))
+    if sum(counts) == 1:
         return None
     first = next(i for i, node in enumerate(machines) if node.is_here)
-    ordered = [machines[first], *machines[:first], *machines[first + 1 :]]
     options = {"--processes": processes, "--nodes": nodes, "--split": split or None}
-    asked = [word for name, x in options.items() if x is not None for word in (name, str(x))]
-    ordered_split = _reordered(split, first * each, each, len(machines) * each)
-    return Launch(ordered, each, ordered_split, asked=asked, is_elastic=is_elastic)
+    return Launch(
+        _here_first(machines, first),
+        _here_first(counts, first),
+        _here_first_split(split, first, counts),
+        asked={name: value for name, value in options.items() if value is not None},
+        is_elastic=is_elastic,
+        first=first,
+    )
 
 
-def _reordered(split: str, first: int, count: int, world_size: int) -> str:
-    """The parts of `split` with the `count` from `first` on, this machine's, before the others:
-    rank 0 has the run, wherever its machine was named.
+def _counts(processes: str | None, num_machines: int) -> list[int]:
+    """How many ranks each machine has: of `2` all have two, of `2,1` the first two."""
+    if processes is None:
+        return [1] * num_machines
+    if not re.fullmatch(r"0*[1-9]\d{0,8}(,0*[1-9]\d{0,8})*", processes, re.ASCII):
+        raise UsageError(
+            f"--processes {processes} is no number of processes; write 2, or 2,1,1 for three "
+            "machines"
+        )
+    counts = [int(number) for number in processes.split(",")]
+    if len(counts) == 1:
+        counts *= num_machines
+    if len(counts) != num_machines:
+        raise UsageError(
+            f"--processes {processes}: {len(counts)} numbers for {num_machines} "
+            f"{'machine' if num_machines == 1 else 'machines'}; one number is for each of them"
+        )
+    _check_number(sum(counts))
+    return counts
+
+
+def _check_number(num_ranks: int) -> None:
+    if num_ranks > MAX_RANKS:
+        raise UsageError(f"{num_ranks} ranks are too many: {MAX_RANKS} are the most")
+
+
+def _here_first(items: Sequence[T], first: int) -> list[T]:
+    return [items[first], *items[:first], *items[first + 1 :]]
+
+
+def _here_first_split(split: str, first: int, counts: Sequence[int]) -> str:
+    """The parts of `split` for `counts` ranks a machine, with those of this machine, the `first`,
+    before the others: rank 0 has the run, wherever its machine was named.
     """
     parts = split.split(":")
-    if first == 0 or len(parts) != world_size:
+    if len(parts) != sum(counts):
         return split
-    return ":".join([*parts[first : first + count], *parts[:first], *parts[first + count :]])
+    ends = list(accumulate(counts))
+    of_machines = [parts[end - n : end] for end, n in zip(ends, counts, strict=True)]
+    return ":".join(chain.from_iterable(_here_first(of_machines, first)))
 
 
 def listening(address: str, port: int) -> socket.socket:

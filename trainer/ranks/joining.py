@@ -10,7 +10,7 @@ import torch
 from ...shared.errors import ConfigError
 from ...shared.session import RunSession
 from ..config import TrainConfig
-from ..run.device import chosen_device, why_no_cuda
+from ..run.device import chosen_device, num_gpus
 from .balance import Balance
 from .group import Group, backend_of
 from .interface import address_towards, own_address
@@ -47,7 +47,7 @@ def joined(
     )  # fmt: skip
     introduce_pages(own, session)
     store = store_of(place, should_stop)
-    ranks = introduced(store, place, own, should_stop)
+    ranks = introduced(store, place, own, should_stop, session.metrics if session else None)
     try:
         check_alike(ranks)
         config = config or _config_of(ranks[0])
@@ -102,8 +102,7 @@ def _config_of(first: Introduction) -> TrainConfig:
 
 def own_gpu(place: Place) -> str:
     """`cuda` where this rank has the GPU of its number on this machine, else `cpu`."""
-    has_gpu = not why_no_cuda() and place.local_rank < torch.cuda.device_count()
-    return "cuda" if has_gpu else "cpu"
+    return "cuda" if place.local_rank < num_gpus() else "cpu"
 
 
 def device_of(config: TrainConfig, place: Place, ranks: Sequence[Introduction]) -> torch.device:

@@ -14,11 +14,13 @@ from typing import Any
 from torch import distributed
 
 from ...shared.errors import ConfigError, OperantError
+from ...shared.writer import MetricsWriter
 from ..config.flat_keys import flat_keys
 from .place import Place
 from .watch import say_alive
 
 MEET_WITHIN_S = 300.0  # importing everything from a cold disk takes its time
+SOON_S = 10.0  # where the disk is warm; whom all wait for longer is told
 TRY_FOR_S = 2.0
 LOOK_AGAIN_S = 0.05
 
@@ -88,19 +90,36 @@ def store_of(place: Place, should_stop: Callable[[], bool]) -> Any:
 
 
 def introduced(
-    store: Any, place: Place, own: Introduction, should_stop: Callable[[], bool]
+    store: Any,
+    place: Place,
+    own: Introduction,
+    should_stop: Callable[[], bool],
+    metrics: MetricsWriter | None = None,
 ) -> list[Introduction]:
-    """What all ranks say of themselves, once all have. Raises MeetingError."""
+    """What all ranks say of themselves, once all have; `metrics` meanwhile tell for whom they wait.
+    Raises MeetingError.
+    """
     say_alive(store, place.rank)
     store.set(f"rank/{place.rank}", json.dumps(vars(own)))
-    found = []
-    deadline = time.monotonic() + MEET_WITHIN_S
+    found: list[Introduction] = []
+    began = time.monotonic()
+    is_told = metrics is None
     for rank in range(place.world_size):
         key = f"rank/{rank}"
         while not _in_store(store, key, place):
+            if metrics:
+                metrics.phase("waiting", len(found), place.world_size, "ranks")
             if should_stop():
                 raise MeetingError(f"stopped while rank {rank} had not come")
-            if time.monotonic() > deadline:
+            waited_s = time.monotonic() - began
+            if metrics and not is_told and waited_s > SOON_S:
+                is_told = True
+                metrics.event(
+                    "warning",
+                    f"rank {rank} has not come within {SOON_S:.0f} s; it is waited for up to "
+                    f"{MEET_WITHIN_S:.0f} s",
+                )
+            if waited_s > MEET_WITHIN_S:
                 raise MeetingError(
                     f"rank {rank} of {place.world_size} has not come within {MEET_WITHIN_S:.0f} s"
                 )

@@ -34,6 +34,11 @@ def why_no_cuda() -> str:
     return ""
 
 
+def num_gpus() -> int:
+    """How many of this machine's could be trained on."""
+    return 0 if why_no_cuda() else torch.cuda.device_count()
+
+
 def device_name(device: torch.device) -> str:
     """For people: `cpu`, or `cuda (NVIDIA H200)`."""
     if device.type == "cuda":

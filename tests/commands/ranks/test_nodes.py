@@ -6,9 +6,13 @@ import socket
 
 import pytest
 
+from operant.commands.ranks import asking
+from operant.commands.ranks.asking import MeetingPlace
 from operant.commands.ranks.launch import launch_of
 from operant.commands.ranks.nodes import Node, nodes_of
 from operant.shared.errors import UsageError
+from operant.trainer.config.files import load_config
+from operant.trainer.run import device as trainer_device
 
 
 def test_names_are_as_ssh_has_them_with_a_port_and_a_command():
@@ -49,7 +53,7 @@ def test_what_is_no_list_of_machines_is_said(text, told):
 
 
 def test_ranks_are_in_the_order_of_the_machines_with_this_one_first():
-    launch = launch_of(2, "mini,localhost,air", "1:2:3:4:5:6")
+    launch = launch_of("2", "mini,localhost,air", "1:2:3:4:5:6")
     assert launch is not None
     assert launch.split == "3:4:1:2:5:6"
     members = launch.members()
@@ -62,6 +66,55 @@ def test_ranks_are_in_the_order_of_the_machines_with_this_one_first():
     assert {(place.world_size, place.local_world_size) for place in places} == {(6, 2)}
 
 
+def test_each_machine_may_have_a_number_of_its_own():
+    launch = launch_of("1,2,3", "mini,localhost,air", "1:2:3:4:5:6")
+    assert launch is not None
+    assert launch.split == "2:3:1:4:5:6"
+    assert [(member.node.name, *_local(member)) for member in launch.members()] == [
+        ("localhost", 0, 2), ("localhost", 1, 2), ("mini", 0, 1),
+        ("air", 0, 3), ("air", 1, 3), ("air", 2, 3),
+    ]  # fmt: skip
+
+
+def _local(member):
+    return member.place.local_rank, member.place.local_world_size
+
+
+@pytest.mark.parametrize(
+    ("processes", "told"),
+    [
+        ("0", "--processes 0 is no number of processes"),
+        ("-1", "--processes -1 is no number"),
+        ("two", "--processes two is no number"),
+        ("2,", "--processes 2, is no number"),
+        ("2,1,1", "3 numbers for 2 machines"),
+        ("1000,1000", "2000 ranks are too many"),
+    ],
+)
+def test_what_is_no_number_of_processes_is_said(processes, told):
+    with pytest.raises(UsageError, match=told):
+        launch_of(processes, "localhost,mini", "")
+
+
+@pytest.mark.parametrize(("device", "counts"), [("cuda", [2, 8, 1]), ("cpu", [1, 1, 1])])
+def test_each_gpu_of_a_machine_has_a_rank_where_the_run_is_for_gpus(monkeypatch, device, counts):
+    place = MeetingPlace("10.0.0.1", [8, 0])
+    monkeypatch.setattr(asking, "meeting_place", lambda *_: place)
+    monkeypatch.setattr(trainer_device, "num_gpus", lambda: 2)
+    split = "3:5:6:7:8:9:1:1:1:1:2" if device == "cuda" else "1:2:3"
+    launch = launch_of(None, "mini,localhost,air", split)
+    assert launch is not None
+    launch.check(load_config("cart_pole_ppo", [f"device={device}"]))
+    assert launch.listener
+    launch.listener.close()
+    assert launch.counts == counts
+    if device == "cuda":
+        assert launch.split == "1:1:3:5:6:7:8:9:1:1:2"
+        assert launch.again() == [
+            "--nodes", "mini,localhost,air", "--split", split, "--processes", "8,2,1",
+        ]  # fmt: skip
+
+
 def test_a_split_in_words_stays_as_it_is():
     launch = launch_of(None, "mini,localhost", "auto")
     assert launch is not None
@@ -70,10 +123,10 @@ def test_a_split_in_words_stays_as_it_is():
 
 def test_one_process_is_no_launch():
     assert launch_of(None, None, "") is None
-    assert launch_of(1, None, "") is None
+    assert launch_of("1", None, "") is None
     assert launch_of(None, "localhost", "") is None
 
 
 def test_no_more_ranks_than_can_be():
     with pytest.raises(UsageError, match="2000 ranks are too many"):
-        launch_of(2000, None, "")
+        launch_of("2000", None, "")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from torch import distributed
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
-from operant.trainer.ranks import joining
+from operant.trainer.ranks import meeting
 from operant.trainer.ranks.group import backend_of
 from operant.trainer.ranks.interface import (
     address_towards,
@@ -16,9 +17,10 @@ from operant.trainer.ranks.interface import (
     is_loopback,
     own_address,
 )
-from operant.trainer.ranks.joining import device_of
-from operant.trainer.ranks.meeting import Introduction, check_alike
+from operant.trainer.ranks.joining import device_of, own_gpu
+from operant.trainer.ranks.meeting import Introduction, MeetingError, check_alike, introduced
 from operant.trainer.ranks.place import place_of
+from operant.trainer.run import device
 
 RANK_1 = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
 
@@ -27,6 +29,42 @@ FIRST = Introduction(
     {"seed": 1, "num_threads": 4, "ppo": {"gamma": 0.9}}, "2:1", "rank 0 (laptop, process 10)",
 )  # fmt: skip
 OTHER = dataclasses.replace(FIRST, host="mini", pid=11, named="rank 1 (mini, process 11)")
+
+
+class Told:
+    """What of a page's writer is used while ranks meet."""
+
+    def __init__(self):
+        self.phases, self.events = [], []
+
+    def phase(self, *told):
+        self.phases.append(told)
+
+    def event(self, _, text):
+        self.events.append(text)
+
+
+@pytest.fixture
+def alone():
+    """The store, the place and the introduction of a rank 0 that nobody meets."""
+    place = dataclasses.replace(place_of(RANK_1), rank=0)
+    return distributed.HashStore(), place, Introduction("laptop", 10, "10.0.0.1", {}, None, "")
+
+
+def test_who_has_not_come_is_named_while_it_is_waited_for(monkeypatch, alone):
+    monkeypatch.setattr(meeting, "SOON_S", 0.0)
+    told = Told()
+    asked = iter([False, False, False, True])  # to stop
+    with pytest.raises(MeetingError, match="stopped while rank 1 had not come"):
+        introduced(*alone, lambda: next(asked), told)
+    assert told.phases == [("waiting", 1, 2, "ranks")] * 4
+    assert told.events == ["rank 1 has not come within 0 s; it is waited for up to 300 s"]
+
+
+def test_who_has_not_come_in_time_is_named(monkeypatch, alone):
+    monkeypatch.setattr(meeting, "MEET_WITHIN_S", 0.0)
+    with pytest.raises(MeetingError, match="rank 1 of 2 has not come within 0 s"):
+        introduced(*alone, lambda: False)
 
 
 def test_ranks_that_are_alike_may_differ_in_what_their_machines_are():
@@ -84,10 +122,10 @@ def test_a_rank_without_a_gpu_of_its_own_is_named_where_all_are_to_have_one():
 
 
 def test_ranks_of_a_machine_have_a_gpu_each(monkeypatch):
-    monkeypatch.setattr(joining, "why_no_cuda", lambda: "")
+    monkeypatch.setattr(device, "why_no_cuda", lambda: "")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    assert joining.own_gpu(place_of({**RANK_1, "LOCAL_RANK": "0"})) == "cuda"
-    assert joining.own_gpu(place_of({**RANK_1, "LOCAL_RANK": "1"})) == "cpu"
+    assert own_gpu(place_of({**RANK_1, "LOCAL_RANK": "0"})) == "cuda"
+    assert own_gpu(place_of({**RANK_1, "LOCAL_RANK": "1"})) == "cpu"
 
 
 def test_nccl_is_for_gpus_everywhere():
