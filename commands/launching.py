@@ -187,11 +187,15 @@ def detached_training(
 
 
 def begun(
-    prepare: Callable[[int], Prepared], launch: Launch | None = None
+    prepare: Callable[[int], Prepared],
+    launch: Launch | None = None,
+    *,
+    stops_with_us: bool = False,
 ) -> tuple[Prepared, subprocess.Popen[bytes]]:
     """A prepared run and its trainer, a process of its own, which starts other ranks as `launch`
-    asks for; whoever begins it releases the lock of
-    the run once the trainer has its own. Raises UsageError where no Python can.
+    asks for and, with `stops_with_us`, stops in good order once this process is gone, however it
+    ended. Whoever begins it releases the lock of the run once the trainer has its own. Raises
+    UsageError where no Python can.
     """
     python = python_program()
     if python is None:
@@ -204,10 +208,12 @@ def begun(
     listener = launch.listener if launch else None
     if launch:
         arguments.append(f"--launch={launch.as_argument()}")
+    if stops_with_us:
+        arguments.append("--stops-with-standard-input")
     with os.fdopen(open_to_append(run.log_path), "ab") as log:
         process = subprocess.Popen(
             [python, "-m", "operant.commands.trainer_process", *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stops_with_us else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,

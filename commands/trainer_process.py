@@ -1,13 +1,16 @@
 """The process of a detached run: `python -m operant.commands.trainer_process FOLDER`.
 
 It is given a prepared run folder and, to resume, the publish number of its newest checkpoint; and
-the ranks that it is to start, as `Launch` has them.
+the ranks that it is to start, as `Launch` has them. It may stop with who started it.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from ..shared.lock import RunLock
@@ -52,14 +55,28 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
     return ended_at_once(exit_code) if launch else exit_code
 
 
+def stop_with_standard_input() -> None:
+    """Stop in good order once nobody can write to it any more."""
+
+    def watch() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="starter", daemon=True).start()
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--resume-publish", type=int)
     parser.add_argument("--launch", default="")
+    parser.add_argument("--stops-with-standard-input", action="store_true")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     told = _arguments()
+    if told.stops_with_standard_input:
+        stop_with_standard_input()
     sys.exit(main(told.folder, told.resume_publish, told.launch))

@@ -75,14 +75,16 @@ class Trial:
 
 
 def run_trial(side: Side, seed: int, env_steps: int, score: str) -> Trial:
-    """Train to the end in a process of its own. What ends this one, Ctrl-C or SIGTERM, ends that in
-    good order and is passed on.
+    """Train to the end in a process of its own. What ends this one, Ctrl-C, SIGTERM or anything
+    that cannot be caught, ends that in good order.
 
     Raises UsageError where the configuration does not hold.
     """
     overrides = (*side.overrides, f"seed={seed}", f"total_env_steps={env_steps}")
     name = f"compare-{Path(side.name).stem}-{seed}"
-    prepared, process = begun(partial(prepared_run, side.source, overrides, name, None))
+    prepared, process = begun(
+        partial(prepared_run, side.source, overrides, name, None), stops_with_us=True
+    )
     run, peak_bytes, is_locked = prepared.run, 0, True
     try:
         while process.poll() is None:

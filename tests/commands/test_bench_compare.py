@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from command_line import error_line, operant_json
+from waiting import wait_for
 
 from operant.commands.bench import command
 from operant.commands.bench.compare import differing
 from operant.commands.bench.comparison import compared, curve_points
 from operant.commands.bench.trials import Curve, Side, Trial
-from operant.shared.run_folder import find_run
+from operant.shared.ranks import read_status
+from operant.shared.run_folder import find_run, list_runs
 from operant.trainer.config.files import load_config
 
 SMALL = (
@@ -190,3 +194,19 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_trained(r
 
 def test_raw_steps_of_another_librarys_environment_are_refused_in_one_line():
     assert "bench rollout" in error_line("bench", "env", "--set", "env=gymnasium:CartPole-v1")
+
+
+def test_a_comparison_that_is_killed_leaves_no_trainer_behind():
+    arguments = ("bench", "compare", "cart_pole_ppo", "cart_pole_pqn", *SMALL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "operant", *arguments, "--env-steps", "1000000000"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: list_runs() and (read_status(list_runs()[0]).iteration or 0) >= 2)
+    finally:
+        process.kill()
+        process.wait()
+    (run,) = list_runs()
+    wait_for(lambda: read_status(run).state == "stopped")
