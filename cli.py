@@ -41,6 +41,9 @@ def main() -> None:
         exit_code = cli(standalone_mode=False, prog_name="operant")
     except OperantError as error:
         sys.exit(_fail(str(error), error.exit_code))
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())  # nothing is wrong: someone wants to know what there is
+        exit_code = 0
     except click.ClickException as error:
         sys.exit(_fail(error.format_message(), 2))
     except (click.Abort, KeyboardInterrupt):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,10 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
 @click.argument("run")
 @click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The kind of file.")
 @click.option("--output", type=Path, metavar="PATH", help="By default RUN.csv and so on, here.")
+@click.option("--yes", is_flag=True, help="Write over what is there without asking.")
 @click.option("--rank", default=0, type=click.IntRange(0), help="Of a run of several processes.")
 @click.option("--spread", is_flag=True, help="Also lowest and highest values of such means.")
-def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> None:
+def command(run: str, to: str, output: Path | None, yes: bool, rank: int, spread: bool) -> None:
     """Write every row of RUN, running, finished or crashed, to a file; or, as onnx, the policy of
     its newest checkpoint: observation in, greedy action out.
 
@@ -36,19 +38,31 @@ def command(run: str, to: str, output: Path | None, rank: int, spread: bool) -> 
 
     chosen = find_run(run)
     output = output or Path(chosen.id + ENDINGS[to])
+    if output.is_file() and not yes:
+        ask_to_overwrite(output)
     if to == "onnx":
         _export_policy(chosen, output)
         return
 
     from ..monitor.export.writing import export
+    from ..monitor.look.formatting import counted
     from .output import print_line, warn
 
     done = export(chosen, to, output, rank=rank, spread=spread)
-    print_line(f"{output}: {done.num_rows} rows")
+    print_line(f"{output}: {counted(done.num_rows, 'row')}")
     if done.problem:
         warn(f"{done.problem}; these are the rows that the page still has")
     if done.num_lost:
-        warn(f"{done.num_lost} rows were overwritten before a recorder could keep them")
+        lost = counted(done.num_lost, "row")
+        were = "was" if done.num_lost == 1 else "were"
+        warn(f"{lost} {were} overwritten before a recorder could keep them")
+
+
+def ask_to_overwrite(output: Path) -> None:
+    """Raises UsageError where there is nobody to ask, Abort where the answer is no."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{output} is there already; --yes writes over it")
+    click.confirm(f"{output} is there already; write over it?", abort=True, err=True)
 
 
 def _export_policy(run: Run, output: Path) -> None:

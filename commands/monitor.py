@@ -37,6 +37,7 @@ def command(
     your own ssh, HOST: its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
     here, `operant` there.
     """
+    theme = known_theme(theme)
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
     if rank is not None:
@@ -51,13 +52,13 @@ def command(
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
     remote = chosen_host(run, latest)
     if remote:
-        _watch_remote(remote, known_theme(theme), as_ascii)
+        _watch_remote(remote, theme, as_ascii)
         return
     chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
 
-    watch(chosen, theme=known_theme(theme), is_ascii=as_ascii, is_readonly=readonly, rank=rank or 0)
+    watch(chosen, theme=theme, is_ascii=as_ascii, is_readonly=readonly, rank=rank or 0)
 
 
 def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from ..shared.errors import OperantError, UsageError
+from ..shared.errors import OperantError, UsageError, nearest
 from .choosing_a_run import chosen_run, run_argument
+from .monitor import known_theme
 
 _SMALLEST, _LARGEST = (20, 6), (500, 200)
 
@@ -35,23 +36,36 @@ def command(
     width, height = _size(size)
     if path.suffix != ".svg":
         raise UsageError(f"--to {path}: pictures are SVG; give a name that ends in .svg")
+    theme, keys = known_theme(theme), known_keys(press)
     chosen = chosen_run(run, latest)
 
     from ..monitor.picture import picture
     from ..monitor.runs.comparison import Comparison
     from ..shared.run_folder import find_run
-    from .monitor import known_theme
     from .output import print_line
 
     others = tuple(find_run(other) for other in beside)
-    keys = [key for key in press.split(",") if key]
     comparison = Comparison(others, find_run(reference) if reference else None)
-    svg = picture(chosen, (width, height), known_theme(theme), keys, comparison)
+    svg = picture(chosen, (width, height), theme, keys, comparison)
     try:
         path.write_text(svg, "utf-8")
     except OSError as error:
         raise OperantError(f"cannot write {path}: {error.strerror}") from None
     print_line(f"{chosen.id}: {path}")
+
+
+def known_keys(text: str) -> list[str]:
+    """The keys of `enter,z,ctrl+p,comma`. Raises UsageError for what is none."""
+    from textual.keys import Keys, key_to_character
+
+    keys = [key for key in text.split(",") if key]
+    named = {key.value for key in Keys}
+    for key in keys:
+        plain = re.sub(r"^((ctrl|shift|alt)\+)+(?=.)", "", key)
+        if len(plain) > 1 and not {key, plain} & named and key_to_character(plain) is None:
+            hint = nearest(key, sorted(named))
+            raise UsageError(f"--press {text}: '{key}' is no key{hint}; write enter,z,comma,ctrl+p")
+    return keys
 
 
 def _size(text: str) -> tuple[int, int]:

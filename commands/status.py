@@ -29,7 +29,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
         return
     print_status(status)
     for what, count in lost.items():
-        print_line(f"  {count} {what} were overwritten before a recorder could keep them")
+        noun, were = (what.removesuffix("s"), "was") if count == 1 else (what, "were")
+        print_line(f"  {count} {noun} {were} overwritten before a recorder could keep them")
     if hint:
         print_line(f"  hint: {hint}")
 

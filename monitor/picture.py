@@ -13,7 +13,7 @@ from ..shared.run_folder import Run
 from .app import MonitorApp
 from .runs.comparison import Comparison
 from .screens.run_screen import RunScreen
-from .session.settings import load_settings, settings_path
+from .session.settings import Settings, load_settings, settings_path
 
 _LOOK_AGAIN_S, _PATIENCE_S = 0.02, 30.0
 _TITLE = "operant monitor"
@@ -42,7 +42,9 @@ async def _picture(
     comparison: Comparison,
 ) -> str:
     settings, _ = load_settings(settings_path())
-    app = MonitorApp(run, settings=replace(settings, ascii=False), theme=theme, is_readonly=True)
+    # What someone hid in a small terminal belongs to it, and not to the picture.
+    settings = replace(settings, ascii=False, panes=Settings().panes)
+    app = MonitorApp(run, settings=settings, theme=theme, is_readonly=True)
     app.session.comparison = comparison
     async with app.run_test(size=size) as pilot:
         await _until(pilot, lambda screen: isinstance(screen, RunScreen) and screen.has_all_rows)

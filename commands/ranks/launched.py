@@ -19,6 +19,7 @@ from ...shared.run_folder import Run
 from ...shared.small_file import open_to_append
 from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...trainer.ranks.place import Place
+from ...trainer.run.signals import STOP_SIGNALS
 from .launch import Launch, Member
 from .messages import task
 from .reaching import kill_with_children, rank_command
@@ -148,7 +149,7 @@ class Launched:
 
     def wait(self, exit_code: int) -> None:
         """Rank 0 ended with this code: give the others the time that takes them."""
-        is_orderly = exit_code in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+        is_orderly = exit_code in (0, *(128 + number for number in STOP_SIGNALS))
         deadline = time.monotonic() + (PATIENCE_S if is_orderly else SHORT_PATIENCE_S)
         while time.monotonic() < deadline and any(r.exit_code is None for r in self._ranks):
             time.sleep(LOOK_AGAIN_S)

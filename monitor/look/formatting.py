@@ -31,6 +31,11 @@ def format_count(count: float | None) -> str:
     return f"{count:.0f}" if abs(count) < 10_000 else format_si(count)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 row`, `12.3k rows`."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def format_rate(per_s: float | None) -> str:
     """Things a second: 1.23M/s."""
     if per_s is None or not math.isfinite(per_s):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..look.formatting import (
     UNKNOWN,
+    counted,
     format_age,
     format_count,
     format_duration,
@@ -80,7 +81,8 @@ def draw_notice(
         where = f" (at {format_count(newest.env_steps)})" if newest.env_steps >= 0 else ""
         text = newest.text + where
     if not text and view.num_rejected:
-        text = f"the page is full: {format_count(view.num_rejected)} metrics are not shown"
+        are = "is" if view.num_rejected == 1 else "are"
+        text = f"the page is full: {counted(view.num_rejected, 'metric')} {are} not shown"
     if not text and view.status.host:
         label, style, text = " part ", "quiet", part_words(view.status.host)
     if not text and view.status.is_alive and not view.is_recorded and view.publish:

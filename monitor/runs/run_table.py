@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..look.formatting import (
     UNKNOWN,
+    counted,
     format_age,
     format_count,
     format_percent,
@@ -123,7 +124,7 @@ def short_name(run_id: str, width: int) -> str:
 def draw_count(rows: Sequence[RunRow]) -> str:
     """`12 runs, 2 alive`."""
     alive = sum(row.status is not None and row.status.is_alive for row in rows)
-    runs = "1 run" if len(rows) == 1 else f"{format_count(len(rows))} runs"
+    runs = counted(len(rows), "run")
     return f"{runs}, {alive} alive" if alive else runs
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
+import os
+import pty
+import sys
 
 import pandas as pd
 import pyarrow.parquet
@@ -165,7 +169,7 @@ def test_lost_rows_are_told_of_by_status_and_export(tmp_path, monkeypatch):
     assert f"  {told}\n" in operant("status", run.id).stdout
     done = operant("export", run.id, "--to", "csv")
     assert done.stderr == f"operant: warning: {told}\n"
-    assert done.stdout == f"{run.id}.csv: 1 rows\n"
+    assert done.stdout == f"{run.id}.csv: 1 row\n"
 
 
 def scalars_of(path, name):
@@ -196,6 +200,36 @@ def test_tensorboard_gets_the_whole_run_once(run, tmp_path):
     assert "out is not empty" in error_line(
         "export", run.id, "--to", "tensorboard", "--output", "out"
     )
+
+
+def test_a_file_that_is_there_is_written_over_only_if_that_is_said(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("mine")
+    arguments = ("export", run.id, "--to", "csv", "--output", str(path))
+    assert f"{path} is there already; --yes writes over it" in error_line(*arguments)
+    assert path.read_text() == "mine"
+    assert operant(*arguments, "--yes").returncode == 0
+    assert path.read_text() != "mine"
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("n", 130), ("y", 0)])
+def test_in_a_terminal_it_is_asked_whether_to_write_over_a_file(run, tmp_path, answer, exit_code):
+    path = tmp_path / "a.csv"
+    path.write_text("mine")
+    process, keys = pty.fork()
+    if process == 0:
+        arguments = ["export", run.id, "--to", "csv", "--output", str(path)]
+        os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
+    asked = b""
+    while b"write over it?" not in asked.replace(b"\r\n", b""):
+        asked += os.read(keys, 4096)
+    os.write(keys, f"{answer}\n".encode())
+    with contextlib.suppress(OSError):  # the terminal's end
+        while os.read(keys, 4096):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == exit_code
+    assert (path.read_text() == "mine") == (answer == "n")
+    os.close(keys)
 
 
 def test_what_does_not_apply_is_empty(tmp_path):

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from command_line import PATIENCE_S, error_line, operant, operant_json
 
+from operant.monitor.session.settings import Settings, save_settings, settings_path
 from operant.shared.lock import RunLock
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
@@ -103,6 +104,14 @@ def test_another_run_can_be_drawn_beside_it(session, tmp_path):
     other.close("stopped", 0)
 
 
+def test_panes_that_someone_has_hidden_are_in_the_picture(session, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    save_settings(settings_path(), Settings(panes=("events",), theme="light"))
+    path = tmp_path / "picture.svg"
+    operant("snapshot", "--latest", "--to", str(path))
+    assert "episode/return" in path.read_text()
+
+
 def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
     path = tmp_path / "picture.svg"
     operant("snapshot", "--latest", "--to", str(path), "--press", "question_mark")
@@ -113,7 +122,7 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
     ("arguments", "says"),
     [
         (("monitor", "--follow"), "--follow goes with --json"),
-        (("monitor", "--theme", "pink"), "needs a terminal"),
+        (("monitor",), "needs a terminal"),
         (("monitor", "--latest", "--rank", "1"), "has no rank 1; it has rank 0 alone"),
         (("monitor", "--rank", "0"), "--rank goes with a run of this machine"),
         (("monitor", "air:", "--rank", "0"), "--rank goes with a run of this machine"),
@@ -122,6 +131,11 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
         (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
         (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),
         (("snapshot", "--to", "a.svg", "--theme", "pink"), "there are dark"),
+        (
+            ("snapshot", "--to", "a.svg", "--press", "z,entr"),
+            "'entr' is no key; did you mean 'enter'",
+        ),
+        (("monitor", "--once", "--theme", "pink"), "there are dark"),
     ],
 )
 def test_what_is_wrong_is_one_line(session, arguments, says):

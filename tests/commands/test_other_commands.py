@@ -26,6 +26,13 @@ def finished_run():
     return run
 
 
+@pytest.mark.parametrize("arguments", [(), ("bench",), ("tinyphysics",)])
+def test_a_command_that_lacks_its_own_command_prints_its_help(arguments):
+    done = operant(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == operant(*arguments, "--help").stdout
+
+
 def test_status_is_one_object_of_valid_json(finished_run):
     done = operant("status", "--latest", "--json")
     status = json.loads(done.stdout, parse_constant=pytest.fail)

@@ -1,4 +1,4 @@
-"""The terminal goes and SIGHUP is ignored, as by make: what shows ends, what trains goes on."""
+"""The terminal goes. Where SIGHUP is ignored, as by make, what trains goes on; what shows ends."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from waiting import wait_for
 
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import latest_run, list_runs
+from operant.trainer.run.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.usefixtures("kill_runs")
 
 
 class Terminal:
-    """`operant` in a terminal of its own, deaf to SIGHUP."""
+    """`operant` in a terminal of its own, as a rule deaf to SIGHUP."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, is_deaf: bool = True) -> None:
         self.process_id, self.keys = pty.fork()
         if self.process_id == 0:
             os.environ["TERM"] = "xterm-256color"
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if is_deaf else signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
         self.exit_code: int | None = None
 
@@ -58,8 +59,8 @@ class Terminal:
 def terminal():
     opened = []
 
-    def open_one(*arguments: str) -> Terminal:
-        opened.append(Terminal(*arguments))
+    def open_one(*arguments: str, is_deaf: bool = True) -> Terminal:
+        opened.append(Terminal(*arguments, is_deaf=is_deaf))
         return opened[-1]
 
     yield open_one
@@ -131,3 +132,17 @@ def test_a_run_in_the_foreground_goes_on_without_its_bar(terminal):
     os.kill(trainer.process_id, signal.SIGTERM)
     wait_for(trainer.has_ended)
     assert read_status(run).state == "stopped"
+
+
+@pytest.mark.parametrize("ranks", [(), ("--processes", "2")])
+def test_a_run_in_the_foreground_stops_with_its_terminal_and_says_how_to_go_on(terminal, ranks):
+    trainer = terminal("train", "cart_pole_ppo_smoke", *ENDLESS, *ranks, is_deaf=False)
+    wait_for(lambda: list_runs() and (read_status(latest_run()).iteration or 0) > 1)
+    trainer.hang_up()
+    wait_for(trainer.has_ended)
+    run = latest_run()
+    status = read_status(run)
+    assert trainer.exit_code == 128 + signal.SIGHUP
+    assert status.state == "stopped"
+    assert status.message == (f"its terminal was closed; `operant train --resume {run.id}` goes on")
+    assert latest_checkpoint(run.checkpoint_folder).iteration == status.iteration

@@ -103,7 +103,7 @@ def run_training(
         is_complete = False
     except Exception as error:
         return _failed(session, error, config)
-    state, exit_code, message = _ending(stop_signals, is_complete)
+    state, exit_code, message = _ending(run, stop_signals, is_complete)
     session.close(state, exit_code, message)
     return exit_code
 
@@ -158,9 +158,13 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
     return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
 
 
-def _ending(stop_signals: Sequence[int], is_complete: bool) -> tuple[State, int, str]:
+def _ending(run: Run, stop_signals: Sequence[int], is_complete: bool) -> tuple[State, int, str]:
     if stop_signals:
-        return "stopped", 128 + stop_signals[0], f"by {signal.Signals(stop_signals[0]).name}"
+        number = stop_signals[0]
+        message = f"by {signal.Signals(number).name}"
+        if number == signal.SIGHUP:
+            message = f"its terminal was closed; `operant train --resume {run.id}` goes on"
+        return "stopped", 128 + number, message
     if not is_complete:
         return "stopped", 128 + signal.SIGTERM, "by another rank"
     return "finished", 0, ""

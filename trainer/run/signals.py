@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM as requests to stop in good order; other signals as other requests."""
+"""Ctrl-C, SIGTERM and the end of the terminal as requests to stop in good order; other signals as
+other requests.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from types import FrameType
 
 from ...shared.requests import SIGNALS, Request
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Received(list[int]):
@@ -33,7 +35,7 @@ class Received(list[int]):
 @contextmanager
 def stop_requests(says: bool = True) -> Iterator[Received]:
     """Collects the signals that arrive inside, and `says` so; the second stop signal of a kind acts
-    as usual.
+    as usual. A process that is deaf to the end of its terminal, as under nohup, stays so.
     """
     received = Received()
 
@@ -45,7 +47,11 @@ def stop_requests(says: bool = True) -> Iterator[Received]:
         with suppress(OSError):  # the terminal may have gone
             print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
 
-    former = {number: signal.signal(number, request_stop) for number in STOP_SIGNALS}
+    former = {
+        number: signal.signal(number, request_stop)
+        for number in STOP_SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP
+    }
     for number in set(SIGNALS.values()) - set(STOP_SIGNALS):
         former[number] = signal.signal(number, received.ask)
     try:
