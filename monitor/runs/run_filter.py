@@ -1,13 +1,15 @@
 """The words people type to see some of the runs.
 
-Every term must hold:
+Every term must hold, of one of the parts between `or`:
 
     cart            the run's name has it             -cart        it has not
+    /seed[12]$/     a regular expression finds something in its name; so does ~seed[12]$
     state:running   the state, or one of several: state:running,stalled
-    device:cuda     where it trains                   name:long    in its name
-    return>400      return, speed, steps, age (in seconds), done (in percent)
+    device:cuda     where it trains                   name~^cart   a regular expression again
+    return>400      return, speed, steps, age, done (in percent): steps>=10M age<2h
     ppo.learning_rate>1e-3    a value of its configuration; the end of the key will do
-    env:cart_pole             the same for words and for equal numbers
+    env:cart                  has the word in it; env=cart_pole: is just that; seed:1,2,3
+    loss/value<10             the newest value of a metric
 """
 
 from __future__ import annotations
@@ -15,132 +17,101 @@ from __future__ import annotations
 import math
 import operator
 import re
-import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from ...shared.errors import nearest
-from .conditions import condition_of, symbols
-from .run_summary import RETURN
+from .filter_terms import Filter, FilterError, Term
+from .run_values import NUMBERS, STAMP, WORDS, Known, known_names, metric_of
 from .runs_poller import RunRow
 
-_TERM = re.compile(r"(?P<not>-?)(?P<key>[A-Za-z_][\w.]*)(?P<how>>=|<=|!=|[:=<>])(?P<value>.*)")
+Test = Callable[[RunRow], bool]
+
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le,
-    "=": operator.eq, ":": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-_STATES = [condition.word for condition in symbols()]
-_WORDS: dict[str, Callable[[RunRow], str]] = {
-    "state": lambda row: condition_of(row.status, row.is_page_expected).word if row.status else "",
-    "device": lambda row: row.device,
-    "name": lambda row: row.run.id,
-}
-_NUMBERS: dict[str, Callable[[RunRow], float | None]] = {
-    "return": lambda row: row.status.metrics.get(RETURN) if row.status else None,
-    "speed": lambda row: row.status.env_steps_per_s if row.status else None,
-    "steps": lambda row: row.status.env_steps if row.status else None,
-    "age": lambda row: row.status.age_s if row.status else None,
-    "done": lambda row: (
-        None
-        if row.status is None or row.status.progress_fraction is None
-        else 100 * row.status.progress_fraction
-    ),
-}
 
 
-class FilterError(ValueError):
-    """What is wrong with a filter, in one line."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """One condition: `key how value`; a plain word has no key."""
-
-    value: str
-    key: str = ""
-    how: str = ":"
-    is_negated: bool = False
-
-    def holds(self, row: RunRow) -> bool:
-        return self._holds(row) != self.is_negated
-
-    def _holds(self, row: RunRow) -> bool:
-        if not self.key:
-            return self.value.lower() in row.run.id.lower()
-        if self.key in _WORDS:
-            text = _WORDS[self.key](row).lower()
-            found = any(word in text for word in self.value.lower().split(",") if word)
-            return found != (self.how == "!=")
-        if self.key in _NUMBERS:
-            number = _NUMBERS[self.key](row)
-            return number is not None and _compares(number, self.how, float(self.value))
-        values = [v for key, v in row.config.items() if _is_key(key, self.key)]
-        return any(_fits(value, self.how, self.value) for value in values)
-
-
-def parse_filter(text: str) -> tuple[Term, ...]:
-    """The terms of `text`. Raises FilterError where one cannot be understood."""
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        raise FilterError(f"a quotation mark is missing in {text}") from None
-    return tuple(_term(word) for word in words)
-
-
-def filtered(rows: Sequence[RunRow], terms: Sequence[Term]) -> list[RunRow]:
-    """The rows for which every term holds. Raises FilterError where a term asks for a key that no
-    run has.
+def filtered(rows: Sequence[RunRow], wanted: Filter) -> list[RunRow]:
+    """The rows for which every term of an alternative holds. Raises FilterError where a term asks
+    for what no run has.
     """
-    keys = {key for row in rows for key in row.config}
-    for term in terms:
-        known = [*_WORDS, *_NUMBERS, *sorted(keys)]
-        is_config = term.key and term.key not in known
-        if is_config and keys and not any(_is_key(key, term.key) for key in keys):
-            hint = nearest(term.key, [*known, *(key.rpartition(".")[2] for key in keys)])
-            raise FilterError(f"no run has '{term.key}'{hint}")
-    return [row for row in rows if all(term.holds(row) for term in terms)]
+    asked = [term for terms in wanted for term in terms]
+    known = Known((), ())
+    if any(term.key not in WORDS and term.key not in NUMBERS for term in asked):
+        known = known_names(rows)
+    # Of runs that were not looked at yet nothing is known: what they have may still come.
+    is_all_known = bool(rows) and all(row.status for row in rows)
+    tests = [[_test(term, rows, known, is_all_known) for term in terms] for terms in wanted]
+    return [row for row in rows if any(all(test(row) for test in each) for each in tests)]
 
 
-def _term(word: str) -> Term:
-    match = _TERM.fullmatch(word)
-    if match is None:
-        is_negated = word.startswith("-") and len(word) > 1
-        return Term(word[1:] if is_negated else word, is_negated=is_negated)
-    key, how, value = match["key"], match["how"], match["value"]
-    if not value:
-        raise FilterError(f"{word} lacks a value")
-    is_number = key in _NUMBERS or how in ("<", ">", "<=", ">=")
-    if is_number and (key in _WORDS or not _is_number(value)):
-        raise FilterError(f"{word} does not compare numbers")
-    if key == "state":
-        for state in value.split(","):
-            if not any(state and state in known for known in _STATES):
-                raise FilterError(f"state:{state} is no state{nearest(state, _STATES)}")
-    return Term(value, key, how, bool(match["not"]))
+def _test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: bool) -> Test:
+    holds = _plain_test(term, rows, known, is_all_known)
+    return (lambda row: not holds(row)) if term.is_negated else holds
 
 
-def _is_key(key: str, wanted: str) -> bool:
-    """Whether `wanted` is `key` or its end: `learning_rate` for `ppo.learning_rate`."""
-    return key == wanted or key.endswith(f".{wanted}")
+def _plain_test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: bool) -> Test:
+    if term.key in WORDS:
+        return _words_test(term)
+    if term.key in NUMBERS:
+        number_of = NUMBERS[term.key]
+        return lambda row: _compares(number_of(row), term.how, term.number)
+    keys, metrics = known.config_keys(term.key), known.metric_names(term.key)
+    if keys:
+        if is_all_known and term.is_order and not _has_number(rows, keys):
+            raise FilterError(f"{term} does not compare numbers: '{keys[0]}' is a word")
+        return lambda row: any(_fits(row.config[key], term) for key in keys if key in row.config)
+    if metrics:
+        if term.number is None or term.how == "~":
+            raise FilterError(f"{term} does not compare numbers: '{metrics[0]}' is a metric")
+        return lambda row: _compares(metric_of(row, metrics), term.how, term.number)
+    if is_all_known:
+        raise FilterError(f"no run has '{term.key}'{known.near(term.key)}")
+    return lambda row: False
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return not math.isnan(float(text))
-    except ValueError:
+def _words_test(term: Term) -> Test:
+    text_of = WORDS[term.key]
+    if term.how == "~":
+        search = re.compile(term.value, re.IGNORECASE).search
+        if term.key == "name":  # as it is, and as narrow lists show it
+            return lambda row: bool(search(row.run.id) or search(STAMP.sub("", row.run.id)))
+        return lambda row: bool(search(text_of(row)))
+    words = [word for word in term.value.lower().split(",") if word] or [","]
+    is_wanted = term.how != "!="
+    return lambda row: any(word in text_of(row).lower() for word in words) == is_wanted
+
+
+def _has_number(rows: Sequence[RunRow], keys: Sequence[str]) -> bool:
+    return any(_is_number(row.config.get(key)) for row in rows for key in keys)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _fits(value: object, term: Term) -> bool:
+    """Numbers compare as numbers, all else as words; `:` and `=` take several, with commas."""
+    if term.how == "~":
+        return re.search(term.value, str(value), re.IGNORECASE) is not None
+    if term.is_order:
+        return _is_number(value) and _compares(float(value), term.how, term.number)  # type: ignore[arg-type]
+    choices = dict.fromkeys([term.value, *filter(None, term.value.split(","))])
+    is_found = any(_is(value, choice, term.how == ":") for choice in choices)
+    return is_found != (term.how == "!=")
+
+
+def _is(value: object, wanted: str, is_part_enough: bool) -> bool:
+    number = Term(wanted).number
+    if _is_number(value) and number is not None:
+        return math.isclose(float(value), number, rel_tol=1e-9)  # type: ignore[arg-type]
+    text = str(value).lower()
+    return wanted.lower() in text if is_part_enough else wanted.lower() == text
+
+
+def _compares(number: float | None, how: str, wanted: float | None) -> bool:
+    """Nothing holds of a number that is not known."""
+    if number is None or wanted is None or math.isnan(number):
         return False
-
-
-def _fits(value: object, how: str, wanted: str) -> bool:
-    """Numbers compare as numbers, all else as words."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and _is_number(wanted):
-        return _compares(float(value), how, float(wanted))
-    if how in ("<", ">", "<=", ">="):
-        return False
-    return (wanted.lower() in str(value).lower()) != (how == "!=")
-
-
-def _compares(number: float, how: str, wanted: float) -> bool:
-    if how in (":", "=", "!="):
-        return math.isclose(number, wanted, rel_tol=1e-9) != (how == "!=")
-    return _COMPARISONS[how](number, wanted)
+    if how in _COMPARISONS:
+        return _COMPARISONS[how](number, wanted)
+    return math.isclose(number, wanted, rel_tol=1e-9) != (how == "!=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from textual.app import ComposeResult
@@ -9,10 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.run_folder import Run
+from ..runs.filter_terms import Filter, FilterError, parse_filter
 from ..runs.poll_loop import PollLoop
-from ..runs.run_filter import FilterError, filtered, parse_filter
+from ..runs.run_filter import filtered
 from ..runs.run_order import next_order, ordered
-from ..runs.runs_poller import RunsView
+from ..runs.runs_poller import RunRow, RunsView
 from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.runs_head import RunsHead
@@ -62,6 +64,7 @@ class RunsScreen(MonitorScreen):
         self._selected = selected
         self._view: RunsView | None = None
         self._filter = ""
+        self._understood: Filter = ((),)
         self._loop = PollLoop(
             poll=source.poll,
             deliver=lambda view: self.post_message(self.ViewArrived(view)),
@@ -91,15 +94,12 @@ class RunsScreen(MonitorScreen):
         """The runs that the filter leaves, in the order people want."""
         if self._view is None:
             return
-        line, rows = self.query_one(FilterLine), list(self._view.rows)
-        try:
-            found = filtered(rows, parse_filter(self._filter))
-            line.complain("")
-        except FilterError as error:
-            found = rows
-            line.complain(str(error))
+        line = self.query_one(FilterLine)
+        found, error = self._found(self._view.rows)
+        line.complain(error)
+        warning = error if error and not line.display else self.session.warning
         shown = ordered(found, self.settings.order, self.settings.reversed_order)
-        self.query_one(RunsHead).show(self._view.rows, len(shown), self._filter, self._warning())
+        self.query_one(RunsHead).show(self._view.rows, len(shown), self._filter, warning)
         self.query_one(RunsTable).show(
             shown,
             self.session.comparison,
@@ -107,9 +107,26 @@ class RunsScreen(MonitorScreen):
             is_filtered=bool(self._filter),
         )
 
+    def _found(self, rows: Sequence[RunRow]) -> tuple[list[RunRow], str]:
+        """The runs that the filter leaves, and what is wrong with it: then those that the last one
+        left which was understood.
+        """
+        try:
+            wanted = parse_filter(self._filter)
+            found = filtered(rows, wanted)
+        except FilterError as error:
+            try:
+                return filtered(rows, self._understood), str(error)
+            except FilterError:  # the runs that had what it asks for are gone
+                return list(rows), str(error)
+        self._understood = wanted
+        return found, ""
+
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
+        """What is not understood stays open, to be mended or dropped."""
         self._filter = message.text.strip()
-        if message.is_done:
+        is_wrong = self._view is not None and bool(self._found(self._view.rows)[1])
+        if message.is_done and not is_wrong:
             self.query_one(FilterLine).close()
             self.query_one(RunsTable).focus()
         self.show_runs()
@@ -148,6 +165,3 @@ class RunsScreen(MonitorScreen):
         self.session.comparison = type(self.session.comparison)()
         self.query_one(FilterLine).close()
         self.show_runs()
-
-    def _warning(self) -> str:
-        return self.session.warning

@@ -10,20 +10,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import all_states, make_row
 
-from operant.monitor.runs.run_filter import FilterError, filtered, parse_filter
+from operant.monitor.runs.filter_terms import FilterError, parse_filter
+from operant.monitor.runs.run_filter import filtered
+from operant.monitor.runs.runs_poller import RunRow
 
 ROWS = [
     replace(row, device="cuda" if i % 2 else "cpu", config=config)
     for i, (row, config) in enumerate(
         zip(
             [
-                make_row("cart_pole-aaaa", "running", metrics={"episode/return": 480.0}),
-                make_row("lander-bbbb", "running", age_s=None, metrics={}),
-                make_row("lander-cccc", "stalled", metrics={"episode/return": -20.0}),
+                make_row(
+                    "cart_pole-aaaa",
+                    "running",
+                    metrics={"episode/return": 480.0, "loss/value": 7.0},
+                ),
+                make_row(
+                    "lander-bbbb", "running", age_s=None, metrics={"loss/value": float("nan")}
+                ),
+                make_row(
+                    "lander-cccc", "stalled", metrics={"episode/return": -20.0, "loss/value": 1.0}
+                ),
             ],
             [
                 {"env": "cart_pole", "ppo.learning_rate": 3e-4, "ppo.gamma": 0.99},
-                {"env": "lander", "ppo.learning_rate": 1e-3, "ppo.gamma": 0.99},
+                {
+                    "env": "lander",
+                    "ppo.learning_rate": 1e-3,
+                    "ppo.gamma": 0.99,
+                    "hidden_sizes": [64, 64],
+                },
                 {"env": "lander", "ppo.learning_rate": 2e-3, "ppo.target_kl": 0.02},
             ],
             strict=True,
@@ -58,6 +73,31 @@ def names(text: str, rows=ROWS) -> str:
         ("steps>1e5 done<60", "abc"),
         ("speed>1e9", ""),
         ("'cart_pole'", "a"),
+        ("return > 400", "a"),
+        ("return> 400 env : cart", "a"),
+        ("env:cart", "a"),
+        ("env=cart", ""),
+        ("env=cart_pole,lander", "abc"),
+        ("steps>=1M", "abc"),
+        ("steps<1M", ""),
+        ("speed>1.2M speed<1.3e6", "abc"),
+        ("age<1m", "ac"),
+        ("done<=50%", "abc"),
+        ("/^lander-[bx]/", "b"),
+        ("~LANDER-c", "c"),
+        ("-/lander/", "a"),
+        (r"name~\d{6}-lander", "bc"),
+        ("env~^cart", "a"),
+        ("env!=/^cart/", "bc"),
+        ("state~^st", "c"),
+        ("cart or state:stalled", "ac"),
+        ("lander return>-30 or return>400", "ac"),
+        ("lander and state:running", "b"),
+        ("loss/value<5", "c"),
+        ("value<5", "c"),
+        ("'loss/value' >= 5", "a"),
+        ("-loss/value<5", "ab"),
+        ("hidden_sizes:'[64, 64]'", "b"),
     ],
 )
 def test_terms_hold_all_at_once(text, left):
@@ -74,12 +114,39 @@ def test_terms_hold_all_at_once(text, left):
         ("env:", "lacks a value"),
         ("ppo.lerning_rate>1", "did you mean 'ppo.learning_rate'"),
         ("'open", "a quotation mark is missing"),
+        ("steps>10m", "does not compare numbers"),
+        ("loss/value<low", "does not compare numbers"),
+        ("loss/valeu<1", "did you mean 'loss/value'"),
+        ("env>3", "'env' is a word"),
+        ("nothing>3", "no run has 'nothing'"),
+        ("name~[", "is no regular expression"),
+        ("/(/", "is no regular expression"),
+        ("return~4", "is a number"),
+        (">5", ">5 is not understood"),
+        ("(cart", "is not understood"),
+        ("a|b", "is not understood"),
+        ("cart or", "after the last 'or'"),
+        ("or cart", "before 'or'"),
+        ("~", "is not understood"),
+        ("//", "lacks a value"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(text, says):
     with pytest.raises(FilterError, match=says) as error:
         names(text)
     assert "\n" not in str(error.value)
+
+
+def test_what_runs_have_that_were_not_looked_at_yet_may_still_come():
+    unread = RunRow(make_row("new", "running").run)
+    assert names("nothing>3", [*ROWS, unread]) == ""
+    with pytest.raises(FilterError, match="no run has 'nothing'"):
+        names("nothing>3", ROWS)
+
+
+def test_without_any_configuration_a_key_is_no_silent_miss():
+    with pytest.raises(FilterError, match="no run has 'learning_rate'"):
+        names("learning_rate>1", [make_row("a", "running")])
 
 
 def test_every_state_can_be_asked_for():

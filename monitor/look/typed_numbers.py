@@ -1,0 +1,34 @@
+"""Numbers as people type them: 1e6, 10M, 1.5k, 1_000; and times: 90, 90s, 5m, 2h, 1d."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_TYPED = re.compile(
+    r"(?P<digits>[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(e[+-]?\d+)?|[+-]?inf)(?P<unit>\D?)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def typed_number(text: str) -> float | None:
+    """The number that `text` says; None where it says none."""
+    return _typed(text, _PREFIXES)
+
+
+def typed_seconds(text: str) -> float | None:
+    """The seconds that `text` says, with a unit or without; None where it says none."""
+    return _typed(text, _UNITS_S)
+
+
+def _typed(text: str, units: dict[str, float]) -> float | None:
+    match = _TYPED.fullmatch(text.strip())
+    if match is None or match["unit"] not in units:
+        return None
+    try:
+        number = float(match["digits"]) * units[match["unit"]]
+    except ValueError:  # underscores where Python has none
+        return None
+    return None if math.isnan(number) else number
