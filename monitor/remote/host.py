@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import NamedTuple
 
 from ...shared.errors import UsageError
+from ...shared.run_folder import Run
 from ...shared.ssh import remote_operant, ssh_command
 
 
@@ -19,6 +21,23 @@ class RemoteName(NamedTuple):
         return f"{self.host}:{self.run}"
 
 
+class RunElsewhere(Run):
+    """A run on another machine: it has no folder here, only a name to show and to compare."""
+
+    def __init__(self, remote: RemoteName) -> None:
+        super().__init__(Path(f"{remote.host}:{remote.run.replace('/', ' ')}"))
+        self.remote = remote
+
+
+def checked_host(host: str, meant: str) -> str:
+    """`host`, unless ssh would take it for an option or for two words. Raises UsageError, in which
+    it says what was `meant`.
+    """
+    if not host or host.startswith("-") or any(letter.isspace() for letter in host):
+        raise UsageError(f"{meant} names no host; write HOST:RUN, as 'gpu-box:cart_pole'")
+    return host
+
+
 def remote_name(wanted: str) -> RemoteName | None:
     """HOST:RUN, or None when `wanted` names no host. Raises UsageError for a host that ssh would
     take for an option.
@@ -26,9 +45,7 @@ def remote_name(wanted: str) -> RemoteName | None:
     host, colon, run = wanted.rpartition(":")
     if not colon:
         return None
-    if not host or host.startswith("-") or any(letter.isspace() for letter in host):
-        raise UsageError(f"'{wanted}' names no host; write HOST:RUN, as 'gpu-box:cart_pole'")
-    return RemoteName(host, run)
+    return RemoteName(checked_host(host, f"'{wanted}'"), run)
 
 
 def stream_command(name: RemoteName, *, may_ask: bool) -> list[str]:
@@ -38,5 +55,13 @@ def stream_command(name: RemoteName, *, may_ask: bool) -> list[str]:
     that ssh's shell has.
     """
     run = f"-- {shlex.quote(name.run)}" if name.run else "--latest"
-    command = f"{remote_operant() or 'operant'} stream {run}"
-    return ssh_command(name.host, command, may_ask=may_ask)
+    return _operant_there(name.host, f"stream {run}", may_ask)
+
+
+def list_command(host: str, *, may_ask: bool) -> list[str]:
+    """The command that streams the list of a host's runs."""
+    return _operant_there(host, "stream --list", may_ask)
+
+
+def _operant_there(host: str, arguments: str, may_ask: bool) -> list[str]:
+    return ssh_command(host, f"{remote_operant() or 'operant'} {arguments}", may_ask=may_ask)

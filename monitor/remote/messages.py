@@ -10,11 +10,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ...shared.harmless import harmless, one_line
 from ...shared.status import RunStatus
+from ..runs.gpus import MAX_OTHERS
 from ..runs.knobs import Knobs
-from ..runs.machine import GpuSample, MachineSample
+from ..runs.machine import MachineSample
 from .frames import StreamError
 
 MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
+MAX_CORES = 1 << 13
 SHOWN_EXTRAS = 3  # fields of a newer operant that are shown as text
 
 _SET_APART = {"run", "ranks", "message"}
@@ -23,14 +25,18 @@ Text = Annotated[str, AfterValidator(lambda text: one_line(text, 1000))]
 # Of a log: what it is indented by has a meaning.
 Line = Annotated[str, AfterValidator(lambda text: harmless(text[:1000].expandtabs(4)))]
 Count = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+Measured = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+AtLeastOne = Annotated[int, Field(ge=1, lt=1 << 63)]
+Bytes = Annotated[int, Field(ge=0, lt=1 << 63)]
 Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 
 
-class _Message(BaseModel):
+class Message(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class RankMessage(_Message):
+class RankMessage(Message):
     """A `RunStatus`; a state that this operant does not know is kept as text, and so is what else a
     newer one says.
     """
@@ -82,7 +88,7 @@ class StatusMessage(RankMessage):
         return self.status(run, tuple(rank.status(run) for rank in self.ranks))
 
 
-class PageMessage(_Message):
+class PageMessage(Message):
     """`identity` is a `PageIdentity`; a partial page is followed by more of it."""
 
     identity: tuple[Count, ...] = Field(max_length=8, strict=False)
@@ -90,7 +96,7 @@ class PageMessage(_Message):
     is_partial: bool = False
 
 
-class KnobsMessage(_Message):
+class KnobsMessage(Message):
     """`Knobs`; what a newer operant knows besides is left out."""
 
     is_on_gpu: bool = False
@@ -105,7 +111,7 @@ class KnobsMessage(_Message):
         return Knobs(**dict(self))
 
 
-class HeadMessage(_Message):
+class HeadMessage(Message):
     status: StatusMessage
     run: Text = ""
     is_page_expected: bool = True
@@ -116,24 +122,51 @@ class HeadMessage(_Message):
     knobs: KnobsMessage | None = None
 
 
-class _GpuMessage(_Message):
+class _GpuProcessMessage(Message):
+    pid: Count
+    user: Text = ""
+    name: Text = ""
+    memory_bytes: Bytes | None = None
+
+
+class _GpuMessage(Message):
     name: Text
-    utilization_fraction: float | None = None
-    memory_bytes: Count | None = None
-    total_memory_bytes: Count | None = None
-    power_w: float | None = None
-    power_limit_w: float | None = None
-    temperature_c: float | None = None
+    utilization_fraction: Share | None = None
+    memory_bytes: Bytes | None = None
+    total_memory_bytes: Bytes | None = None
+    power_w: Measured | None = None
+    power_limit_w: Measured | None = None
+    temperature_c: Measured | None = None
+    index: Count | None = None
+    slowdown_c: Measured | None = None
+    clock_mhz: Measured | None = None
+    max_clock_mhz: Measured | None = None
+    memory_clock_mhz: Measured | None = None
+    throttled: list[Text] = Field([], max_length=16)
+    others: list[_GpuProcessMessage] | None = Field(None, max_length=MAX_OTHERS)
 
 
-class _MachineMessage(_Message):
+class _DiskMessage(Message):
+    free_bytes: Bytes
+    total_bytes: Bytes
+    read_bytes_per_s: Measured | None = None
+    write_bytes_per_s: Measured | None = None
+    is_run_alone: bool = False
+
+
+class _MachineMessage(Message):
     num_processes: Count
     num_threads: Count
-    memory_bytes: Count
-    total_memory_bytes: Count
-    num_cores: Count
-    cpu_cores: float | None = None
+    memory_bytes: Bytes
+    total_memory_bytes: AtLeastOne
+    num_cores: AtLeastOne
+    cpu_cores: Measured | None = None
     gpus: list[_GpuMessage] = Field([], max_length=64)
+    core_loads: list[Share] = Field([], max_length=MAX_CORES)
+    load: Measured | None = None
+    used_memory_bytes: Bytes | None = None
+    disk: _DiskMessage | None = None
+    user: Text = ""
 
 
 def read_head(head: Mapping[str, Any]) -> HeadMessage:
@@ -141,10 +174,14 @@ def read_head(head: Mapping[str, Any]) -> HeadMessage:
     try:
         return HeadMessage.model_validate(dict(head))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        text = f"the stream's {where} does not hold: {first['msg']}"
-        raise StreamError(one_line(text, 200)) from None
+        raise refusal(error) from None
+
+
+def refusal(error: ValidationError) -> StreamError:
+    """The first thing that is wrong, in one line."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return StreamError(one_line(f"the stream's {where} does not hold: {first['msg']}", 200))
 
 
 def read_machine(said: Any) -> MachineSample | None:
@@ -153,6 +190,4 @@ def read_machine(said: Any) -> MachineSample | None:
         message = _MachineMessage.model_validate(said)
     except ValidationError:
         return None
-    fields = dict(message)
-    gpus = tuple(GpuSample(**dict(gpu)) for gpu in message.gpus)
-    return MachineSample(**{**fields, "gpus": gpus})
+    return MachineSample.from_json(message.model_dump())

@@ -2,72 +2,59 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from ...shared.errors import OperantError, PageError, UsageError
+from ...shared.errors import PageError
 from ...shared.harmless import one_line
 from ...shared.reader import MetricsReader
 from ...shared.run_folder import Run
-from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.status import RunStatus, speed_at, with_numbers
 from ..runs.alerts import alerts_in
 from ..runs.machine import MachineSample
 from ..runs.run_view import RunView, view_of
-from .error_tail import ErrorTail
-from .frames import PROTOCOL, Frame, read_frame, skip_greeting
-from .host import RemoteName, stream_command
+from .connection import Connection
+from .frames import Frame
+from .host import RemoteName, RunElsewhere, stream_command
 from .messages import PageMessage, read_head, read_machine
 from .page_blocks import PageMirror
 
 AGAIN_AFTER_S = 5.0
-END_WITHIN_S = 2.0
 
 
 class RemoteRun:
-    """A run on another machine as a source of views. `connect` first; then `start` keeps it up to
-    date in a thread, connecting anew when the connection is lost.
+    """A run on another machine as a source of views. `start` keeps it up to date in a thread,
+    connecting anew when the connection is lost; `connect` first, where it is to be known at once
+    whether that works, and where ssh may ask for a password.
     """
 
-    def __init__(self, name: RemoteName) -> None:
+    def __init__(self, name: RemoteName, known: RunStatus | None = None) -> None:
+        """`known` is its status by another way, shown until it tells its own."""
         self.name = name
-        self.run = Run(Path(str(name)))  # has no folder here: a name to show and to compare
+        self.run: Run = RunElsewhere(name)
         self.rank = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._errors: ErrorTail | None = None
+        self._connection: Connection | None = None
         self._mirror: PageMirror | None = None
         self._reader: MetricsReader | None = None
         self._identity: object = None
-        self._view = RunView(RunStatus(str(name), "running"), is_page_expected=False)
+        self._view = RunView(known or RunStatus(str(name), "running"), is_page_expected=bool(known))
         self._seen_s = time.monotonic()
-        self._trouble = ""
+        self._trouble = f"connecting to {name.host}"
         self._machine: MachineSample | None = None
 
     def connect(self, *, may_ask: bool = True) -> RunStatus:
         """Reach the host and return the run's status. Raises UsageError when host or run are wrong,
         OperantError when the connection fails otherwise.
         """
+        self._connection = Connection(self.name.host, stream_command(self.name, may_ask=may_ask))
         try:
-            self._process = subprocess.Popen(
-                stream_command(self.name, may_ask=may_ask),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-            )
-        except OSError as error:
-            raise UsageError(f"cannot run ssh: {error.strerror}") from None
-        assert self._process.stderr
-        self._errors = ErrorTail(self._process.stderr)
-        try:
-            frame = self._first_frame()
+            frame = self._connection.first_frame()
             run = read_head(frame.head).run or self.name.run
-            self.run = Run(Path(f"{self.name.host}:{run.replace('/', ' ')}"))
+            self.run = RunElsewhere(self.name._replace(run=run))
             self._take(frame)
         except BaseException:
             self._hang_up()
@@ -102,46 +89,11 @@ class RemoteRun:
         self._ended.set()
         self._hang_up()
 
-    def _first_frame(self) -> Frame:
-        assert self._process
-        assert self._process.stdout
-        out = self._process.stdout
-        frame = read_frame(out, magic_was_read=True) if skip_greeting(out) else None
-        if frame is None:
-            raise self._why_it_ended()
-        protocol = frame.head.get("protocol")
-        if protocol != PROTOCOL:
-            raise OperantError(
-                f"{self.name.host} streams protocol {one_line(str(protocol), 20)}, this operant "
-                f"reads {PROTOCOL}; install the same version on both"
-            )
-        return frame
-
-    def _why_it_ended(self) -> OperantError:
-        """From the exit code of ssh or of the remote operant, and the last line of its errors."""
-        assert self._process
-        assert self._errors
-        host = self.name.host
-        try:
-            exit_code = self._process.wait(END_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            return OperantError(f"{host}: the stream ended, and ssh did not")
-        said = self._errors.last_line(END_WITHIN_S).removeprefix("operant: ")
-        if exit_code == SSH_NOT_REACHED:
-            return OperantError(f"cannot reach {host}: {said or 'ssh failed'}")
-        if exit_code == SHELL_NOT_FOUND:
-            return UsageError(
-                f"{host} has no operant where ssh's shell looks; "
-                "set OPERANT_REMOTE to the command that starts it there"
-            )
-        kind = UsageError if exit_code == UsageError.exit_code else OperantError
-        return kind(f"{host}: {said or f'the stream ended with exit code {exit_code}'}")
-
     def _follow(self) -> None:
         """Take frames; when they end, say so, and connect anew as often as it takes."""
         while not self._ended.is_set():
             try:
-                if self._process is None:
+                if self._connection is None:
                     self.connect(may_ask=False)
                 self._take_all()
                 trouble = f"lost the connection to {self.name.host}; trying again"
@@ -155,9 +107,10 @@ class RemoteRun:
         self._let_go_of_page()
 
     def _take_all(self) -> None:
-        assert self._process
-        assert self._process.stdout
-        while (frame := read_frame(self._process.stdout)) is not None:
+        assert self._connection
+        for frame in self._connection.frames():
+            if self._ended.is_set():
+                return
             self._take(frame)
 
     def _take(self, frame: Frame) -> None:
@@ -212,14 +165,9 @@ class RemoteRun:
         self._reader = self._mirror = self._identity = None
 
     def _hang_up(self) -> None:
-        """End ssh; the stream on the other side ends with it."""
-        process, self._process = self._process, None
-        if process:
-            process.kill()
-            process.wait(END_WITHIN_S)
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    pipe.close()
+        connection, self._connection = self._connection, None
+        if connection:
+            connection.close()
 
 
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:

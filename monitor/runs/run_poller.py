@@ -21,7 +21,8 @@ from ...shared.status import RunStatus, open_page, read_rank_status, status_of
 from .alerts import RecordedAlerts
 from .knobs import RecordedKnobs
 from .log_tail import LogTail
-from .machine import MachineSample, MachineSampler
+from .machine import MachineSample
+from .machine_sampler import MachineSampler
 from .run_rows import RunRows, has_each_row
 from .run_view import RunView, view_of
 
@@ -66,7 +67,7 @@ class RunPoller:
         self._log = LogTail(run.log_path)
         self._alerts = RecordedAlerts(run.events_path)
         self._knobs = RecordedKnobs(run)
-        self._sampler = MachineSampler()
+        self._sampler = MachineSampler(run.folder.parent)
         self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
     def poll(self) -> RunView:

@@ -18,6 +18,7 @@ import pytest
 from command_line import operant
 
 from operant.commands.output import headline
+from operant.monitor.panels.machine_lines import draw_machine
 from operant.monitor.remote.frames import MAGIC, Frame, StreamError, write_frame
 from operant.monitor.remote.host import RemoteName, stream_command
 from operant.monitor.remote.page_blocks import PageMirror
@@ -41,7 +42,15 @@ HEAD: dict[str, Any] = {
     "log": ["begun"],
     "page": {"identity": [1, 2, 3], "bytes": 100_000},
     "machine": {"num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
-                "num_cores": 5, "cpu_cores": 0.5, "gpus": [{"name": "H200"}]},
+                "num_cores": 5, "cpu_cores": 0.5, "core_loads": [0.5], "load": 1.0, "user": "kim",
+                "used_memory_bytes": 3,
+                "disk": {"free_bytes": 1, "total_bytes": 2, "read_bytes_per_s": 0.5,
+                         "write_bytes_per_s": 0.5, "is_run_alone": True},
+                "gpus": [{"name": "H200", "utilization_fraction": 0.5, "memory_bytes": 1,
+                          "total_memory_bytes": 2, "power_w": 1.0, "power_limit_w": 2.0,
+                          "temperature_c": 3.0, "index": 0, "slowdown_c": 90.0, "clock_mhz": 1.0,
+                          "max_clock_mhz": 2.0, "memory_clock_mhz": 1.0, "throttled": ["too hot"],
+                          "others": [{"pid": 1, "user": "ann", "name": "x", "memory_bytes": 1}]}]},
 }  # fmt: skip
 WRONG: tuple[Any, ...] = (
     None, True, -1, 2**70, 10**4000, float("inf"), float("nan"), 1.5, "", ESCAPE, "x" * 100_000, [],
@@ -106,7 +115,10 @@ def test_a_wrong_field_is_shown_or_one_line(far, path):
         for draw in (draw_title, draw_numbers, draw_progress, draw_notice):
             draw(view, 80)
         json.dumps(view.status.as_json(), allow_nan=False)
-        source.machine()
+        sample = source.machine()
+        for width in (20, 80):
+            lines = draw_machine([sample, sample] if sample else [], width, 20)
+            assert "\x1b" not in "".join(text for line in lines for text, _ in line)
         source.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from operant.monitor.runs.machine import GpuSample, MachineSample
+from operant.monitor.runs.machine import DiskSample, GpuSample, MachineSample
 from operant.monitor.runs.run_view import RunView
 from operant.monitor.runs.runs_poller import RunRow, RunsView
 from operant.shared import Event, History, Metric
@@ -131,6 +131,10 @@ def all_states() -> RunsView:
     return RunsView(rows, is_complete=True)
 
 
+GPU = GpuSample(
+    "RTX 4090", 0.82, 5 << 30, 16 << 30, 210.0, 300.0, 61.0, index=0, slowdown_c=90.0,
+    clock_mhz=2520.0, max_clock_mhz=3105.0, memory_clock_mhz=10501.0, others=(),
+)  # fmt: skip
 SAMPLES = tuple(
     MachineSample(
         num_processes=1,
@@ -139,7 +143,14 @@ SAMPLES = tuple(
         total_memory_bytes=64 << 30,
         num_cores=8,
         cpu_cores=cores,
-        gpus=(GpuSample("RTX 4090", load, 5 << 30, 16 << 30, 210.0, 300.0, 61.0),),
+        gpus=(replace(GPU, utilization_fraction=load),),
+        core_loads=tuple(share * cores / 1.5 for share in (0.9, 0.4, 0.3, 0.1, 0.05, 0.05, 0, 0))
+        if cores
+        else (),
+        load=2.4,
+        used_memory_bytes=11 << 30,
+        disk=DiskSample(412 << 30, 1 << 40, 0.0, 1.3e6),
+        user="kim",
     )
     for cores, load in ((None, 0.1), (1.2, 0.5), (1.4, 0.9), (1.5, 0.82))
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+from views import GPU, SAMPLES
 
 from operant.monitor.remote.messages import read_head, read_machine
 from operant.monitor.remote.sending import _Sender
 from operant.monitor.runs.knobs import knobs_of
-from operant.monitor.runs.machine import MachineSample
+from operant.monitor.runs.machine import GpuProcess, GpuSample, MachineSample
 
 
 def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):
@@ -18,6 +21,21 @@ def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):
     assert MachineSample.from_json(said).memory_bytes > 1 << 20
     assert "machine" not in sender.look().head
     sender.close()
+
+
+def test_all_of_a_sample_comes_through_the_pipe():
+    others = (GpuProcess(7, "ann", "python", 1 << 20), GpuProcess(8))
+    gpu = replace(GPU, throttled=("too hot",), others=others)
+    for sample in (*SAMPLES, replace(SAMPLES[-1], gpus=(gpu, GpuSample("bare")))):
+        assert read_machine(json.loads(json.dumps(sample.as_json()))) == sample
+
+
+def test_a_sample_of_an_older_operant_is_shown_without_what_it_lacks():
+    old = {
+        "num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
+        "num_cores": 5, "cpu_cores": None, "gpus": [{"name": "H200"}],
+    }  # fmt: skip
+    assert read_machine(old) == MachineSample(1, 2, 3, 4, 5, gpus=(GpuSample("H200"),))
 
 
 def test_what_hints_name_is_told_where_it_is_known(make_session):

@@ -1,20 +1,24 @@
-"""Sampling sees the trainer's processes and the GPU they use, and is quiet where there is none."""
+"""Sampling sees the trainer's processes, every core, the memory and the disk."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-from views import SAMPLES, texts
+import psutil
+from views import GPU, SAMPLES
 from waiting import wait_for
 
-from operant.monitor.panels.machine_lines import draw_machine
-from operant.monitor.runs import machine
-from operant.monitor.runs.machine import MachineSample, MachineSampler
+from operant.monitor.runs import disk_use
+from operant.monitor.runs.machine import GpuProcess, GpuSample, MachineSample
+from operant.monitor.runs.machine_sampler import MachineSampler
 
 FAMILY = """
 import subprocess, sys
@@ -42,7 +46,8 @@ def test_a_process_and_its_children_are_counted_together():
 
 
 def test_a_sample_survives_json():
-    for sample in SAMPLES:
+    gpu = replace(GPU, throttled=("too hot",), others=(GpuProcess(7, "ann", "python", 1 << 20),))
+    for sample in (*SAMPLES, replace(SAMPLES[0], gpus=(gpu, GPU), disk=None)):
         assert MachineSample.from_json(json.loads(json.dumps(sample.as_json()))) == sample
 
 
@@ -51,60 +56,79 @@ def test_without_nvml_there_are_no_gpus(monkeypatch):
     assert MachineSampler().sample(os.getpid()).gpus == ()
 
 
-@pytest.fixture
-def nvml(monkeypatch):
-    """Two GPUs, of which the second runs this process and tells no power."""
-
-    class NVMLError(Exception):
+def test_every_core_has_its_load_from_the_second_sample_on():
+    sampler = MachineSampler()
+    assert sampler.sample(os.getpid()).core_loads == ()
+    deadline_s = time.process_time() + 0.1
+    while time.process_time() < deadline_s:
         pass
+    sample = sampler.sample(os.getpid())
+    assert len(sample.core_loads) == sample.num_cores
+    assert 0 < max(sample.core_loads) <= 1
+    assert min(sample.core_loads) >= 0
 
-    def refuse(handle):
-        raise NVMLError
 
-    memory = SimpleNamespace(used=5 << 30, total=16 << 30)
-    fake = SimpleNamespace(
-        NVMLError=NVMLError,
-        NVML_TEMPERATURE_GPU=0,
-        nvmlInit=lambda: None,
-        nvmlDeviceGetCount=lambda: 2,
-        nvmlDeviceGetHandleByIndex=lambda i: i,
-        nvmlDeviceGetComputeRunningProcesses=lambda h: (
-            [SimpleNamespace(pid=os.getpid())] if h == 1 else []
-        ),
-        nvmlDeviceGetMinorNumber=lambda h: h,
-        nvmlDeviceGetName=lambda h: f"GPU {h}",
-        nvmlDeviceGetUtilizationRates=lambda h: SimpleNamespace(gpu=83),
-        nvmlDeviceGetMemoryInfo=lambda h: memory,
-        nvmlDeviceGetPowerUsage=refuse,
-        nvmlDeviceGetEnforcedPowerLimit=refuse,
-        nvmlDeviceGetTemperature=lambda h, kind: 61,
+def test_the_machine_is_told_apart_from_the_run(tmp_path):
+    sample = MachineSampler(tmp_path).sample(os.getpid())
+    assert sample.memory_bytes < sample.used_memory_bytes < sample.total_memory_bytes
+    assert sample.user == psutil.Process().username()
+    assert sample.disk.total_bytes == shutil.disk_usage(tmp_path).total
+    assert 0 < sample.disk.free_bytes < sample.disk.total_bytes
+
+
+def test_a_folder_that_is_not_there_has_no_disk(tmp_path):
+    assert MachineSampler(tmp_path / "gone").sample(os.getpid()).disk is None
+
+
+def test_rates_of_a_disk_are_what_its_device_moved_since_the_sample_before(tmp_path, monkeypatch):
+    stat = tmp_path / "stat"
+    monkeypatch.setattr(disk_use, "_stat_path", lambda folder: stat)
+    disk = disk_use.DiskUse(tmp_path, iter([10.0, 12.0, 14.0]).__next__)
+    stat.write_text("  5 0 100 7 9 0 1000 8 0 0 0")
+    first = disk.sample()
+    assert (first.read_bytes_per_s, first.write_bytes_per_s) == (None, None)
+    stat.write_text("  5 0 108 7 9 0 1200 8 0 0 0")
+    second = disk.sample()
+    # 8 and 200 sectors of 512 bytes in 2 seconds
+    assert (second.read_bytes_per_s, second.write_bytes_per_s) == (2048.0, 51200.0)
+    stat.write_text("odd")
+    assert disk.sample().is_run_alone
+
+
+def test_where_no_device_tells_the_processes_of_the_run_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_use, "_stat_path", lambda folder: None)
+    moved = iter([(100, 200), (300, 1200)])
+    counters = lambda process: SimpleNamespace(  # noqa: E731
+        **dict(zip(("read_bytes", "write_bytes"), next(moved), strict=True))
     )
-    monkeypatch.setitem(sys.modules, "pynvml", fake)
-    return fake
+    monkeypatch.setattr(psutil.Process, "io_counters", counters)
+    sampler = MachineSampler(tmp_path, iter([10.0, 12.0]).__next__)
+    assert sampler.sample(os.getpid()).disk.read_bytes_per_s is None
+    disk = sampler.sample(os.getpid()).disk
+    assert (disk.read_bytes_per_s, disk.write_bytes_per_s) == (100.0, 500.0)
+    assert disk.is_run_alone
 
 
-def test_the_gpu_that_runs_the_process_is_sampled_and_what_it_does_not_tell_is_none(nvml):
-    (gpu,) = MachineSampler().sample(os.getpid()).gpus
-    assert (gpu.name, gpu.utilization_fraction, gpu.temperature_c) == ("GPU 1", 0.83, 61.0)
-    assert (gpu.memory_bytes, gpu.power_w, gpu.power_limit_w) == (5 << 30, None, None)
+def test_a_file_system_of_many_parts_leads_to_its_device(monkeypatch, tmp_path):
+    """Btrfs numbers its file systems itself; the mount names the device."""
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 27 0:21 / /proc rw - proc proc rw\n30 27 0:44 / / rw shared:1 - btrfs /dev/null rw\n"
+    )
+    read_text = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, *a: read_text(mounts if path.parts[1] == "proc" else path)
+    )
+    assert disk_use._mounted_device(os.makedev(0, 44)) == os.stat("/dev/null").st_rdev
+    assert disk_use._mounted_device(os.makedev(0, 21)) is None
+    assert disk_use._mounted_device(os.makedev(0, 99)) is None
 
 
-def test_where_nvml_knows_no_processes_the_open_device_files_tell(nvml, monkeypatch):
-    nvml.nvmlDeviceGetComputeRunningProcesses = lambda handle: []
-    assert MachineSampler().sample(os.getpid()).gpus == ()
-    monkeypatch.setattr(machine, "_open_device_numbers", lambda pids: {0})
-    assert [gpu.name for gpu in MachineSampler().sample(os.getpid()).gpus] == ["GPU 0"]
-
-
-@pytest.mark.parametrize("width", [5, 20, 36, 80])
-def test_the_lines_fit_and_say_what_is_used(width):
-    lines = texts(draw_machine(SAMPLES, width, 8))
-    assert all(len(line) <= max(width, 21) for line in lines)
-    if width >= 36:
-        text = "\n".join(lines)
-        for words in ("1.5 cores of 8", "2.0 GiB", "82.0% 61°C", "5.0 of 16.0 GiB", "210 of 300 W"):
-            assert words in text
-
-
-def test_without_a_sample_it_says_so():
-    assert "not on this machine" in texts(draw_machine([], 60, 5))[0]
+def test_a_sample_of_an_older_operant_is_read():
+    old = {
+        "num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
+        "num_cores": 5, "cpu_cores": 0.5, "gpus": [{"name": "H200", "power_w": 1.0}],
+    }  # fmt: skip
+    sample = MachineSample.from_json(old)
+    assert (sample.num_cores, sample.core_loads, sample.disk) == (5, (), None)
+    assert sample.gpus[0] == GpuSample("H200", power_w=1.0)
