@@ -15,7 +15,7 @@ from .shared.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
-    "record", "bench", "autotune", "tinyphysics", "stream", "rank",
+    "record", "bench", "autotune", "sweep", "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
 

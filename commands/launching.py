@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import click
 
@@ -54,9 +54,13 @@ def prepared_run(
     resume: str | None,
     rank: int,
     check: Callable[[TrainConfig], None] = lambda _: None,
+    *,
+    besides: Mapping[str, Any] | None = None,
+    run_id: str = "",
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
-    it as `rank`.
+    it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
+    where that is given.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
@@ -67,8 +71,8 @@ def prepared_run(
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest["config"] = config.model_dump(mode="json")
-    run, lock = create_run(name, manifest, rank=rank)
+    manifest |= {**(besides or {}), "config": config.model_dump(mode="json")}
+    run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from ..shared.run_folder import Run
 from .charts.shown_run import assigned_looks
 from .look.ascii import needs_ascii
 from .look.palette import THEMES, Palette
+from .runs.comparison import MAX_RUNS
 from .runs.run_poller import RunPoller
 from .runs.run_source import Companion, RunSource
 from .runs.runs_poller import RunsPoller
@@ -25,6 +26,7 @@ from .screens.dialog import Dialog
 from .screens.help_screen import HelpScreen
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
+from .screens.sweep_screen import SweepScreen
 from .session.hang_up import leaving_with_the_terminal
 from .session.keys import Section, key_name
 from .session.memory import keep_memory_flat
@@ -34,6 +36,7 @@ from .widgets.drawing import Drawing
 from .widgets.pane import Pane
 from .widgets.runs_table import RunsTable
 from .widgets.time_slider import TimeSlider
+from .widgets.trials_table import TrialsTable
 
 _QUESTIONS = {
     "stop": "Stop {run}? It finishes its iteration and saves a checkpoint, from which --resume "
@@ -117,8 +120,13 @@ class MonitorApp(App[None], inherit_bindings=False):
     def on_runs_table_opened(self, message: RunsTable.Opened) -> None:
         self.push_screen(self._run_screen(message.run))
 
+    def on_trials_table_opened(self, message: TrialsTable.Opened) -> None:
+        """The first of a trial's runs, with the others on its charts."""
+        run, *others = message.runs
+        self.push_screen(self._run_screen(run, others))
+
     def on_run_screen_closed(self, message: RunScreen.Closed) -> None:
-        if isinstance(self.screen_stack[-2], RunsScreen):
+        if isinstance(self.screen_stack[-2], RunsScreen | SweepScreen):
             self.pop_screen()
         else:
             self.switch_screen(RunsScreen(self._runs_source, message.run))
@@ -162,7 +170,7 @@ class MonitorApp(App[None], inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RunsTable | TimeSlider):
+            if isinstance(widget, Pane | RunsTable | TimeSlider | TrialsTable):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 
@@ -194,9 +202,9 @@ class MonitorApp(App[None], inherit_bindings=False):
         else:
             self.notify(f"asked {run.id}: {request}", markup=False)
 
-    def _run_screen(self, run: Run) -> RunScreen:
-        """With the runs that people want to see beside it."""
-        beside = self.session.comparison.beside(run)
+    def _run_screen(self, run: Run, others: Sequence[Run] = ()) -> RunScreen:
+        """With the `others`, or the runs that people want to see beside it."""
+        beside = [*others][: MAX_RUNS - 1] or self.session.comparison.beside(run)
         if not beside:
             return RunScreen(self._run_source(run))
         self.session.looks = assigned_looks(

@@ -26,6 +26,10 @@ class RunNotFoundError(UsageError):
     """No run, or more than one, goes by what the user gave."""
 
 
+class SweepNotFoundError(UsageError):
+    """No sweep, or more than one, goes by what the user gave."""
+
+
 class RunFolderError(UsageError):
     """A run folder cannot be made or written."""
 

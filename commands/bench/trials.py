@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,11 +51,7 @@ class Curve:
         """Of the scores in the last tenth before `end` along `place`, one of the two; the newest
         before that where there are none in it, NaN where there never was one.
         """
-        known = (place <= end) & ~np.isnan(self.score)
-        among = known & (place > 0.9 * end)
-        if among.any():
-            return float(self.score[among].mean())
-        return float(self.score[known][-1]) if known.any() else float("nan")
+        return mean_up_to(place, self.score, end)
 
 
 @dataclass(frozen=True)
@@ -72,6 +68,15 @@ class Trial:
     evaluation: float = float("nan")
     phases: dict[str, float] = field(default_factory=dict)
     curve: Curve = field(default_factory=lambda: Curve(*np.zeros((3, 0))))
+
+
+def mean_up_to(place: Series, score: Series, end: float) -> float:
+    """As `Curve.mean_up_to`, of a score at each `place`, both [R]."""
+    known = (place <= end) & ~np.isnan(score)
+    among = known & (place > 0.9 * end)
+    if among.any():
+        return float(score[among].mean())
+    return float(score[known][-1]) if known.any() else float("nan")
 
 
 def run_trial(side: Side, seed: int, env_steps: int, score: str) -> Trial:
@@ -148,13 +153,13 @@ def measured(side: Side, seed: int, run: Run, peak_bytes: int, score: str) -> Tr
     )  # fmt: skip
 
 
-def columns_of(run: Run) -> dict[str, Series]:
-    """Every metric of a run by name, with `env_steps` and `elapsed_s`: a number for
-    each row, NaN where it has none.
+def columns_of(run: Run, names: Collection[str] | None = None) -> dict[str, Series]:
+    """Every metric of a run by name, or those of `names` that it has, with `env_steps` and
+    `elapsed_s`: a number for each row, NaN where it has none.
     """
     rows = ExportedRows(run)
     try:
-        parts = list(_columns(rows))
+        parts = list(_columns(rows, names))
     finally:
         rows.close()
     return {
@@ -162,12 +167,17 @@ def columns_of(run: Run) -> dict[str, Series]:
     }
 
 
-def _columns(rows: ExportedRows) -> Iterator[dict[str, Series]]:
+def _columns(rows: ExportedRows, names: Collection[str] | None) -> Iterator[dict[str, Series]]:
+    wanted = [
+        (place, metric.name)
+        for place, metric in enumerate(rows.metrics)
+        if names is None or metric.name in names
+    ]
     for batch in rows:
         values = np.full((len(rows.metrics), len(batch)), np.nan)
         values[batch.places] = batch.values
         yield {
-            **{metric.name: values[place] for place, metric in enumerate(rows.metrics)},
+            **{name: values[place].copy() for place, name in wanted},
             "env_steps": batch.env_steps.astype(np.float64),
             "elapsed_s": batch.heads[ELAPSED_NS] / 1e9,
         }

@@ -20,7 +20,7 @@ CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resum
 @dataclass(frozen=True)
 class RunRow:
     """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
-    `config` has dotted keys: `ppo.learning_rate`.
+    `config` has dotted keys, `ppo.learning_rate`, and of a sweep's run `sweep` and `trial`.
     """
 
     run: Run
@@ -93,8 +93,19 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     manifest = run.manifest()
     config = manifest.get("config", {})
     config = dict(_dotted(config)) if isinstance(config, dict) else {}
+    config |= _sweep_of(manifest)
     device = manifest.get("device") or config.get("device") or ""
     return replace(row, device=str(device), config=config)
+
+
+def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:
+    """Of a sweep's run, `sweep` and `trial`, as if they were keys of its configuration."""
+    told = manifest.get("sweep")
+    if not isinstance(told, Mapping):
+        return {}
+    return {
+        key: told[name] for key, name in (("sweep", "name"), ("trial", "trial")) if name in told
+    }
 
 
 def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -20,6 +20,7 @@ from ..widgets.key_line import KeyLine
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import MonitorScreen
+from .sweep_screen import SweepScreen
 
 POLL_EVERY_S = 1.0
 _SOON_S = 0.05
@@ -48,6 +49,7 @@ class RunsScreen(MonitorScreen):
         Binding("slash", "filter", "filter by words and values"),
         Binding("s", "sort", "sort by the next column (or click it)"),
         Binding("S", "reverse", "sort the other way round"),
+        Binding("w", "sweep", "the sweep of the selected run, or the newest"),
         Binding("escape", "clear", "unmark all, drop the filter"),
     ]
     AUTO_FOCUS = "#runs"
@@ -150,6 +152,12 @@ class RunsScreen(MonitorScreen):
             order=order, reversed_order=is_again and not self.settings.reversed_order
         )
         self.show_runs()
+
+    def action_sweep(self) -> None:
+        chosen = self.query_one(RunsTable).selected
+        rows = self._view.rows if self._view else ()
+        wanted = next((row.config.get("sweep", "") for row in rows if row.run == chosen), "")
+        self.app.push_screen(SweepScreen(str(wanted)))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter)

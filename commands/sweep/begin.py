@@ -1,0 +1,221 @@
+"""`operant sweep CONFIG`: begin a search, or go on with one."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...shared.errors import UsageError
+
+if TYPE_CHECKING:
+    from ...shared.sweep_folder import Sweep
+    from .definition import Definition
+
+MISSING = "`operant sweep` needs Optuna: pip install 'operant-rl[sweep]'"
+DEFAULT_TRIALS, DEFAULT_PARALLEL, DEFAULT_SEEDS, DEFAULT_PRUNE_AFTER = 20, 1, 1, 5
+
+
+class BeginCommand(click.Command):
+    """Has no name of its own in what it prints of itself."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        path = ctx.parent.command_path if ctx.parent else ctx.command_path
+        formatter.write_usage(path, " ".join(self.collect_usage_pieces(ctx)))
+
+
+@click.command("begin", cls=BeginCommand)
+@click.argument("config", required=False, metavar="[CONFIG]")
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="KEY=RANGE",
+    help="What varies: LOW:HIGH, log:LOW:HIGH, int:LOW:HIGH or A,B,C; once for each key.",
+)
+@click.option(
+    "--trials", type=click.IntRange(1, 100_000), help=f"How many.  [default: {DEFAULT_TRIALS}]"
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 1000),
+    help=f"Runs that train at the same time.  [default: {DEFAULT_PARALLEL}]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    help=f"Runs of each trial, whose mean counts.  [default: {DEFAULT_SEEDS}]",
+)
+@click.option(
+    "--maximize",
+    multiple=True,
+    metavar="METRIC",
+    help="What trials are judged by; by default the return of evaluations.",
+)
+@click.option(
+    "--minimize",
+    multiple=True,
+    metavar="METRIC",
+    help="As well or instead; seconds is the time of training.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one key of all trials; may be repeated.",
+)
+@click.option(
+    "--try",
+    "tries",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="Values to be tried first; what is not named is drawn.",
+)
+@click.option("--no-prune", is_flag=True, help="Let every trial train to its end.")
+@click.option(
+    "--prune-after",
+    type=click.IntRange(1, 100_000),
+    help=f"Finished trials before any is pruned.  [default: {DEFAULT_PRUNE_AFTER}]",
+)
+@click.option("--name", help="By default that of the configuration.")
+@click.option("--resume", metavar="NAME", help="Go on with a sweep; --trials says up to how many.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
+def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
+    """Search for the values of keys that make the best runs of CONFIG, a preset or a TOML file.
+
+    Every trial is a run, or one for each seed, that the monitor shows like any other; `w` in its
+    list shows the sweep. `operant sweep status [NAME]` prints how it goes, and `operant sweep
+    enqueue NAME KEY=VALUE ...` has values tried next. Ctrl-C saves checkpoints, and --resume NAME
+    goes on from there; so it does after a kill or a crash.
+    """  # fmt: skip
+    if importlib.util.find_spec("optuna") is None:
+        raise UsageError(MISSING)
+    if resume is not None:
+        sweep, lock, definition = _gone_on_with(resume, config, given)
+    else:
+        if config is None:
+            raise UsageError("name a configuration, a preset or a TOML file, or --resume NAME")
+        sweep, lock, definition = _begun(config, **given)
+    try:
+        return _run(sweep, definition, [] if resume else given["tries"], as_json)
+    finally:
+        lock.release()
+
+
+def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
+    """A new sweep, checked and locked. Raises UsageErrors; nothing is left behind then."""
+    from ...shared.lock import RunLock
+    from ...shared.provenance import provenance
+    from ...shared.sweep_folder import free_name, new_sweep
+    from ..launching import VERSIONS_OF
+    from ..output import warn
+    from .definition import checked_definition, loader_of, pruning_note, write_definition
+    from .parameters import parse_parameters
+
+    overrides = given["overrides"]
+    parameters = parse_parameters(given["params"], overrides)
+    definition = checked_definition(
+        config, overrides, parameters, given["maximize"], given["minimize"],
+        is_pruned=not given["no_prune"],
+        num_trials=given["trials"] or DEFAULT_TRIALS,
+        parallel=given["parallel"] or DEFAULT_PARALLEL,
+        num_seeds=given["seeds"] or DEFAULT_SEEDS,
+        prune_after=given["prune_after"] or DEFAULT_PRUNE_AFTER,
+    )  # fmt: skip
+    _suggestions(given["tries"], definition)
+    if not given["no_prune"]:
+        warn(pruning_note(definition, loader_of(config, overrides)(())))
+    sweep = new_sweep(given["name"] or free_name(Path(config).stem))
+    lock = RunLock(sweep.lock_path, 0)
+    versions = provenance((*VERSIONS_OF, "optuna"))
+    return sweep, lock, write_definition(sweep, definition, versions)
+
+
+def _gone_on_with(
+    name: str, config: str | None, given: dict[str, Any]
+) -> tuple[Sweep, Any, Definition]:
+    """A sweep that there is, with as many trials and as many at once as are asked for now. Raises
+    UsageErrors.
+    """
+    from ...shared.lock import RunLock
+    from ...shared.sweep_folder import find_sweep
+    from .definition import read_definition, write_definition
+
+    may_change = {"trials": "num_trials", "parallel": "parallel"}
+    told = [key for key, value in given.items() if value and key not in may_change]
+    if config is not None or told:
+        what = config or f"--{'set' if told[0] == 'overrides' else told[0].replace('_', '-')}"
+        what = {"--params": "--param", "--tries": "--try"}.get(what, what)
+        also = "; `operant sweep enqueue` has values tried" if what == "--try" else ""
+        raise UsageError(
+            f"--resume {name} and {what} exclude each other: a sweep keeps what it searches, and "
+            f"--trials and --parallel alone may change{also}"
+        )
+    sweep = find_sweep(name)
+    if sweep.is_held():
+        raise UsageError(f"sweep {sweep.name} is running already; `operant sweep status` shows it")
+    definition = read_definition(sweep)
+    changes = {field: given[key] for key, field in may_change.items() if given[key]}
+    lock = RunLock(sweep.lock_path, 0)
+    if changes:
+        definition = replace(definition, **changes)
+        write_definition(sweep, definition)
+    return sweep, lock, definition
+
+
+def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bool) -> int:
+    """Sweep to the end, or until a signal comes; returns the exit code."""
+    from ...trainer.run.signals import stop_requests
+    from ..output import print_json, print_line
+    from .study import enqueue, open_study
+    from .sweeper import Sweeper
+
+    def say(text: str) -> None:
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            if as_json:
+                click.echo(text, err=True)
+            else:
+                print_line(text)
+
+    with stop_requests(says=False) as received:
+        study = open_study(sweep, definition)
+        for values in _suggestions(tries, definition):
+            enqueue(study, values)
+        say(_beginning(sweep, definition))
+        began_s = time.monotonic()
+        Sweeper(sweep, definition, study, say).run(received)
+    table = sweep.table()
+    if as_json:
+        print_json({"state": sweep.state_when_free(table), **table.as_json()})
+    else:
+        from .status import print_table
+
+        print_table(sweep, table, time.monotonic() - began_s)
+    if received:
+        if not table.is_complete:
+            say(f"`operant sweep --resume {sweep.name}` goes on")
+        return 128 + received[0]
+    return 0 if table.count("finished") else 1
+
+
+def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str, Any]]:
+    """What --try says, each checked to hold. Raises UsageErrors."""
+    from .enqueue import checked_suggestion
+    from .parameters import split_commas
+
+    return [checked_suggestion(split_commas(text), definition) for text in tries]
+
+
+def _beginning(sweep: Sweep, definition: Definition) -> str:
+    runs = f", each of {definition.num_seeds} runs" if definition.num_seeds > 1 else ""
+    return (
+        f"sweep {sweep.name}: {definition.num_trials} trials{runs}, {definition.parallel} at a "
+        f"time; {' '.join(objective.option for objective in definition.objectives)}"
+    )

@@ -1,0 +1,206 @@
+"""What a sweep searches, checked before anything starts and kept in its folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...shared.errors import RunFolderError, UsageError, nearest
+from ...shared.sweep_folder import Sweep
+from ...shared.sweep_table import SweepObjective
+from .parameters import Parameter, Value, check_parameters
+
+if TYPE_CHECKING:
+    from ...trainer.config import TrainConfig
+
+SECONDS = "seconds"  # an objective that no run publishes
+EVALUATION = "evaluation/return"
+NUM_MARKS = 20  # points of a run at which trials are compared
+MAX_DEFINITION_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A sweep: where all trials begin, what differs, how they are judged and how many there are.
+
+    `mark_env_steps` is how far apart the points are at which trials are compared; of two or more
+    objectives nothing is pruned.
+    """
+
+    source: str
+    overrides: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    objectives: tuple[SweepObjective, ...]
+    num_trials: int
+    parallel: int
+    num_seeds: int
+    first_seed: int
+    mark_env_steps: int
+    is_pruned: bool
+    prune_after: int
+
+    @property
+    def seeds(self) -> range:
+        return range(self.first_seed, self.first_seed + self.num_seeds)
+
+    def overrides_of(self, values: dict[str, Value]) -> tuple[str, ...]:
+        """What a trial with these `values` is told."""
+        told = (p.override(values[p.key]) for p in self.parameters if p.key in values)
+        return (*self.overrides, *told)
+
+
+def loader_of(source: str, overrides: Sequence[str]) -> Callable[[Sequence[str]], TrainConfig]:
+    from ...trainer.config.files import load_config
+
+    return lambda changes: load_config(source, (*overrides, *changes))
+
+
+def checked_definition(
+    source: str,
+    overrides: tuple[str, ...],
+    parameters: tuple[Parameter, ...],
+    maximize: Sequence[str],
+    minimize: Sequence[str],
+    is_pruned: bool,
+    **numbers: int,
+) -> Definition:
+    """A definition that holds at every end of every range. Raises UsageError, and ConfigError."""
+    from ..machine import check_machine
+
+    load = loader_of(source, overrides)
+    config = load(())
+    check_machine(config)
+    configs = [config, *check_parameters(load, parameters)]
+    objectives = objectives_of(maximize, minimize, config)
+    for each in configs:
+        check_objectives(objectives, each)
+    return Definition(
+        source, overrides, parameters, objectives, **numbers,
+        first_seed=config.seed,
+        mark_env_steps=max(1, config.total_env_steps // NUM_MARKS),
+        is_pruned=is_pruned and len(objectives) == 1 and objectives[0].metric != SECONDS,
+    )  # fmt: skip
+
+
+def objectives_of(
+    maximize: Iterable[str], minimize: Iterable[str], config: TrainConfig
+) -> tuple[SweepObjective, ...]:
+    """Without a word, the return of evaluations, or of episodes where there are none."""
+    objectives = [SweepObjective(metric, True) for metric in maximize]
+    objectives += [SweepObjective(metric, False) for metric in minimize]
+    metrics = [objective.metric for objective in objectives]
+    for metric in metrics:
+        if metrics.count(metric) > 1:
+            raise UsageError(f"{metric} is given twice with --maximize or --minimize")
+    default = EVALUATION if config.evaluation.num_episodes else "episode/return"
+    return tuple(objectives) or (SweepObjective(default, True),)
+
+
+def check_objectives(objectives: Iterable[SweepObjective], config: TrainConfig) -> None:
+    """Raises UsageError where runs have no such metric."""
+    from ...trainer.run.telemetry import metrics_of
+
+    names = [*(metric.name for metric in metrics_of(config)), SECONDS]
+    for objective in objectives:
+        metric = objective.metric
+        if metric not in names:
+            told = nearest(metric, names) or f"; there are {', '.join(names)}"
+            raise UsageError(f"{objective.option}: {config.algorithm} publishes none such{told}")
+        if metric.startswith("evaluation/") and not config.evaluation.num_episodes:
+            raise UsageError(f"{objective.option}: evaluation.num_episodes = 0, so there is none")
+
+
+def pruning_note(definition: Definition, config: TrainConfig) -> str:
+    """Why no trial is ended early though it was not forbidden; empty where some may be."""
+    if len(definition.objectives) > 1:
+        return "several objectives: no trial is pruned"
+    metric = definition.objectives[0].metric
+    if metric == SECONDS:
+        return "seconds are known at the end of a run alone: no trial is pruned"
+    every = config.evaluation
+    if metric.startswith("evaluation/") and not (
+        every.every_iterations or every.every_env_steps or every.every_s
+    ):
+        return (
+            f"{metric} is known at the end of a run alone, so no trial is pruned; "
+            f"--set evaluation.every_env_steps={definition.mark_env_steps} has it on the way"
+        )
+    return ""
+
+
+def write_definition(
+    sweep: Sweep, definition: Definition, besides: Mapping[str, Any] | None = None
+) -> Definition:
+    """Into the sweep's folder, with a copy of a configuration that is a file; returns what a trial
+    begins from there, whatever becomes of that file. What stood there `besides` stays. Raises
+    RunFolderError.
+    """
+    import tomli_w
+
+    from ...shared.plain_values import plain
+    from ...shared.run_folder import write_whole
+    from ...trainer.config.overlays import split_overlays
+
+    source, overlays = split_overlays(definition.source)
+    try:
+        if source.endswith(".toml") or "/" in source:
+            write_whole(sweep.config_path, Path(source).read_bytes())
+            source = "+".join([str(sweep.config_path), *overlays])
+            definition = replace(definition, source=source)
+        fields = plain(asdict(definition))
+        for parameter in fields["parameters"]:
+            if parameter["choices"]:
+                del parameter["low"], parameter["high"]
+        former = _read(sweep) if sweep.definition_path.exists() else {}
+        text = tomli_w.dumps({**former, "sweep": sweep.name, **(besides or {}), **fields})
+        write_whole(sweep.definition_path, text.encode())
+    except OSError as error:
+        raise RunFolderError(f"cannot write to {sweep.folder}: {error.strerror}") from None
+    return definition
+
+
+def read_definition(sweep: Sweep) -> Definition:
+    """Raises RunFolderError where there is none that can be read."""
+    from ...shared.harmless import one_line
+
+    path = sweep.definition_path
+    try:
+        return _definition(_read(sweep))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or one_line(str(error), 200)
+        raise RunFolderError(f"{path} cannot be read: {reason}") from None
+
+
+def _read(sweep: Sweep) -> dict[str, Any]:
+    from ...shared.small_file import read_toml
+
+    return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES)
+
+
+def _definition(table: dict[str, Any]) -> Definition:
+    numbers = ("num_trials", "parallel", "num_seeds", "first_seed", "mark_env_steps", "prune_after")
+    parameters = tuple(
+        Parameter(
+            str(each["key"]),
+            float(each.get("low", math.nan)),
+            float(each.get("high", math.nan)),
+            bool(each["is_whole"]),
+            bool(each["is_log"]),
+            tuple(map(str, each["choices"])),
+        )
+        for each in table["parameters"]
+    )
+    return Definition(
+        source=str(table["source"]),
+        overrides=tuple(map(str, table["overrides"])),
+        parameters=parameters,
+        objectives=tuple(
+            SweepObjective(str(each["metric"]), bool(each["is_maximized"]))
+            for each in table["objectives"]
+        ),
+        is_pruned=bool(table["is_pruned"]),
+        **{name: int(table[name]) for name in numbers},
+    )

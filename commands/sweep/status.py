@@ -1,0 +1,49 @@
+"""`operant sweep status`: what a sweep has found."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ...shared.sweep_folder import Sweep
+    from ...shared.sweep_table import SweepTable
+
+FILE_WIDTH = 160  # where no terminal says how wide it is
+
+
+@click.command("status")
+@click.argument("name", required=False, metavar="[NAME]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(name: str | None, as_json: bool) -> None:
+    """Show the trials of a sweep, the latest by default: best first, with what matters most."""
+    from ...shared.sweep_folder import find_sweep
+    from ..output import print_json
+
+    sweep = find_sweep(name)
+    table = sweep.table()
+    if as_json:
+        print_json({"state": sweep.state(table), **table.as_json()})
+        return
+    print_table(sweep, table)
+
+
+def print_table(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
+    """As the monitor draws it, all of it."""
+    from ...monitor.look.formatting import format_duration
+    from ...monitor.sweeps.lines import draw_head, draw_importances, draw_trial, ranked, summary
+    from ..output import print_line
+
+    width = (
+        shutil.get_terminal_size((FILE_WIDTH, 24)).columns if sys.stdout.isatty() else FILE_WIDTH
+    )
+    state = sweep.state(table) if took_s is None else sweep.state_when_free(table)
+    took = "" if took_s is None else f", {format_duration(took_s)}"
+    print_line(f"{sweep.name}: {summary(table, state)}{took}")
+    lines = [draw_head(table, width)]
+    lines += [draw_trial(trial, table, width) for trial in ranked(table)]
+    for line in [*lines, *draw_importances(table, width)]:
+        print_line("".join(text for text, _ in line).rstrip())

@@ -1,0 +1,180 @@
+"""Optuna's side of a sweep: its study in a journal file, which value ranges over what, and which
+parameters matter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.pruners import BasePruner, MedianPruner, NopPruner
+from optuna.samplers import TPESampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from ...shared.errors import RunFolderError
+from ...shared.sweep_folder import Sweep
+from .definition import Definition
+from .parameters import Parameter, Value
+
+STUDY = "sweep"
+MIN_FINISHED = 5  # trials before anything is said about what matters
+WARM_UP_MARKS = 1  # in which no trial is pruned
+
+
+class JournalLock:
+    """Lets one process at a time write to a journal, as Optuna asks for it.
+
+    A kernel lock, which a killed process loses; Optuna's own would be waited for. What a process
+    that was killed, or a full disk, left of its last line goes first: with the next line behind it
+    the whole journal could not be read any more.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._fd = -1
+
+    def acquire(self) -> bool:
+        path = self._journal.with_name(f"{self._journal.name}.lock")
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            drop_half_line(self._journal)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+def drop_half_line(journal: Path) -> None:
+    """Cut off what stands behind the last whole line."""
+    with journal.open("rb+") as file:
+        end = size = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - 4096)
+            file.seek(start)
+            place = file.read(end - start).rfind(b"\n")
+            end = start + place + 1 if place >= 0 else start
+            if place >= 0:
+                break
+        if end < size:
+            file.truncate(end)
+
+
+def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:
+    """The study of a sweep, made where there is none. Raises RunFolderError."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    path = sweep.journal_path
+    directions = [
+        StudyDirection.MAXIMIZE if objective.is_maximized else StudyDirection.MINIMIZE
+        for objective in definition.objectives
+    ]
+    try:
+        lock: Any = JournalLock(path)
+        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
+        study = optuna.create_study(
+            storage=storage,
+            study_name=STUDY,
+            directions=directions,
+            pruner=_pruner(definition),
+            load_if_exists=True,
+        )
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"{path} cannot be used: {error}") from None
+    # Another seed each time, or a sweep that goes on would draw again what it began with.
+    study.sampler = TPESampler(
+        seed=definition.first_seed + len(study.get_trials(deepcopy=False)), constant_liar=True
+    )
+    return study
+
+
+def ask(study: optuna.Study, parameters: tuple[Parameter, ...]) -> Trial:
+    """A trial with values for all parameters; those that somebody wants tried come first."""
+    return study.ask({parameter.key: distribution_of(parameter) for parameter in parameters})
+
+
+def asked_before(
+    study: optuna.Study, trial: FrozenTrial, parameters: tuple[Parameter, ...]
+) -> Trial:
+    """A trial that another process began, with values for what it had not yet drawn."""
+    again = Trial(study, trial._trial_id)
+    for parameter in parameters:
+        _suggest(again, parameter)
+    return again
+
+
+def distribution_of(parameter: Parameter) -> BaseDistribution:
+    if parameter.choices:
+        return CategoricalDistribution(parameter.choices)
+    if parameter.is_whole:
+        return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.is_log)
+    return FloatDistribution(parameter.low, parameter.high, log=parameter.is_log)
+
+
+def _suggest(trial: Trial, parameter: Parameter) -> Value:
+    key, low, high, log = parameter.key, parameter.low, parameter.high, parameter.is_log
+    if parameter.choices:
+        return str(trial.suggest_categorical(key, parameter.choices))
+    if parameter.is_whole:
+        return trial.suggest_int(key, int(low), int(high), log=log)
+    return trial.suggest_float(key, low, high, log=log)
+
+
+def importances(study: optuna.Study, definition: Definition) -> dict[str, dict[str, float]]:
+    """What share of each objective every parameter explains, by PED-ANOVA (Watanabe et al. 2023,
+    arXiv:2304.10255): how far the values of the best tenth differ from all that were tried. Empty
+    while few trials have finished.
+    """
+    finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if len(finished) < MIN_FINISHED:
+        return {}
+    found = {}
+    for place, objective in enumerate(definition.objectives):
+        sign = -1.0 if objective.is_maximized else 1.0  # there, less is better
+
+        def target(trial: FrozenTrial, place: int = place, sign: float = sign) -> float:
+            return sign * float(trial.values[place])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                shares = get_param_importances(
+                    study, evaluator=PedAnovaImportanceEvaluator(), target=target
+                )
+            except (ValueError, RuntimeError, ZeroDivisionError):
+                continue  # a figure less in the table, and no reason to end a sweep
+        found[objective.metric] = {key: float(share) for key, share in shares.items()}
+    return found
+
+
+def enqueue(study: optuna.Study, values: Mapping[str, Value]) -> None:
+    study.enqueue_trial(dict(values))
+
+
+def _pruner(definition: Definition) -> BasePruner:
+    if not definition.is_pruned:
+        return NopPruner()
+    return MedianPruner(
+        n_startup_trials=definition.prune_after,
+        n_warmup_steps=WARM_UP_MARKS * definition.mark_env_steps + 1,
+    )

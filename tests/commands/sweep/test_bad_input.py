@@ -1,0 +1,95 @@
+"""What cannot be searched is said in a line, before anything starts."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from click.testing import CliRunner
+from command_line import error_line
+
+from operant.commands.sweep import command
+from operant.shared.errors import OperantError
+from operant.shared.lock import RunLock
+from operant.shared.run_folder import list_runs
+from operant.shared.sweep_folder import list_sweeps, new_sweep
+
+RATE = ("--param", "ppo.learning_rate=log:1e-4:1e-2")
+
+
+def complaint(*arguments):
+    """The error of a command, and nothing begun."""
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code
+    error = result.exception
+    if not isinstance(error, OperantError):
+        return result.output
+    assert error.exit_code == 2
+    assert "\n" not in str(error)
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "name a configuration"),
+        (("cart_pole_ppo",), "a sweep needs --param"),
+        (("cart_pole_pop", *RATE), "no preset is called 'cart_pole_pop'"),
+        (("cart_pole_ppo", "--param", "ppo.lr=0.1:0.2"), "unknown key 'ppo.lr'"),
+        (("cart_pole_ppo", *RATE, *RATE), "--param ppo.learning_rate is given twice"),
+        (("cart_pole_ppo", "--param", "ppo.gamma=0.9:1.5"), "ppo.gamma = 1.5"),
+        (("cart_pole_ppo", *RATE, "--maximize", "episode/retrun"),
+         "--maximize episode/retrun: ppo publishes none such; did you mean 'episode/return'"),
+        (("cart_pole_ppo", *RATE, "--minimize", "loss/td"), "ppo publishes none such"),
+        (("cart_pole_ppo", *RATE, "--maximize", "seconds", "--minimize", "seconds"),
+         "seconds is given twice"),
+        (("cart_pole_ppo", *RATE, "--maximize", "evaluation/return", "--set",
+          "evaluation.num_episodes=0"), "evaluation.num_episodes = 0"),
+        (("cart_pole_ppo", *RATE, "--try", "ppo.gamma=0.9"), "ppo.gamma is no parameter"),
+        (("cart_pole_ppo", *RATE, "--try", "ppo.learning_rate=5"), "not within"),
+        (("cart_pole_ppo", *RATE, "--name", "../x"), "--name ../x"),
+        (("cart_pole_ppo", *RATE, "--trials", "0"), "0 is not in the range"),
+        (("--resume", "nothing"), "no sweeps in"),
+        (("--resume", "nothing", *RATE), "--resume nothing and --param exclude each other"),
+        (("--resume", "nothing", "--try", "x=1"), "`operant sweep enqueue` has values tried"),
+        (("--resume", "nothing", "--seeds", "3"), "--resume nothing and --seeds"),
+        (("cart_pole_ppo", "--resume", "nothing"), "--resume nothing and cart_pole_ppo"),
+        (("status",), "no sweeps in"),
+        (("enqueue", "nothing", "x=1"), "no sweeps in"),
+    ],
+)  # fmt: skip
+def test_it_is_one_line_and_nothing_is_begun(arguments, words):
+    assert words in complaint(*arguments)
+    assert list_sweeps() == []
+    assert list_runs() == []
+
+
+def test_without_optuna_it_says_what_to_install(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "optuna" else found(name)
+    )
+    words = "needs Optuna: pip install 'operant-rl[sweep]'"
+    assert words in complaint("cart_pole_ppo", *RATE)
+    assert words in complaint("enqueue", "name", "x=1")
+
+
+def test_a_sweep_that_lost_its_files_says_which():
+    RunLock(new_sweep("odd").lock_path, 0).release()
+    assert "table.json cannot be read" in complaint("status", "odd")
+    assert "sweep.toml cannot be read" in complaint("--resume", "odd")
+
+
+def test_a_program_sees_one_line_and_exit_code_2():
+    line = error_line("sweep", "cart_pole_ppo", "--param", "ppo.gamma=0.9")
+    assert "one value is no search; --set ppo.gamma=0.9 sets it" in line
+
+
+def test_the_help_is_that_of_beginning_a_sweep():
+    output = CliRunner().invoke(command, ["--help"], prog_name="operant sweep").output
+    assert output.startswith("Usage: operant sweep [OPTIONS] [CONFIG]")
+    assert "operant sweep status" in output
+    assert (
+        "operant sweep status [OPTIONS]"
+        in CliRunner().invoke(command, ["status", "--help"], prog_name="operant sweep").output
+    )

@@ -1,0 +1,128 @@
+"""Optuna's side: a journal that outlives kills, and what is drawn and thought to matter."""
+
+from __future__ import annotations
+
+import pytest
+from optuna.trial import TrialState
+
+from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
+from operant.commands.sweep.found_table import Going, TableWriter
+from operant.commands.sweep.parameters import parse_parameter
+from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
+from operant.shared.sweep_folder import new_sweep
+
+RANGES = (
+    "ppo.learning_rate=log:1e-4:1e-2",
+    "ppo.num_epochs=int:1:8",
+    "policy.activation=tanh,relu",
+)
+
+
+@pytest.fixture
+def sweep():
+    return new_sweep("search")
+
+
+def definition_of(*, maximize=(), minimize=(), source="cart_pole_ppo", **numbers):
+    numbers = {"num_trials": 9, "parallel": 1, "num_seeds": 1, "prune_after": 1} | numbers
+    parameters = tuple(map(parse_parameter, RANGES))
+    return checked_definition(source, (), parameters, maximize, minimize, True, **numbers)
+
+
+def test_a_definition_is_read_as_it_was_written(sweep):
+    definition = definition_of(maximize=["episode/return"], minimize=["seconds"], num_seeds=3)
+    write_definition(sweep, definition, {"created": "today"})
+    again = read_definition(sweep)
+    assert repr(again) == repr(definition)  # choices have NaN for ends
+    assert list(again.seeds) == [1, 2, 3]
+    assert not again.is_pruned  # of two objectives nothing is
+
+
+def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('env = "cart_pole"\nalgorithm = "ppo"\nnum_envs = 16\n')
+    kept = write_definition(sweep, definition_of(source=str(file)))
+    file.unlink()
+    from operant.trainer.config.files import load_config
+
+    assert load_config(read_definition(sweep).source).num_envs == 16
+    assert kept.source != str(file)
+
+
+def test_a_journal_whose_last_line_was_cut_off_is_used_on(sweep):
+    definition = definition_of()
+    study = open_study(sweep, definition)
+    study.tell(ask(study, definition.parameters), 1.0)
+    with sweep.journal_path.open("ab") as journal:
+        journal.write(b'{"op_code":4,"worker_id":"half a li')
+    study = open_study(sweep, definition)
+    enqueue(study, {"ppo.num_epochs": 3})
+    trial = ask(open_study(sweep, definition), definition.parameters)
+    assert trial.number == 1
+    assert trial.params["ppo.num_epochs"] == 3
+    assert set(trial.params) == {"ppo.learning_rate", "ppo.num_epochs", "policy.activation"}
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"a\nb\n", b"a\n" * 5000, b"x" * 9000 + b"\n"])
+def test_whole_lines_stay(tmp_path, text):
+    path = tmp_path / "journal"
+    for end in (b"", b"half", b"h" * 9000):
+        path.write_bytes(text + end)
+        drop_half_line(path)
+        assert path.read_bytes() == text
+
+
+def test_a_trial_that_another_process_began_has_the_same_values(sweep):
+    definition = definition_of()
+    first = ask(open_study(sweep, definition), definition.parameters)
+    study = open_study(sweep, definition)
+    (frozen,) = study.get_trials()
+    again = asked_before(study, frozen, definition.parameters)
+    assert again.params == first.params
+    assert again.number == first.number
+
+
+def test_going_on_draws_other_values_than_the_beginning(sweep):
+    definition = definition_of()
+    drawn = []
+    for _ in range(3):
+        trial = ask(open_study(sweep, definition), definition.parameters)
+        drawn.append(trial.params["ppo.learning_rate"])
+    assert len(set(drawn)) == 3
+
+
+def test_the_table_has_all_that_the_study_has(sweep):
+    definition = definition_of()
+    study = open_study(sweep, definition)
+    for score in range(6):
+        trial = ask(study, definition.parameters)
+        study.tell(trial, float(score))
+    failed = ask(study, definition.parameters)
+    failed.set_user_attr("message", "no luck")
+    study.tell(failed, state=TrialState.FAIL)
+    running = ask(study, definition.parameters)
+    enqueue(study, {"ppo.num_epochs": 3})
+    TableWriter(sweep, definition, study).write({running.number: Going(7.5, 0.25)})
+    table = sweep.table()
+    assert [trial.state for trial in table.trials] == [
+        *["finished"] * 6, "failed", "running", "waiting"]  # fmt: skip
+    assert [trial.number for trial in table.best()] == [5]
+    assert table.trials[6].message == "no luck"
+    assert (table.trials[7].latest, table.trials[7].done) == (7.5, 0.25)
+    assert table.trials[8].values == {"ppo.num_epochs": 3}
+    shares = table.importances["evaluation/return"]
+    assert set(shares) == {"ppo.learning_rate", "ppo.num_epochs", "policy.activation"}
+    assert sum(shares.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_what_decides_is_what_matters(sweep, direction):
+    metric = {"maximize": "evaluation/return", "minimize": "loss/value"}[direction]
+    definition = definition_of(**{direction: [metric]})
+    study = open_study(sweep, definition)
+    sign = 1 if direction == "maximize" else -1
+    for epochs in [1, 2, 3, 4, 5, 6, 7, 8] * 3:
+        enqueue(study, {"ppo.num_epochs": epochs})
+        study.tell(ask(study, definition.parameters), float(sign * epochs))
+    table = TableWriter(sweep, definition, study).write()
+    assert table.by_importance()[0] == "ppo.num_epochs"

@@ -1,0 +1,157 @@
+"""The screen of a sweep, from the list and back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+from apps import choosing
+from sweeping import made_up_table
+from views import make_row
+
+from operant.monitor.runs.runs_poller import RunsView
+from operant.monitor.screens.run_screen import RunScreen
+from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.screens.sweep_screen import SweepHead, SweepScreen
+from operant.monitor.session.keys import key_rows
+from operant.monitor.widgets.trials_table import TrialsTable
+from operant.shared.lock import RunLock
+from operant.shared.run_folder import create_run
+from operant.shared.sweep_folder import new_sweep
+
+
+def make_sweep(name, table=None):
+    sweep = new_sweep(name)
+    RunLock(sweep.lock_path, 0).release()
+    sweep.write_table(json.dumps(replace(table or made_up_table(), name=name).as_json()).encode())
+    return sweep
+
+
+def shown(app, widget=TrialsTable):
+    drawn = app.screen.query_one(widget)
+    width, height = drawn.size
+    return ["".join(text for text, _ in line) for line in drawn.draw(width, height)]
+
+
+async def until(pilot, condition):
+    while not condition():
+        await pilot.pause(0.01)
+
+
+async def opened(app, pilot):
+    await pilot.press("w")
+    await until(pilot, lambda: isinstance(app.screen, SweepScreen))
+    await until(pilot, lambda: "looking" not in "".join(shown(app)))
+
+
+async def test_w_shows_the_newest_sweep_and_w_leads_back():
+    make_sweep("older")
+    make_sweep("newer")
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        (head,) = shown(app, SweepHead)
+        assert head.startswith(" operant  sweep newer 1/2")
+        assert "interrupted, 5 of 40 trials" in head
+        lines = shown(app)
+        assert lines[1].startswith("▌     3  ● running")
+        assert "★" in lines[2]
+        assert any("what matters for evaluation/return" in line for line in lines)
+        await pilot.press("tab")
+        await until(pilot, lambda: "older 2/2" in shown(app, SweepHead)[0])
+        await pilot.press("w")
+        assert isinstance(app.screen, RunsScreen)
+
+
+async def test_it_shows_the_sweep_of_the_selected_run():
+    make_sweep("mine")
+    make_sweep("newer")
+    row = replace(make_row("mine-0", "running"), config={"sweep": "mine", "trial": 0})
+    app = choosing(RunsView((row,), is_complete=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.screen._view is not None)
+        await opened(app, pilot)
+        assert "sweep mine" in shown(app, SweepHead)[0]
+
+
+async def test_enter_opens_a_trials_runs_and_esc_comes_back_to_it():
+    runs = []
+    for seed in (1, 2):
+        run, lock = create_run(f"search-2-s{seed}", {}, rank=0)
+        lock.release()
+        runs.append(run)
+    table = made_up_table()
+    trials = [replace(t, runs=tuple(run.id for run in runs)) for t in table.trials]
+    make_sweep("search", replace(table, trials=tuple(trials[:3])))
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert set(app.session.looks) == {run.id for run in runs}
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SweepScreen))
+
+
+async def test_the_selection_stays_and_s_sorts_by_number():
+    sweep = make_sweep("search")
+    app = choosing()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(app, pilot)
+        trials = app.screen.query_one(TrialsTable)
+        await pilot.press("j", "down")
+        assert trials.selected == 1
+        table = made_up_table(8)
+        sweep.write_table(json.dumps(table.as_json()).encode())
+        await until(pilot, lambda: len(trials._trials) == 8)
+        assert trials.selected == 1
+        await pilot.press("s")
+        numbers = [line.split()[0] for line in shown(app)[1:9] if not line.startswith("▌")]
+        assert numbers[:2] == ["0", "2"]
+        await pilot.press("G")
+        assert trials.selected == 7
+        await pilot.press("g", "k", "enter")  # whose run is gone: nothing opens
+        assert trials.selected == 0
+        assert isinstance(app.screen, SweepScreen)
+
+
+async def test_without_a_sweep_it_says_how_to_begin_one():
+    app = choosing()
+    async with app.run_test(size=(60, 18)) as pilot:
+        await opened(app, pilot)
+        text = "\n".join(shown(app))
+        assert "There are no sweeps yet." in text
+        assert "operant sweep CONFIG --param" in text
+
+
+async def test_a_table_that_cannot_be_read_is_said():
+    sweep = make_sweep("odd")
+    sweep.table_path.write_text("{")
+    app = choosing()
+    async with app.run_test(size=(160, 18)) as pilot:
+        await opened(app, pilot)
+        assert "table.json cannot be read" in "\n".join(shown(app))
+
+
+async def test_its_keys_are_in_its_document():
+    from pathlib import Path
+
+    make_sweep("search")
+    document = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        sections = dict(app.help_sections(app.screen))
+        own = [*SweepScreen.BINDINGS, *sections["trials"]]
+        for keys, what in key_rows(own):
+            told = " ".join(f"`{key}`" for key in keys.split())
+            assert f"| {told} | {what} |" in document
+
+
+def test_looking_at_sweeps_needs_no_optuna():
+    import subprocess
+
+    code = "import operant.monitor.app, sys; print('optuna' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
