@@ -12,7 +12,8 @@ from sweeping import BASE, RATE, start_sweep, trial_of
 from waiting import wait_for
 
 from operant.commands.bench.trials import columns_of
-from operant.monitor.runs.run_filter import filtered, parse_filter
+from operant.monitor.runs.filter_terms import parse_filter
+from operant.monitor.runs.run_filter import filtered
 from operant.monitor.runs.runs_poller import RunsPoller
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
