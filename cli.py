@@ -15,7 +15,8 @@ from .shared.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
-    "record", "bench", "autotune", "sweep", "tinyphysics", "stream", "rank",
+    "record", "note", "tag", "rename", "archive", "rm", "bench", "autotune", "sweep",
+    "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
 

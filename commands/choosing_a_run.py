@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ from ..shared.errors import UsageError
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
+    from ..shared.run_notes import RunNotes
     from ..shared.status import RunStatus
 
 
@@ -30,18 +31,21 @@ def chosen_run(run: str | None, latest: bool) -> Run:
     return find_run(run) if run else latest_run()
 
 
-def status_anywhere(run: str | None, latest: bool) -> RunStatus:
-    """The status of the run asked for, here or as HOST:RUN on another machine."""
+def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]:
+    """The status of the run asked for, here or as HOST:RUN on another machine, and what people
+    wrote about it.
+    """
     remote = chosen_host(run, latest)
     if remote is None:
         from ..shared.ranks import read_status
 
-        return read_status(chosen_run(run, latest))
+        chosen = chosen_run(run, latest)
+        return read_status(chosen), chosen.notes()
     from ..monitor.remote.remote_run import RemoteRun
 
     source = RemoteRun(remote)
     try:
-        return source.connect()
+        return source.connect(), source.poll().notes
     finally:
         source.close()
 
@@ -52,3 +56,20 @@ def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
     if remote and latest:
         raise UsageError(f"give '{remote.host}:' for the latest run of {remote.host}")
     return remote
+
+
+def run_to_write_in(wanted: str) -> Run:
+    """The run of that name, whose folder is here. Raises RunNotFoundError, UsageError."""
+    if remote := remote_name(wanted):
+        raise UsageError(
+            f"{wanted} is on another machine, where nothing is written from here; call it on "
+            f"{remote.host}"
+        )
+    from ..shared.run_folder import find_run
+
+    return find_run(wanted)
+
+
+def runs_to_write_in(wanted: Iterable[str]) -> list[Run]:
+    """Each once, in the order asked for."""
+    return list(dict.fromkeys(map(run_to_write_in, wanted)))

@@ -22,7 +22,7 @@ from ..shared.run_folder import Run, create_run, find_run
 from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
 from ..shared.status import open_page, trainer_of
-from ..trainer.config.files import load_config
+from ..trainer.config.files import changed_defaults, load_config
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX
 from ..trainer.ranks.place import Place
@@ -71,9 +71,14 @@ def prepared_run(
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest |= {**(besides or {}), "config": config.model_dump(mode="json")}
+    manifest |= {**(besides or {}), **_described(config)}
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
+
+
+def _described(config: TrainConfig) -> dict[str, Any]:
+    """The configuration for run.toml, and what the defaults are where it has something else."""
+    return {"config": config.model_dump(mode="json"), "defaults": changed_defaults(config)}
 
 
 def _resumed_run(
@@ -106,7 +111,7 @@ def _resumed_run(
     check(config)
     lock = RunLock(run.lock_path, rank)
     manifest = run.read_manifest()
-    manifest["config"] = config.model_dump(mode="json")
+    manifest |= _described(config)
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )

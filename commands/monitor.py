@@ -6,7 +6,7 @@ import click
 
 from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError, nearest
-from .choosing_a_run import chosen_host, chosen_run, run_argument, status_anywhere
+from .choosing_a_run import chosen_host, chosen_run, looked_anywhere, run_argument
 from .terminal import has_terminal
 
 
@@ -101,9 +101,10 @@ def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
     from .output import print_json, print_report, print_status
 
     if as_json:
-        print_json(status_anywhere(run, latest).as_json())
+        status, notes = looked_anywhere(run, latest)
+        print_json(status.as_json() | notes.as_json())
     elif chosen_host(run, latest):
-        print_status(status_anywhere(run, latest))
+        print_status(*looked_anywhere(run, latest))
     else:
         print_report(chosen_run(run, latest))
 

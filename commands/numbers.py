@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import click
+
+from ..shared.errors import UsageError
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 class NumberRange(click.FloatRange):
@@ -16,3 +21,11 @@ class NumberRange(click.FloatRange):
         if math.isnan(number):
             self.fail(f"{value} is no number.", param, ctx)
         return number
+
+
+def parse_duration(option: str, text: str) -> float:
+    """`30d`, `12h`, `1.5w` in seconds. Raises UsageError."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smhdw])", text)
+    if not match:
+        raise UsageError(f"{option} {text} is no time; write 45m, 12h, 30d or 8w")
+    return float(match[1]) * _UNITS_S[match[2]]

@@ -29,6 +29,7 @@ from ..shared.ranks import (
     slowest_rank,
 )
 from ..shared.run_folder import Run
+from ..shared.run_notes import RunNotes
 from ..shared.status import RunStatus
 
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
@@ -75,10 +76,12 @@ def headline(status: RunStatus) -> str:
     return ", ".join(parts)
 
 
-def print_status(status: RunStatus) -> None:
+def print_status(status: RunStatus, notes: RunNotes) -> None:
     """All that is known of a run, as plain lines."""
-    print_line(status.run)
+    print_line(f"{notes.name} ({status.run})" if notes.name else status.run)
     print_line(f"  {headline(status)}")
+    if words := notes_in_words(notes):
+        print_line(f"  {words}")
     if status.age_s is not None:
         print_line(f"  last publish {format_age(status.age_s)} ago")
     width = max(map(len, status.metrics), default=0)
@@ -90,6 +93,12 @@ def print_status(status: RunStatus) -> None:
         print_line(f"  part {part_words(status.host)}")
 
 
+def notes_in_words(notes: RunNotes) -> str:
+    """`#baseline #v2 a wider network (archived)`; empty where nobody wrote anything."""
+    words = [*(f"#{tag}" for tag in notes.tags), notes.note]
+    return " ".join(filter(None, [*words, "(archived)" if notes.is_archived else ""]))
+
+
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
     from ..monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
@@ -99,7 +108,7 @@ def print_report(run: Run) -> None:
     from ..monitor.runs.run_poller import look_once
 
     view = look_once(run)
-    print_status(view.status)
+    print_status(view.status, view.notes)
     phases = recent_phases(view.schema, view.history)
     if phases:
         shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)

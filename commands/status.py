@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .choosing_a_run import chosen_host, run_argument, status_anywhere
+from .choosing_a_run import chosen_host, looked_anywhere, run_argument
 
 
 @click.command("status")
@@ -19,15 +19,15 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     """
     from .output import print_json, print_line, print_status
 
-    status = status_anywhere(run, latest)
+    status, notes = looked_anywhere(run, latest)
     is_remote = chosen_host(run, latest) is not None  # whose folder is out of reach
     lost = {} if is_remote else _num_lost(status.run)
     hint = None if is_remote else _hint(status.run)
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        print_json(status.as_json() | {"hint": hint} | lost_ones)
+        print_json(status.as_json() | notes.as_json() | {"hint": hint} | lost_ones)
         return
-    print_status(status)
+    print_status(status, notes)
     for what, count in lost.items():
         noun, were = (what.removesuffix("s"), "was") if count == 1 else (what, "were")
         print_line(f"  {count} {noun} {were} overwritten before a recorder could keep them")

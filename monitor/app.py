@@ -24,6 +24,8 @@ from .runs.run_source import Companion, RunSource
 from .runs.runs_poller import RunsPoller
 from .screens.dialog import Dialog
 from .screens.help_screen import HelpScreen
+from .screens.monitor_screen import MonitorScreen
+from .screens.noting import note_dialog, tags_dialog, why_not
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
@@ -142,6 +144,14 @@ class MonitorApp(App[None], inherit_bindings=False):
 
         question = _QUESTIONS[message.request].format(run=message.run.id)
         self.push_screen(Dialog(question), answered)
+
+    def on_monitor_screen_notes_wanted(self, message: MonitorScreen.NotesWanted) -> None:
+        """Notes are people's own: the trainer never hears of them."""
+        if reason := why_not(message.run, self.is_readonly):
+            self.notify(reason, severity="warning", markup=False)
+        else:
+            dialog = note_dialog if message.what == "note" else tags_dialog
+            self.push_screen(dialog(message.run, message.notes))
 
     def on_run_screen_alarmed(self) -> None:
         if self.session.settings.bell:

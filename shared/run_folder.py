@@ -24,9 +24,9 @@ from .lock import LAUNCHER, RunLock
 from .masking import masked
 from .page_file import page_folder, place_of_live_page
 from .plain_values import plain
-from .small_file import create_anew, read_toml
+from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
+from .small_file import read_toml, write_whole
 
-MAX_MANIFEST_BYTES = 1 << 20
 MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
 MAX_RANK_FILES = 1 << 13
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
@@ -67,7 +67,12 @@ class Run:
 
     @property
     def manifest_path(self) -> Path:
-        return self.folder / "run.toml"
+        return self.folder / MANIFEST_FILE
+
+    @property
+    def notes_path(self) -> Path:
+        """What people write about the run."""
+        return self.folder / NOTES_FILE
 
     @property
     def lock_path(self) -> Path:
@@ -173,6 +178,15 @@ class Run:
                 raise RunFolderError(f"{self.manifest_path} cannot be read: {what}")
         return manifest
 
+    def notes(self) -> RunNotes:
+        """What people wrote about the run; see `run_notes`."""
+        return read_notes(self.folder)
+
+    @property
+    def name(self) -> str:
+        """The name that is shown: one that people gave it, else its id."""
+        return self.notes().name or self.id
+
     def oddity(self) -> str:
         """What is odd about the files that every look at a run needs; empty when nothing is."""
         for path in (self.manifest_path, self.lock_path):
@@ -271,16 +285,20 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
 
 
 def find_run(wanted: str) -> Run:
-    """The run that `wanted` names: an id, or a part of one that no other run has.
+    """The run that `wanted` names: an id, a name that people gave a run, or a part of either that
+    no other run has.
 
     Raises RunNotFoundError, which names those that come near.
     """
     runs = list_runs()
     if not runs:
         raise RunNotFoundError(no_runs_text())
-    matches = [run for run in runs if run.id == wanted] or [
-        run for run in runs if wanted and wanted in run.id
-    ]
+    matches = [run for run in runs if run.id == wanted]
+    if wanted and not matches:
+        names = {run: run.notes().name for run in runs}
+        matches = [run for run in runs if names[run] == wanted] or [
+            run for run in runs if wanted in run.id or wanted in names[run]
+        ]
     if len(matches) == 1:
         return matches[0]
     if not matches:
@@ -299,14 +317,6 @@ def latest_run() -> Run:
 
 def no_runs_text() -> str:
     return f"no runs in {runs_folder()} yet; `operant train` starts one"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old or the new one, never half of it."""
-    building = path.with_name(f".{path.name}.building")
-    with os.fdopen(create_anew(building), "wb") as file:
-        file.write(data)
-    building.rename(path)
 
 
 def _is_run(entry: os.DirEntry[str]) -> bool:

@@ -19,8 +19,9 @@ from .lock import RunLock
 from .outcome import State
 from .rank_place import page_path
 from .recorder_process import RecorderSettings
-from .run_folder import Run, write_whole
+from .run_folder import Run
 from .schema import Metric
+from .small_file import write_whole
 from .started_recorder import StartedRecorder
 from .writer import DEFAULT_MAX_METRICS, MetricsWriter
 

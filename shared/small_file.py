@@ -45,6 +45,14 @@ def create_anew(path: Path) -> int:
     return os.open(path, flags, 0o600)
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that readers see the old or the new one, never half of it."""
+    building = path.with_name(f".{path.name}.building")
+    with os.fdopen(create_anew(building), "wb") as file:
+        file.write(data)
+    building.rename(path)
+
+
 def read_small(path: Path, limit_bytes: int) -> bytes:
     """The whole of the regular file at `path`. Raises OSError when it is no such file, cannot be
     read or has more than `limit_bytes`.

@@ -72,7 +72,7 @@ class ShownRun:
 
     @property
     def label(self) -> str:
-        return self.view.status.run + (" (reference)" if self.is_reference else "")
+        return self.view.name + (" (reference)" if self.is_reference else "")
 
     def curve(
         self,

@@ -36,6 +36,17 @@ def counted(count: int, noun: str) -> str:
     return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def format_bytes(count: float) -> str:
+    """How much room: 812 B, 4.2 KiB, 512 MiB, 1.2 GiB."""
+    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+    place = 0
+    while count >= 999.5 and place < len(units) - 1:
+        count /= 1024
+        place += 1
+    digits = 1 if place and count < 99.95 else 0
+    return f"{count:.{digits}f} {units[place]}"
+
+
 def format_rate(per_s: float | None) -> str:
     """Things a second: 1.23M/s."""
     if per_s is None or not math.isfinite(per_s):

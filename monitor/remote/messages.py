@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from ...shared.harmless import harmless, one_line
+from ...shared.run_notes import MAX_TAGS, RunNotes
 from ...shared.status import RunStatus
 from ..runs.gpus import MAX_OTHERS
 from ..runs.knobs import Knobs
 from ..runs.machine import MachineSample
+from ..runs.run_description import MAX_SETTINGS, Description, Setting
 from .frames import StreamError
 
 MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
@@ -111,6 +113,38 @@ class KnobsMessage(Message):
         return Knobs(**dict(self))
 
 
+class NotesMessage(Message):
+    """`RunNotes`, as `as_json` says them."""
+
+    name: Text = ""
+    note: Text = ""
+    tags: list[Text] = Field([], max_length=MAX_TAGS)
+    archived: bool = False
+
+    def notes(self) -> RunNotes:
+        return RunNotes(self.name, self.note, tuple(self.tags), self.archived)
+
+
+class DescriptionMessage(Message):
+    """`Description`; a setting is a list of key, value, and default or None."""
+
+    settings: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
+    started: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
+    has_defaults: bool = False
+
+    def description(self) -> Description:
+        return Description(
+            tuple(_settings(self.settings)), tuple(_settings(self.started)), self.has_defaults
+        )
+
+
+def _settings(told: list[list[str | None]]) -> Iterator[Setting]:
+    """What is not said as it should be is left out."""
+    for key, value, default in (each for each in told if len(each) == 3):
+        if key is not None and value is not None:
+            yield Setting(key, value, default)
+
+
 class HeadMessage(Message):
     status: StatusMessage
     run: Text = ""
@@ -120,6 +154,8 @@ class HeadMessage(Message):
     alerts: list[Line] | None = Field(None, max_length=MAX_LINES)
     is_recorded: bool | None = None
     knobs: KnobsMessage | None = None
+    notes: NotesMessage | None = None
+    description: DescriptionMessage | None = None
 
 
 class _GpuProcessMessage(Message):

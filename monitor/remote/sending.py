@@ -11,9 +11,11 @@ from typing import Any, BinaryIO
 from ...shared.errors import PageError
 from ...shared.header import PageIdentity
 from ...shared.run_folder import Run
+from ...shared.run_notes import RunNotes
 from ...shared.status import open_page
 from ..recorder.events_file import event_line
 from ..runs.alerts import Alert
+from ..runs.run_description import NO_DESCRIPTION
 from ..runs.run_poller import RunPoller
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
@@ -54,6 +56,8 @@ class _Sender:
         self._sampled_s = float("-inf")
         self._log: tuple[str, ...] = ()
         self._alerts: tuple[Alert, ...] = ()
+        self._notes = RunNotes()
+        self._description = NO_DESCRIPTION
 
     def greeting(self) -> Frame:
         """The status alone, so that who wants no more need not wait for the page."""
@@ -97,6 +101,12 @@ class _Sender:
             "status": view.status.as_fields(),
             "is_page_expected": view.is_page_expected,
         }
+        if view.notes != self._notes:
+            self._notes = view.notes
+            head["notes"] = view.notes.as_json()
+        if view.description is not self._description:
+            self._description = view.description
+            head["description"] = dataclasses.asdict(view.description)
         if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:
             self._sampled_s = time.monotonic()
             sample = self._poller.machine()

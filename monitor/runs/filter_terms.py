@@ -114,6 +114,8 @@ def _checked(term: Term, word: str) -> Term:
         _check_expression(term, word)
     elif (term.key in NUMBERS or term.is_order) and (term.key in WORDS or term.number is None):
         raise FilterError(f"{word} does not compare numbers")
+    elif term.key == "archived" and not set(value.split(",")) <= {"yes", "no"}:
+        raise FilterError(f"archived:{value} is neither archived:yes nor archived:no")
     elif term.key == "state":
         for state in value.split(","):
             if not any(state and state in known for known in _STATES):

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...shared.run_folder import Run
-
 WORKERS = "set workers.num_workers=auto"
 AUTOTUNE = "run operant autotune CONFIG"
 MORE_ENVS = "raise num_envs"
@@ -27,25 +25,6 @@ class Knobs:
     idle_gpu: str = ""
     evaluate: str = ""
     checkpoint: str = ""
-
-
-class RecordedKnobs:
-    """Those in a run's run.toml, read again once it is written anew: trainers add their device."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._written: tuple[int, int] | None = None
-        self._knobs: Knobs | None = None
-
-    def read(self) -> Knobs | None:
-        try:
-            status = self._run.manifest_path.stat()
-        except OSError:
-            return self._knobs
-        written = status.st_ino, status.st_mtime_ns
-        if written != self._written:
-            self._written, self._knobs = written, knobs_of(self._run.manifest())
-        return self._knobs
 
 
 def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:

@@ -6,6 +6,8 @@ Every term must hold, of one of the parts between `or`:
     /seed[12]$/     a regular expression finds something in its name; so does ~seed[12]$
     state:running   the state, or one of several: state:running,stalled
     device:cuda     where it trains                   name~^cart   a regular expression again
+    tag:baseline    that people gave it               note:wide    in what they wrote about it
+    archived:yes    those that are archived, which are left out else; archived:yes,no all
     return>400      return, speed, steps, age, done (in percent): steps>=10M age<2h
     ppo.learning_rate>1e-3    a value of its configuration; the end of the key will do
     env:cart                  has the word in it; env=cart_pole: is just that; seed:1,2,3
@@ -41,7 +43,15 @@ def filtered(rows: Sequence[RunRow], wanted: Filter) -> list[RunRow]:
     # Of runs that were not looked at yet nothing is known: what they have may still come.
     is_all_known = bool(rows) and all(row.status for row in rows)
     tests = [[_test(term, rows, known, is_all_known) for term in terms] for terms in wanted]
-    return [row for row in rows if any(all(test(row) for test in each) for each in tests)]
+    shown = listed(rows, wanted)
+    return [row for row in shown if any(all(test(row) for test in each) for each in tests)]
+
+
+def listed(rows: Sequence[RunRow], wanted: Filter = ()) -> list[RunRow]:
+    """Without those that people archived, unless a term asks for them."""
+    if any(term.key == "archived" for terms in wanted for term in terms):
+        return list(rows)
+    return [row for row in rows if not row.notes.is_archived]
 
 
 def _test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: bool) -> Test:
@@ -74,10 +84,14 @@ def _words_test(term: Term) -> Test:
     if term.how == "~":
         search = re.compile(term.value, re.IGNORECASE).search
         if term.key == "name":  # as it is, and as narrow lists show it
-            return lambda row: bool(search(row.run.id) or search(STAMP.sub("", row.run.id)))
+            return lambda row: any(
+                map(search, (row.notes.name, row.run.id, STAMP.sub("", row.run.id)))
+            )
         return lambda row: bool(search(text_of(row)))
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = term.how != "!="
+    if term.key == "tag":  # a whole one
+        return lambda row: any(row.notes.has_tag(word) for word in words) == is_wanted
     return lambda row: any(word in text_of(row).lower() for word in words) == is_wanted
 
 

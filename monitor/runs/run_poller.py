@@ -19,10 +19,11 @@ from ...shared.ranks import combined_status
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, open_page, read_rank_status, status_of
 from .alerts import RecordedAlerts
-from .knobs import RecordedKnobs
 from .log_tail import LogTail
 from .machine import MachineSample
 from .machine_sampler import MachineSampler
+from .recorded_notes import RecordedNotes
+from .run_description import RecordedManifest
 from .run_rows import RunRows, has_each_row
 from .run_view import RunView, view_of
 
@@ -66,7 +67,8 @@ class RunPoller:
         self._view: RunView | None = None
         self._log = LogTail(run.log_path)
         self._alerts = RecordedAlerts(run.events_path)
-        self._knobs = RecordedKnobs(run)
+        self._manifest = RecordedManifest(run)
+        self._notes = RecordedNotes(run)
         self._sampler = MachineSampler(run.folder.parent)
         self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
@@ -81,8 +83,8 @@ class RunPoller:
             view = self._without_page()
         if self._reader:
             self._seen_s = self._now()
-        self._view = view
-        return view
+        self._view = self._with_papers(view)
+        return self._view
 
     def show_rank(self, rank: int) -> bool:
         """From the next look on."""
@@ -112,9 +114,16 @@ class RunPoller:
             log=self._log.read(),
             alerts=self._alerts.read(),
             is_recorded=is_recorded,
-            knobs=self._knobs.read(),
         )
         return self._with_rows(view)
+
+    def _with_papers(self, view: RunView) -> RunView:
+        """With what the run's folder tells, whether there is a page or not."""
+        try:
+            knobs, description = self._manifest.read()
+            return replace(view, knobs=knobs, description=description, notes=self._notes.read())
+        except Exception:  # whatever somebody wrote there
+            return view
 
     def _with_rows(self, view: RunView) -> RunView:
         """With every row, once they are read: not at the first look, which people wait for."""

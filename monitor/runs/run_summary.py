@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from ..look.formatting import (
     UNKNOWN,
     counted,
@@ -24,6 +26,7 @@ from .run_view import RunView
 RETURN = "episode/return"
 _VALUE_WIDTH = 7
 _GAP = "   "
+_MIN_NOTE_WIDTH = 12
 
 
 def draw_title(view: RunView, width: int) -> Line:
@@ -31,8 +34,9 @@ def draw_title(view: RunView, width: int) -> Line:
     condition = condition_of(view.status, view.is_page_expected)
     state = _state(view, condition)
     room = max(0, width - line_width(state) - 3)
-    name = fit_middle(view.status.run, room)
-    return spread([(" ", "bar_text"), (name, "bar_strong")], state, width, "bar_text")
+    name = fit_middle(view.name, room)
+    line: Line = [(" ", "bar_text"), (name, "bar_strong")]
+    return spread([*line, *_notes(view, room - cell_len(name))], state, width, "bar_text")
 
 
 def draw_numbers(view: RunView, width: int) -> Line:
@@ -91,6 +95,20 @@ def draw_notice(
         return None
     room = max(0, width - len(label) - 1)
     return [(label, f"bar_{style}"), (fit(text, room), "bar_text"), (" ", "bar_text")]
+
+
+def _notes(view: RunView, room: int) -> Line:
+    """Tags that fit whole, then as much of the note as is worth reading."""
+    line: Line = []
+    for tag in view.notes.tags:
+        piece = f"  #{tag}" if not line else f" #{tag}"
+        if cell_len(piece) <= room:
+            line.append((piece, "bar_focus"))
+            room -= cell_len(piece)
+    if view.notes.note and room >= _MIN_NOTE_WIDTH:
+        note = f"  {view.notes.note}"
+        line.append((note if cell_len(note) <= room else fit(note, room), "bar_dim"))
+    return line
 
 
 def _state(view: RunView, condition: Condition) -> Line:

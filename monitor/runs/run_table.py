@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from ..look.formatting import (
     UNKNOWN,
     counted,
@@ -22,6 +24,7 @@ from .run_summary import RETURN, draw_bar
 from .runs_poller import RunRow
 
 _STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH, _DEVICE_WIDTH = 10, 7, 8, 6, 7
+_MIN_NOTE_WIDTH = 8
 _MIN_BAR_WIDTH, _MAX_BAR_WIDTH = 8, 24
 _STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")
 _SHORT_NAME_WIDTH, _FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 20, 34, 64  # full: with the date in the id
@@ -82,10 +85,15 @@ def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Lin
     """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width)
-    name = fit(short_name(row.run.id, columns.name), columns.name)
+    name = short_name(row.name, columns.name)
+    notes = _notes(row, columns.name - cell_len(name), prefix)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
     if row.status is None:
-        unread: Line = [(f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"), (name, f"{prefix}text")]
+        unread: Line = [
+            (f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"),
+            (name, f"{prefix}text"),
+            *notes,
+        ]
         return fit_line([*marks, *unread], width, f"{prefix}text")
     condition = condition_of(row.status, row.is_page_expected)
     line = [
@@ -93,13 +101,26 @@ def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Lin
         (f"{condition.symbol}", f"{prefix}{condition.style}"),
         (mark, f"{prefix}focus"),
         (f"{fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
-        (f"{name} ", f"{prefix}{'strong' if is_selected else 'text'}"),
+        (name, f"{prefix}{'strong' if is_selected else 'text'}"),
+        *notes,
+        (" ", f"{prefix}text"),
     ]
     if row.status.age_s is None:
         line.append((fit(condition.notice, width - line_width(line)), f"{prefix}dim"))
     else:
         line += _numbers(row, columns, prefix)
     return fit_line(line, width, f"{prefix}text")
+
+
+def _notes(row: RunRow, room: int, prefix: str) -> Line:
+    """Tags, then the note, in the `room` that the name leaves of its column; blank where none."""
+    line: Line = []
+    for tag in row.notes.tags:
+        if cell_len(tag) + 2 <= room:
+            line.append((f" #{tag}", f"{prefix}focus"))
+            room -= cell_len(tag) + 2
+    text = f" {row.notes.note}" if row.notes.note and room >= _MIN_NOTE_WIDTH else ""
+    return [*line, (fit(text, room), f"{prefix}dim")]
 
 
 def _heads(width: int) -> list[tuple[str, int, str]]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...shared import Event, History, Metric, MetricsReader
+from ...shared.run_notes import NO_NOTES, RunNotes
 from ...shared.status import RunStatus
 from .alerts import Alert
 from .knobs import Knobs
+from .run_description import NO_DESCRIPTION, Description
 from .run_rows import RowPoints
 
 MAX_EVENTS = 256
@@ -23,7 +25,8 @@ class RunView:
     the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
     `knobs` are None where nothing is known of the run's configuration. The history and all that
-    comes from a page is that of a `rank`.
+    comes from a page is that of a `rank`. `notes` are what people wrote about the run,
+    `description` what it was run with.
     """
 
     status: RunStatus
@@ -40,6 +43,13 @@ class RunView:
     is_loading: bool = False
     knobs: Knobs | None = None
     rank: int = 0
+    notes: RunNotes = NO_NOTES
+    description: Description = NO_DESCRIPTION
+
+    @property
+    def name(self) -> str:
+        """That which people gave the run, else its id."""
+        return self.notes.name or self.status.run
 
     @property
     def newest(self) -> Mapping[str, float]:

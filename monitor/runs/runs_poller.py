@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...shared.lock import lock_holder
 from ...shared.ranks import status_in_list
 from ...shared.run_folder import Run, list_runs
+from ...shared.run_notes import NO_NOTES, RunNotes
 from ...shared.status import RunStatus
+from .recorded_notes import RecordedNotes
+from .run_description import dotted
 
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
 CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one
@@ -29,6 +32,12 @@ class RunRow:
     looked_s: float = 0.0
     device: str = ""
     config: Mapping[str, object] = field(default_factory=dict)
+    notes: RunNotes = NO_NOTES
+
+    @property
+    def name(self) -> str:
+        """That which people gave the run, else its id."""
+        return self.notes.name or self.run.id
 
     def at(self, now_s: float) -> RunRow:
         """The row with the age it has by now, for runs that are not looked at again."""
@@ -54,6 +63,7 @@ class RunsPoller:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._rows: dict[Run, RunRow] = {}
+        self._notes: dict[Run, RecordedNotes] = {}
         self._next_check = 0
 
     def poll(self) -> RunsView:
@@ -64,9 +74,18 @@ class RunsPoller:
         alive = [row.run for row in rows if row.status and row.status.is_alive]
         for run in [*alive, *self._resumed(rows), *unread[:NEW_AT_ONCE]]:
             self._rows[run] = replace(_look_at(run, self._rows[run]), looked_s=self._now())
+        self._read_notes()
         now_s = self._now()
         shown = tuple(row.at(now_s) for row in self._rows.values())
         return RunsView(shown, len(unread) <= NEW_AT_ONCE)
+
+    def _read_notes(self) -> None:
+        """Of all runs, also of those not looked at yet, as archived ones are never shown."""
+        self._notes = {run: self._notes.get(run) or RecordedNotes(run) for run in self._rows}
+        for run, row in self._rows.items():
+            notes = self._notes[run].read()
+            if notes is not row.notes:
+                self._rows[run] = replace(row, notes=notes)
 
     def _resumed(self, rows: list[RunRow]) -> list[Run]:
         """Ended runs that a process holds again, among the next `CHECKED_AT_ONCE`."""
@@ -92,7 +111,7 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
         return row
     manifest = run.manifest()
     config = manifest.get("config", {})
-    config = dict(_dotted(config)) if isinstance(config, dict) else {}
+    config = dict(dotted(config)) if isinstance(config, dict) else {}
     config |= _sweep_of(manifest)
     device = manifest.get("device") or config.get("device") or ""
     return replace(row, device=str(device), config=config)
@@ -106,11 +125,3 @@ def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:
     return {
         key: told[name] for key, name in (("sweep", "name"), ("trial", "trial")) if name in told
     }
-
-
-def _dotted(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

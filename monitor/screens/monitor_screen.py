@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.message import Message
 from textual.screen import Screen
 
+from ...shared.run_folder import Run
+from ...shared.run_notes import RunNotes
 from ..session.memory import forget_lines
 from ..session.session import Session, session_of
 from ..session.settings import Settings
@@ -13,6 +16,13 @@ from ..session.settings import Settings
 
 class MonitorScreen(Screen[None], inherit_bindings=False):
     """A screen that knows the session."""
+
+    class NotesWanted(Message):
+        """Somebody wants to edit the note, or the tags, of `run`, which has `notes` now."""
+
+        def __init__(self, run: Run, notes: RunNotes, what: str) -> None:
+            super().__init__()
+            self.run, self.notes, self.what = run, notes, what
 
     @property
     def session(self) -> Session:

@@ -25,6 +25,7 @@ from ..runs.run_feed import RunFeed
 from ..runs.run_source import Companion, Looked, Looker, RunSource
 from ..runs.run_view import RunView
 from ..widgets.chart_grid import ChartGrid
+from ..widgets.config_panel import ConfigPanel
 from ..widgets.events_panel import EventsPanel
 from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
@@ -48,7 +49,7 @@ _KEYS = (
     (",.", "cursor"),
     ("esc", "all runs"),
     ("/", "find"),
-    ("1-6", "panes"),
+    ("1-7", "panes"),
     ("r", "replay"),
     ("y", "log"),
     ("s", "smooth"),
@@ -65,9 +66,11 @@ class RunScreen(MonitorScreen):
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
         *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
           for i, pane in enumerate(PANES, 1)),
-        Binding("slash", "find", "find charts, events, log lines"),
+        Binding("slash", "find", "find charts, events, log lines, keys"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
+        Binding("e", "edit('note')", "edit the run's note"),
+        Binding("E", "edit('tags')", "edit the run's tags"),
         Binding("n", "show_rank(1)", "charts of the next, the previous rank"),
         Binding("N", "show_rank(-1)", "charts of the next, the previous rank"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
@@ -161,6 +164,7 @@ class RunScreen(MonitorScreen):
             yield MachinePanel()
             yield LogPanel()
             yield RanksPanel()
+            yield ConfigPanel()
         yield TimeSlider()
         yield FilterLine()
         yield KeyLine(_KEYS)
@@ -214,6 +218,7 @@ class RunScreen(MonitorScreen):
         self.query_one(ChartGrid).show(watched, () if view.rank else alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
         self.query_one(LogPanel).show(view.log)
+        self.query_one(ConfigPanel).show(watched)
         times = self.query_one(TimePanel)
         ranks = self.query_one(RanksPanel)
         had_panes = times.has_phases, ranks.has_ranks
@@ -264,7 +269,7 @@ class RunScreen(MonitorScreen):
 
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         words = tuple(message.text.split())
-        if isinstance(self._found_in, ScrollingPane):
+        if isinstance(self._found_in, ScrollingPane | ConfigPanel):
             self._found_in.words = words
         else:
             grid = self.query_one(ChartGrid)
@@ -284,16 +289,22 @@ class RunScreen(MonitorScreen):
     def action_toggle_pane(self, pane: str) -> None:
         self.change_settings(panes=toggled(self.settings.panes, pane))
         self.place_panes()
+        config = self.query_one(ConfigPanel)
+        if pane == config.id and config.display:  # it is opened to be read
+            config.redraw()
+            config.focus()
         if not self.focused or not self.focused.display:
             self.focus_next()
 
     def action_find(self) -> None:
         """In the pane that has the keys; among the charts when it has nothing to find."""
         focused = self.focused
-        self._found_in: Pane = focused if isinstance(focused, ScrollingPane) else self._grid()
+        self._found_in: Pane = (
+            focused if isinstance(focused, ScrollingPane | ConfigPanel) else self._grid()
+        )
         words = (
             self._found_in.words
-            if isinstance(self._found_in, ScrollingPane)
+            if isinstance(self._found_in, ScrollingPane | ConfigPanel)
             else self._grid().options.words
         )
         self.query_one(FilterLine).open(" ".join(words))
@@ -329,6 +340,10 @@ class RunScreen(MonitorScreen):
             place = ranks.index(self._source.rank) if self._source.rank in ranks else 0
             if not self._source.show_rank(ranks[(place + steps) % len(ranks)] or 0):
                 self.notify("charts of other ranks are drawn on the run's machine", timeout=2)
+
+    def action_edit(self, what: str) -> None:
+        if self._looked:
+            self.post_message(self.NotesWanted(self.run, self._looked.view.notes, what))
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))

@@ -12,7 +12,7 @@ from textual.message import Message
 from ...shared.run_folder import Run
 from ..runs.filter_terms import Filter, FilterError, parse_filter
 from ..runs.poll_loop import PollLoop
-from ..runs.run_filter import filtered
+from ..runs.run_filter import filtered, listed
 from ..runs.run_order import next_order, ordered
 from ..runs.runs_poller import RunRow, RunsView
 from ..widgets.filter_line import FilterLine
@@ -50,6 +50,8 @@ class RunsScreen(MonitorScreen):
         Binding("s", "sort", "sort by the next column (or click it)"),
         Binding("S", "reverse", "sort the other way round"),
         Binding("w", "sweep", "the sweep of the selected run, or the newest"),
+        Binding("e", "edit('note')", "edit the run's note"),
+        Binding("E", "edit('tags')", "edit the run's tags"),
         Binding("escape", "clear", "unmark all, drop the filter"),
     ]
     AUTO_FOCUS = "#runs"
@@ -101,7 +103,9 @@ class RunsScreen(MonitorScreen):
         line.complain(error)
         warning = error if error and not line.display else self.session.warning
         shown = ordered(found, self.settings.order, self.settings.reversed_order)
-        self.query_one(RunsHead).show(self._view.rows, len(shown), self._filter, warning)
+        self.query_one(RunsHead).show(
+            listed(self._view.rows, self._understood), len(shown), self._filter, warning
+        )
         self.query_one(RunsTable).show(
             shown,
             self.session.comparison,
@@ -120,7 +124,7 @@ class RunsScreen(MonitorScreen):
             try:
                 return filtered(rows, self._understood), str(error)
             except FilterError:  # the runs that had what it asks for are gone
-                return list(rows), str(error)
+                return listed(rows), str(error)
         self._understood = wanted
         return found, ""
 
@@ -161,6 +165,12 @@ class RunsScreen(MonitorScreen):
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter)
+
+    def action_edit(self, what: str) -> None:
+        selected = self.query_one(RunsTable).selected
+        for row in self._view.rows if self._view else ():
+            if row.run == selected:
+                self.post_message(self.NotesWanted(row.run, row.notes, what))
 
     def action_sort(self) -> None:
         self.sort_by(next_order(self.settings.order))

@@ -18,8 +18,8 @@ class Legend(Drawing):
         self._watched: tuple[Watched, ...] = ()
 
     def show(self, watched: Sequence[Watched]) -> None:
-        names = [(one.view.status.run, one.look, one.is_reference) for one in watched]
-        if names != [(one.view.status.run, one.look, one.is_reference) for one in self._watched]:
+        names = [(one.view.name, one.look, one.is_reference) for one in watched]
+        if names != [(one.view.name, one.look, one.is_reference) for one in self._watched]:
             self._watched = tuple(watched)
             self.display = len(watched) > 1
             self.redraw()
@@ -30,7 +30,7 @@ class Legend(Drawing):
         for one in self._watched:
             if one.look is None:
                 continue
-            name = short_name(one.view.status.run, room - 4 * one.is_reference)
+            name = short_name(one.view.name, room - 4 * one.is_reference)
             piece: Line = [(f"{one.look.marker} ", one.look.style), (name, "text")]
             if one.is_reference:
                 piece.append((" ref", "dim"))

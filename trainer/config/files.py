@@ -20,6 +20,7 @@ from ..envs import (
     LEARNED_ENV_NAMES,
     num_agents_of,
 )
+from .flat_keys import flat_keys
 from .interval import UNITS
 from .overlays import overlay_overrides, split_overlays
 from .section import Section
@@ -139,6 +140,17 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
     for name, (setting, value) in owners_of_sections().items():
         for key, default, description in _fields(_foreign_section(name), f"{name}."):
             yield key, default, f"{description} ({setting} = {value})"
+
+
+def changed_defaults(config: TrainConfig) -> dict[str, Any]:
+    """The defaults of the keys that have another value in `config`, by their whole keys; "none"
+    where a default is no value at all.
+    """
+    defaults = flat_keys(type(config).model_construct().model_dump(mode="json"))
+    defaults |= {"algorithm": DEFAULT_ALGORITHM, "env": DEFAULT_ENV}
+    values = flat_keys(config.model_dump(mode="json"))
+    changed = [key for key, value in values.items() if value != defaults.get(key)]
+    return {key: "none" if defaults.get(key) is None else defaults[key] for key in changed}
 
 
 def _foreign_section(name: str) -> type[Section]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.monitor.runs.knobs import AUTOTUNE, Knobs, RecordedKnobs, knobs_of
+from operant.monitor.runs.knobs import AUTOTUNE, Knobs, knobs_of
+from operant.monitor.runs.run_description import RecordedManifest
 from operant.shared.run_folder import create_run
 from operant.trainer.config.files import load_config, preset_names
 from operant.trainer.config.flat_keys import flat_keys
@@ -104,9 +105,9 @@ def test_whatever_a_manifest_holds_nothing_is_raised(manifest):
 def test_the_knobs_follow_the_manifest():
     values = load_config("cart_pole_ppo").model_dump(mode="json", exclude_none=True)
     run, _lock = create_run("test", {"config": values, "device": "auto"}, rank=0)
-    recorded = RecordedKnobs(run)
-    assert not recorded.read().is_on_gpu
+    recorded = RecordedManifest(run)
+    assert not recorded.read()[0].is_on_gpu
     run.write_manifest({**run.manifest(), "device": "cuda (NVIDIA H200)"})
-    assert recorded.read().is_on_gpu
+    assert recorded.read()[0].is_on_gpu
     run.manifest_path.unlink()
-    assert recorded.read().is_on_gpu
+    assert recorded.read()[0].is_on_gpu

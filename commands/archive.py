@@ -1,0 +1,28 @@
+"""`operant archive`: leave runs out of lists, and keep them."""
+
+from __future__ import annotations
+
+import click
+
+from .choosing_a_run import runs_to_write_in
+
+
+@click.command("archive")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--undo", is_flag=True, help="Have lists show them again.")
+def command(runs: tuple[str, ...], undo: bool) -> None:
+    """Leave RUNs out of the lists; nothing of them is moved or deleted.
+
+    `operant runs --archived` and the filter `archived:yes` of the monitor's list show them, and
+    each command takes them by name as before.
+    """
+    from dataclasses import replace
+
+    from ..shared.run_notes import change_notes
+    from .output import print_line
+
+    for run in runs_to_write_in(runs):
+        was_archived = run.notes().is_archived
+        change_notes(run.folder, lambda notes: replace(notes, is_archived=not undo))
+        words = "in the lists" if undo else "archived"
+        print_line(f"{run.id}: {words}" + (" already" if was_archived != undo else ""))

@@ -1,0 +1,41 @@
+"""`operant rename`: the name that is shown of a run."""
+
+from __future__ import annotations
+
+import click
+
+from ..shared.errors import UsageError
+from .choosing_a_run import run_to_write_in
+
+
+@click.command("rename")
+@click.argument("run")
+@click.argument("name", required=False)
+@click.option("--undo", is_flag=True, help="Show its id again.")
+def command(run: str, name: str | None, undo: bool) -> None:
+    """Show RUN as NAME, in lists, the monitor and wherever a run is asked for.
+
+    Its folder and its id stay what they are, and go on naming it; no two runs have one name.
+    """
+    from dataclasses import replace
+
+    from ..shared.run_notes import change_notes
+    from .output import print_line
+
+    chosen = run_to_write_in(run)
+    if bool(name and name.strip()) == undo:
+        raise UsageError("give either a new name or --undo")
+    wanted = " ".join((name or "").split())
+    if wanted:
+        _check_is_free(wanted, chosen.id)
+    notes = change_notes(chosen.folder, lambda notes: replace(notes, name=wanted))
+    print_line(f"{chosen.id}: {notes.name or 'shown by its id'}")
+
+
+def _check_is_free(name: str, run_id: str) -> None:
+    """Raises UsageError where another run goes by `name`."""
+    from ..shared.run_folder import list_runs
+
+    for other in list_runs():
+        if other.id != run_id and name in (other.id, other.notes().name):
+            raise UsageError(f"another run is called '{name}': {other.id}")

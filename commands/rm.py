@@ -1,0 +1,165 @@
+"""`operant rm`: delete runs that have ended."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ..monitor.look.formatting import format_bytes, format_duration
+from ..shared.errors import OperantError, UsageError, nearest
+from .choosing_a_run import runs_to_write_in
+from .numbers import parse_duration
+
+if TYPE_CHECKING:
+    from ..shared.run_folder import Run
+    from ..shared.run_notes import RunNotes
+    from ..shared.status import RunStatus
+
+_STATES = ("crashed", "failed", "finished", "stopped")
+
+
+class Chosen(NamedTuple):
+    """A run that may go, as it was looked at, and how much it takes on the disk."""
+
+    run: Run
+    status: RunStatus
+    notes: RunNotes
+    age_s: float
+    size_bytes: int
+
+
+@click.command("rm")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--older-than", metavar="30d", help="That ended so long ago: 45m, 12h, 30d or 8w.")
+@click.option("--state", metavar="STATE,...", help="That are crashed, failed, finished or stopped.")
+@click.option("--archived", is_flag=True, help="That are archived; else those stay, unless named.")
+@click.option("--keep-checkpoints", is_flag=True, help="Delete rows, logs and traces alone.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def command(
+    runs: tuple[str, ...],
+    older_than: str | None,
+    state: str | None,
+    archived: bool,
+    keep_checkpoints: bool,
+    yes: bool,
+) -> None:
+    """Delete RUNs, or all runs for which the options hold; shows them, and asks first.
+
+    A run that goes on is never deleted, and no link in a run's folder is followed. With
+    --keep-checkpoints a run keeps its configuration, notes, events, checkpoints and last curves, so
+    that eval, play, export --to onnx and train --resume go on with it.
+    """
+    from ..shared.removal import remove_leftovers
+    from .output import print_line
+
+    if not (runs or older_than or state or archived):
+        raise UsageError("name runs, or say which: --older-than 30d, --state crashed, --archived")
+    states = _states(state)
+    age_s = parse_duration("--older-than", older_than) if older_than else 0.0
+    found = _chosen(runs, keep_checkpoints, archived)
+    chosen = [
+        one
+        for one in found
+        if one.status.state in states
+        and one.age_s >= age_s
+        and (not archived or one.notes.is_archived)
+    ]
+    if not chosen:
+        print_line("no run fits; nothing was removed")
+        return
+    total = f"{_count(chosen)}, {format_bytes(sum(one.size_bytes for one in chosen))}"
+    if not yes and not _is_meant(chosen, total, keep_checkpoints):
+        print_line("nothing was removed")
+        return
+    _remove(chosen, keep_checkpoints)
+    remove_leftovers()
+    print_line(f"removed {total}")
+
+
+def _states(told: str | None) -> tuple[str, ...]:
+    """Those asked for; of a run whose state only a newer operant knows, nothing is known."""
+    states = tuple(told.split(",")) if told else _STATES
+    for state in states:
+        if state not in _STATES:
+            hint = nearest(state, _STATES)
+            raise UsageError(f"--state {state} is none{hint}; there are {', '.join(_STATES)}")
+    return states
+
+
+def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> list[Chosen]:
+    """Those that are named, each of which must be one that can go; else all that can, without the
+    archived ones where those are not asked for.
+    """
+    from ..shared.removal import check_can_be_removed
+    from ..shared.run_folder import list_runs
+
+    if wanted:
+        named = runs_to_write_in(wanted)
+        for run in named:
+            check_can_be_removed(run)
+        return [_looked_at(run, keep_checkpoints) for run in named]
+    found = []
+    for run in list_runs():
+        try:
+            check_can_be_removed(run)
+        except UsageError:
+            continue
+        if archived or not run.notes().is_archived:
+            found.append(_looked_at(run, keep_checkpoints))
+    return found
+
+
+def _looked_at(run: Run, keep_checkpoints: bool) -> Chosen:
+    import time
+
+    from ..shared.ranks import status_in_list
+    from ..shared.removal import size_bytes
+
+    status = status_in_list(run)
+    # Where no publish tells, what was written last: the folder's own time.
+    age_s = status.age_s if status.age_s is not None else time.time() - run.folder.stat().st_mtime
+    return Chosen(run, status, run.notes(), age_s, size_bytes(run, keep_checkpoints))
+
+
+def _is_meant(chosen: list[Chosen], total: str, keep_checkpoints: bool) -> bool:
+    """Show what goes, and ask. Raises UsageError where nobody can answer."""
+    from .output import print_line
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"{total}: there is no terminal to ask on; --yes says that it is meant")
+    width = max(len(one.run.id) for one in chosen)
+    for one in chosen:
+        checkpoints = _num_checkpoints(one.run)
+        words = [one.status.state, f"{format_duration(one.age_s)} ago"]
+        words += [f"{checkpoints} checkpoint{'s' * (checkpoints != 1)}"] if checkpoints else []
+        words += [format_bytes(one.size_bytes)]
+        words += [one.notes.name] if one.notes.name else []
+        words += [f"#{tag}" for tag in one.notes.tags]
+        print_line(f"  {one.run.id:<{width}}  {', '.join(words)}")
+    what = "all but checkpoints and curves of " if keep_checkpoints else ""
+    return click.confirm(f"Delete {what}{total}, for good?")
+
+
+def _num_checkpoints(run: Run) -> int:
+    return sum(1 for _ in run.checkpoint_folder.glob("*.pt"))
+
+
+def _remove(chosen: list[Chosen], keep_checkpoints: bool) -> None:
+    """One after the other. Raises what the first that stays says, once the others are gone."""
+    from ..shared.removal import remove_run
+
+    errors = []
+    for one in chosen:
+        try:
+            remove_run(one.run, keep_checkpoints)
+        except OperantError as error:
+            errors.append(str(error))
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise OperantError(f"{errors[0]}{more}; removed {len(chosen) - len(errors)}")
+
+
+def _count(chosen: list[Chosen]) -> str:
+    return "1 run" if len(chosen) == 1 else f"{len(chosen)} runs"

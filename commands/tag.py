@@ -1,0 +1,43 @@
+"""`operant tag`: words by which runs are found again."""
+
+from __future__ import annotations
+
+import click
+
+from ..shared.errors import UsageError, nearest
+from .choosing_a_run import run_to_write_in
+
+
+@click.command("tag")
+@click.argument("run")
+@click.argument("tags", nargs=-1, metavar="[TAG]...")
+@click.option("--remove", is_flag=True, help="Take these tags away.")
+def command(run: str, tags: tuple[str, ...], remove: bool) -> None:
+    """Give RUN tags, besides those it has; without a TAG print them.
+
+    A tag is one word. `tag:baseline` in the monitor's list leaves the runs that have it, and `E`
+    edits those of a run.
+    """
+    from ..shared.run_notes import RunNotes, change_notes
+    from .output import print_line
+
+    def changed(notes: RunNotes) -> RunNotes:
+        if not remove:
+            return notes.with_tags(tags)
+        for tag in tags:
+            if not notes.has_tag(tag):
+                raise UsageError(f"{chosen.id} has no tag '{tag}'{nearest(tag, notes.tags)}")
+        return notes.without_tags(tags)
+
+    chosen = run_to_write_in(run)
+    if remove and not tags:
+        raise UsageError(f"--remove which tags? {chosen.id} has {_in_words(chosen.notes().tags)}")
+    if not tags:
+        print_line(" ".join(chosen.notes().tags) or f"{chosen.id} has no tags")
+        return
+    notes = change_notes(chosen.folder, changed)
+    print_line(f"{chosen.id}: {_in_words(notes.tags)}")
+
+
+def _in_words(tags: tuple[str, ...]) -> str:
+    return " ".join(tags) or "no tags"

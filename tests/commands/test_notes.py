@@ -1,0 +1,213 @@
+"""note, tag, rename, archive and rm."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import click
+import pytest
+from command_line import PATIENCE_S, error_line, operant, operant_json
+from waiting import wait_for
+
+from operant.cli import cli
+from operant.commands.numbers import parse_duration
+from operant.monitor.look.formatting import format_bytes
+from operant.shared.errors import OperantError, UsageError
+from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.session import RunSession
+
+
+def ended_run(name: str, state="finished") -> Run:
+    run, lock = create_run(name, {"config": {"seed": 1}}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"loss": 0.5}, 3, 30)
+    session.close(state, 0)
+    return run
+
+
+@pytest.fixture
+def runs() -> list[Run]:
+    return [ended_run("alpha"), ended_run("beta", "failed"), ended_run("gamma")]
+
+
+def done(*arguments: str) -> str:
+    """What a command prints that succeeds."""
+    answer = operant(*arguments)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
+def test_notes_and_tags_are_written_shown_and_taken_away(runs):
+    assert "has no note" in done("note", "alpha")
+    done("note", "alpha", "a wider network")
+    assert done("note", "alpha") == "a wider network\n"
+    assert "baseline v2" in done("tag", "alpha", "baseline", "v2")
+    status = operant_json("status", "alpha")
+    assert (status["note"], status["tags"]) == ("a wider network", ["baseline", "v2"])
+    assert "#baseline #v2 a wider network" in done("status", "alpha")
+    assert "#baseline" in done("monitor", "alpha", "--once")
+    by_id = {status["run"]: status for status in operant_json("runs")}
+    assert by_id[runs[0].id]["tags"] == ["baseline", "v2"]
+    assert by_id[runs[1].id]["tags"] == []
+    assert "#baseline" in done("runs")
+    done("tag", "alpha", "--remove", "v2")
+    assert done("tag", "alpha") == "baseline\n"
+    done("note", "alpha", "")
+    assert operant_json("status", "alpha")["note"] == ""
+
+
+def test_running_and_crashed_runs_have_notes_as_well():
+    run, lock = create_run("lives", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"loss": 0.5})
+    done("note", "lives", "while it goes on")
+    assert run.notes().note == "while it goes on"
+    session.abandon()
+    lock.release()
+    done("note", "lives", "after it was gone")
+    assert operant_json("status", "lives")["note"] == "after it was gone"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["note", "nonsense", "x"], "no run is called 'nonsense'"),
+        (["note", "gpu-box:alpha", "x"], "call it on gpu-box"),
+        (["tag", "alpha", "two words"], "is no tag"),
+        (["tag", "alpha", "--remove"], "--remove which tags?"),
+        (["tag", "alpha", "--remove", "x"], "has no tag 'x'"),
+        (["rename", "alpha"], "a new name or --undo"),
+        (["rename", "alpha", "x", "--undo"], "a new name or --undo"),
+        (["rename", "alpha", "a:b"], "has a colon"),
+        (["archive"], "Missing argument"),
+        (["rm"], "--older-than 30d, --state crashed"),
+        (["rm", "--older-than", "soon"], "--older-than soon is no time; write 45m"),
+        (["rm", "--state", "crashd"], "did you mean 'crashed'"),
+        (["rm", "--state", "running"], "--state running is none"),
+        (["rm", "alpha"], "--yes says that it is meant"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
+    with pytest.raises((OperantError, click.ClickException)) as error:
+        cli(arguments, standalone_mode=False)
+    words = getattr(error.value, "message", str(error.value))
+    assert says in words
+    assert "\n" not in words
+    assert len(list_runs()) == 3
+    assert not any(run.notes_path.exists() for run in runs)
+
+
+def test_a_name_is_shown_finds_the_run_and_is_nobody_elses(runs):
+    done("rename", "alpha", "wide  network")
+    status = operant_json("status", "wide network")
+    assert (status["run"], status["name"]) == (runs[0].id, "wide network")
+    assert f"wide network ({runs[0].id})" in done("status", "wide")
+    assert "\nwide network " in "\n" + done("runs")
+    assert f"called 'wide network': {runs[0].id}" in error_line("rename", "beta", "wide network")
+    assert "another run is called" in error_line("rename", "beta", runs[2].id)
+    done("rename", "wide network", "wide network")
+    done("rename", "alpha", "--undo")
+    assert operant_json("status", "alpha")["name"] == ""
+    assert runs[0].folder.exists()
+
+
+def test_archived_runs_are_listed_where_they_are_asked_for(runs):
+    assert done("archive", "alpha", "beta").count("archived") == 2
+    assert [status["run"] for status in operant_json("runs")] == [runs[2].id]
+    archived = {status["run"] for status in operant_json("runs", "--archived")}
+    assert archived == {runs[0].id, runs[1].id}
+    assert "already" in done("archive", "alpha")
+    done("archive", "gamma")
+    assert "operant runs --archived" in done("runs")
+    done("archive", "--undo", *(run.id for run in runs))
+    assert len(operant_json("runs")) == 3
+    assert done("runs", "--archived") == "no run is archived\n"
+
+
+def test_rm_removes_what_is_named_and_leaves_the_rest(runs):
+    answer = operant("rm", "alpha", "gamma", "--yes")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "removed 2 runs, " in answer.stdout
+    assert list_runs() == [runs[1]]
+
+
+def test_rm_chooses_by_state_and_by_age(runs):
+    assert "removed 1 run" in done("rm", "--state", "failed,crashed", "--yes")
+    assert runs[1] not in list_runs()
+    assert done("rm", "--older-than", "1d", "--yes") == "no run fits; nothing was removed\n"
+    assert "removed 2 runs" in done("rm", "--older-than", "0s", "--yes")
+    assert list_runs() == []
+
+
+def test_rm_leaves_archived_runs_alone_unless_they_are_asked_for(runs):
+    done("archive", "alpha")
+    done("rm", "--older-than", "0s", "--yes")
+    assert list_runs() == [runs[0]]
+    done("rm", "--archived", "--yes")
+    assert list_runs() == []
+
+
+def test_rm_refuses_the_running_and_then_removes_nothing_of_what_was_named(runs):
+    run, lock = create_run("lives", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"loss": 0.5})
+    assert "operant stop" in error_line("rm", "alpha", "lives", "--yes")
+    assert len(list_runs()) == 4
+    done("rm", "--older-than", "0s", "--yes")
+    assert list_runs() == [run]
+    session.close("stopped", 0)
+
+
+def test_rm_keeps_what_goes_on_from_checkpoints(runs):
+    runs[0].checkpoint_folder.mkdir()
+    (runs[0].checkpoint_folder / "iteration-3.pt").write_bytes(b"x")
+    (runs[0].folder / "rows.sqlite").write_bytes(b"x" * 5000)
+    done("note", "alpha", "worth it")
+    done("rm", "alpha", "--keep-checkpoints", "--yes")
+    assert not (runs[0].folder / "rows.sqlite").exists()
+    status = operant_json("status", "alpha")
+    assert (status["state"], status["note"], status["metrics"]) == (
+        "finished", "worth it", {"loss": 0.5},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_on_a_terminal_rm_shows_what_goes_and_asks(runs, answer):
+    done("tag", "alpha", "baseline")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "operant", "rm", "alpha"], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    said = bytearray()
+
+    def asks() -> bool:
+        said.extend(os.read(ours, 4096))
+        return b"[y/N]" in said
+
+    wait_for(asks)
+    assert f"{runs[0].id}  finished, ".encode() in said
+    assert b"#baseline" in said
+    os.write(ours, f"{answer}\n".encode())
+    assert process.wait(PATIENCE_S) == 0
+    os.close(ours)
+    assert len(list_runs()) == (2 if answer == "y" else 3)
+
+
+def test_times_and_sizes_are_as_people_write_them():
+    assert parse_duration("--older-than", "30d") == 30 * 86_400
+    assert parse_duration("--older-than", "1.5h") == 5400
+    for text in ("", "30", "d", "-1d", "nan", "1e99d"):
+        with pytest.raises(UsageError, match="is no time"):
+            parse_duration("--older-than", text)
+    sizes = [0, 812, 4300, 512 << 20, (1 << 30) + 1]
+    assert [format_bytes(size) for size in sizes] == [
+        "0 B",
+        "812 B",
+        "4.2 KiB",
+        "512 MiB",
+        "1.0 GiB",
+    ]
