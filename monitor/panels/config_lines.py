@@ -6,10 +6,12 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
+
 from ...shared import Metric
 from ..charts.shown_run import Watched
 from ..look.formatting import UNKNOWN, format_written
-from ..look.lines import Line, fit, fit_middle
+from ..look.lines import Line, fit, fit_middle, line_width
 from ..runs.run_description import Setting
 from ..runs.run_table import short_name
 from ..runs.run_view import RunView
@@ -29,7 +31,7 @@ def own_lines(view: RunView, width: int) -> list[Line]:
     others = [setting for setting in told.settings if setting.default is None]
     keys = [setting.key for setting in (*told.settings, *told.started)]
     key_width = _key_width(keys, width // 2)
-    lines = _note_lines(view, key_width, width)
+    lines = _note_lines(view, width)
     for setting in changed:
         lines += _setting_lines(setting, key_width, width, CHANGED, "focus", "strong")
     if changed and others:
@@ -87,10 +89,10 @@ def in_words(view: RunView) -> str:
     return f"{changed} of {len(told.settings)} not by default"
 
 
-def _note_lines(view: RunView, key_width: int, width: int) -> list[Line]:
+def _note_lines(view: RunView, width: int) -> list[Line]:
     notes = view.notes
     told = {
-        "id": view.status.run if notes.name else "",
+        "id  ": view.status.run if notes.name else "",
         "tags": " ".join(f"#{tag}" for tag in notes.tags),
         "note": notes.note,
         "archived": "lists leave it out" if notes.is_archived else "",
@@ -98,7 +100,7 @@ def _note_lines(view: RunView, key_width: int, width: int) -> list[Line]:
     lines: list[Line] = []
     for key, text in told.items():
         if text:
-            lines += _setting_lines(Setting(key, text), key_width, width, " ", "dim", "text")
+            lines += _setting_lines(Setting(key, text), len(key), width, " ", "dim", "text")
     return lines
 
 
@@ -107,17 +109,19 @@ def _setting_lines(
 ) -> list[Line]:
     """As many as the value takes."""
     room = max(8, width - key_width - 4)
-    default = f"{_GAP}(default {setting.default})" if setting.default is not None else ""
-    broken = textwrap.wrap(setting.value + default, room, break_on_hyphens=False) or [""]
-    first: Line = [(f"{mark} ", "focus"), _key(setting.key, key_width, key_style)]
-    lines: list[Line] = []
-    left = len(setting.value)  # of the letters that are the value's, not its default's
-    for number, row in enumerate(broken):
-        head: Line = first if number == 0 else [(" " * (key_width + 2), "text")]
-        own, rest = row[: max(0, left)], row[max(0, left) :]
-        lines.append([*head, (_GAP + own, style), (rest, "dim")])
-        left -= len(row) + 1
-    return lines
+    rows: list[Line] = [[(row, style)] for row in _broken(setting.value, room)]
+    if setting.default is not None:
+        default = _broken(f"(default {setting.default})", room)
+        if cell_len(rows[-1][0][0] + _GAP + default[0]) <= room:
+            rows[-1].append((_GAP + default.pop(0), "dim"))
+        rows += [[(row, "dim")] for row in default]
+    head: Line = [(f"{mark} ", "focus"), _key(setting.key, key_width, key_style), (_GAP, "text")]
+    indent: Line = [(" " * line_width(head), "text")]
+    return [[*(indent if number else head), *row] for number, row in enumerate(rows)]
+
+
+def _broken(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, room, break_on_hyphens=False) or [""]
 
 
 def _differing_settings(watched: Sequence[Watched]) -> dict[str, list[str]]:

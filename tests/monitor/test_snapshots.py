@@ -23,9 +23,12 @@ from operant.monitor.app import MonitorApp
 from operant.monitor.runs.alerts import Alert
 from operant.monitor.runs.comparison import Comparison
 from operant.monitor.runs.knobs import WORKERS, Knobs
+from operant.monitor.runs.run_description import description_of
 from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.runs_poller import RunsView
 from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
+from operant.shared.run_notes import RunNotes
 from operant.shared.status import RunStatus
 
 SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
@@ -247,6 +250,61 @@ def test_a_filter_that_is_wrong(snap_compare, size):
     app = MonitorApp(runs_source=StillRuns(all_states()))
     wait = ready("7 runs", "slash", *"state:runing", then="did you mean")
     assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+DEFAULTS = {"ppo.learning_rate": 3e-4, "num_envs": 256, "policy.hidden_sizes": [64, 64]}
+
+
+def described(view: RunView, **changes) -> RunView:
+    """Run with a configuration of which some keys are not by default, and written about."""
+    config = {
+        "env": "cart_pole", "algorithm": "ppo", "seed": 1, "num_envs": 128, "rollout_steps": 32,
+        "policy": {"hidden_sizes": [256, 256], "activation": "tanh"},
+        "ppo": {"learning_rate": 3e-3, "gamma": 0.99, "clip_coef": 0.2, "entropy_coef": 0.0},
+    } | changes  # fmt: skip
+    manifest = {
+        "config": config, "defaults": DEFAULTS, "git_commit": "3f2a9c1",
+        "created": "2026-11-21T14:25:30Z", "command_line": "operant train --seed 1",
+        "versions": {"python": "3.11.7"},
+    }  # fmt: skip
+    notes = RunNotes(note="a wider network: is it worth its time?", tags=("baseline", "wide"))
+    return replace(view, description=description_of(manifest), notes=notes)
+
+
+@sizes
+def test_a_configuration_and_what_people_wrote(snap_compare, size):
+    wait = ready(drawn(size), "7", then="worth its time")
+    assert snap_compare(run_app(described(rich_view())), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_where_several_runs_differ_enlarged(snap_compare, size):
+    app = several_runs()
+    source_of, seeds = app._run_source, iter(range(9))
+
+    def with_configuration(run):
+        source = source_of(run)
+        source.view = described(source.view, seed=next(seeds))
+        return source
+
+    app._run_source = with_configuration
+    wait = ready(drawn(size), "7", "enter", then="runs differ")
+    assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+def test_tags_that_are_edited(snap_compare):
+    wait = ready("episode/return", "E", then="leaves it as it was")
+    app = run_app(described(rich_view()))
+    assert snap_compare(app, terminal_size=(80, 24), run_before=wait)
+
+
+@sizes
+def test_the_list_with_names_tags_and_notes(snap_compare, size):
+    notes = RunNotes("wide network", "is it worth its time?", ("baseline",))
+    rows = [replace(row, notes=notes if i % 2 else row.notes)
+            for i, row in enumerate(all_states().rows)]  # fmt: skip
+    app = MonitorApp(runs_source=StillRuns(RunsView(tuple(rows), True)))
+    assert snap_compare(app, terminal_size=size, run_before=ready("7 runs"))
 
 
 @sizes

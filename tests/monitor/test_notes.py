@@ -1,0 +1,258 @@
+"""Notes, tags and the configuration, as people read and write them in the monitor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from apps import watching
+from textual.widgets import Input
+from views import StillRun, StillRuns, make_row, make_view, texts
+
+from operant.monitor.app import MonitorApp
+from operant.monitor.charts.shown_run import Look, Watched
+from operant.monitor.panels.config_lines import difference_lines, num_more, own_lines
+from operant.monitor.runs.run_description import description_of
+from operant.monitor.runs.run_filter import FilterError, filtered, parse_filter
+from operant.monitor.runs.run_table import draw_row
+from operant.monitor.runs.runs_poller import RunsPoller, RunsView
+from operant.monitor.screens.edit_dialog import EditDialog
+from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY
+from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.widgets.config_panel import ConfigPanel
+from operant.shared.run_folder import Run, create_run
+from operant.shared.run_notes import RunNotes, change_notes
+
+TRIES = 2000
+MANIFEST = {
+    "config": {"seed": 1, "ppo": {"gamma": 0.9, "sizes": [64, 64]}, "flag": True},
+    "defaults": {"ppo.gamma": 0.99},
+    "git_commit": "3f2a9c1",
+    "created": "now",
+}
+
+
+def screen_text(app: MonitorApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def until(pilot, condition) -> None:
+    for _ in range(TRIES):
+        await pilot.pause(0.005)
+        if condition():
+            return
+    raise AssertionError(f"it never came to be; the screen:\n{screen_text(pilot.app)}")
+
+
+def shows(pilot, *words: str):
+    return lambda: all(word in screen_text(pilot.app) for word in words)
+
+
+def a_run(**manifest) -> Run:
+    run, lock = create_run("test", MANIFEST | manifest, rank=0)
+    lock.release()
+    return run
+
+
+def watched(place: int, **changes) -> Watched:
+    view = make_view()
+    manifest = MANIFEST | {"config": MANIFEST["config"] | changes}
+    status = replace(view.status, run=f"20261121-142530-run{place}")
+    view = replace(view, status=status, description=description_of(manifest))
+    return Watched(view, Look(place))
+
+
+def test_what_is_not_by_default_comes_first_with_its_default():
+    view = replace(watched(0).view, notes=RunNotes(note="wide", tags=("a", "b")))
+    lines = [line.rstrip() for line in texts(own_lines(view, 60))]
+    assert lines[:4] == ["  tags  #a #b", "  note  wide", "• ppo.gamma     0.9  (default 0.99)",
+                         "  by default"]  # fmt: skip
+    assert [line.split() for line in lines[4:7]] == [
+        ["seed", "1"], ["ppo.sizes", "[64,", "64]"], ["flag", "true"],
+    ]  # fmt: skip
+    assert any("git_commit" in line for line in lines[7:])
+
+
+def test_long_values_are_broken_and_lose_nothing():
+    told = description_of({"config": {"words": " ".join(f"word{i}" for i in range(40))}})
+    view = replace(make_view(), description=told)
+    lines = texts(own_lines(view, 40))
+    assert all(len(line.rstrip()) <= 40 for line in lines)
+    assert all(f"word{i}" in " ".join(lines) for i in range(40))
+
+
+def test_of_several_runs_only_what_differs_is_in_the_table():
+    runs = [watched(0), watched(1, seed=2), watched(2, extra="x")]
+    head, lines = difference_lines(runs, 100)
+    rows = [text.split() for text in texts(lines)]
+    assert rows[0] == ["seed", "1", "2", "1"]
+    assert rows[1] == ["extra", "-", "-", "x"]
+    assert "run0" in texts(head)[0]
+    assert not any("git_commit" in row for row in rows)
+
+
+def test_of_newest_values_those_that_differ_and_the_best_stands_out():
+    better = watched(1)
+    metrics = better.view.status.metrics | {"episode/return": 499.0, "loss/value": 1e9}
+    better = better._replace(
+        view=replace(better.view, status=replace(better.view.status, metrics=metrics))
+    )
+    _, lines = difference_lines([watched(0), better], 80)
+    by_name = {line[0][0].strip(): line for line in lines if line}
+    assert [style for _, style in by_name["episode/return"][1:]] == ["text", "good"]
+    assert [style for _, style in by_name["loss/value"][1:]] == ["good", "text"]
+    assert "policy/entropy" not in by_name
+
+
+def test_where_not_all_runs_have_room_it_is_said():
+    runs = [watched(i, seed=i) for i in range(8)]
+    assert num_more(runs, 200) == 0
+    assert num_more(runs, 56) == 4
+    head, lines = difference_lines(runs, 56)
+    assert len(head[0]) == 1 + 2 * 4
+    assert all(len(text) <= 56 for text in texts(lines))
+
+
+def test_a_run_without_a_configuration_has_none():
+    assert own_lines(make_view(), 60) == []
+    for odd in ({}, {"config": 5, "defaults": []}, {"config": {"a": {}}}):
+        own_lines(replace(make_view(), description=description_of(odd)), 60)
+
+
+async def test_the_configuration_opens_scrolls_and_is_searched():
+    config = {f"key{i:02}": i for i in range(60)} | {"needle": 7}
+    told = description_of(MANIFEST | {"config": config, "defaults": {}})
+    view = replace(make_view(), description=told)
+    app = watching(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("7", "enter")
+        await until(pilot, shows(pilot, "0 of 61 not by default", "key00"))
+        await pilot.press("end")
+        await until(pilot, shows(pilot, "git_commit"))
+        assert "key00" not in screen_text(app)
+        await pilot.press("home", "slash", *"needle", "enter")
+        await until(pilot, shows(pilot, "/needle: 1 lines"))
+        assert "key01" not in screen_text(app)
+        assert isinstance(app.focused, ConfigPanel)
+        await pilot.press("escape", "7")
+        await until(pilot, lambda: not app.screen.query_one(ConfigPanel).display)
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+async def test_notes_and_tags_are_edited_and_kept(is_list):
+    run = a_run()
+    row = replace(make_row("x", "finished"), run=run)
+    source = StillRun(make_view())
+    source.run = run
+    app = MonitorApp(None if is_list else run, run_source=lambda _: source,
+                     runs_source=StillRuns(RunsView((row,), True)))  # fmt: skip
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "1 run" if is_list else "episode/return"))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditDialog))
+        await pilot.press(*"wide", "enter")
+        await until(pilot, lambda: run.notes().note == "wide")
+        await pilot.press("E")
+        await until(pilot, lambda: isinstance(app.screen, EditDialog))
+        app.screen.query_one(Input).value = "base, -v2"
+        await pilot.press("enter")
+        await until(pilot, shows(pilot, "'-v2' is no tag"))
+        assert run.notes().tags == ()
+        app.screen.query_one(Input).value = "#base v2"
+        await pilot.press("enter")
+        await until(pilot, lambda: run.notes().tags == ("base", "v2"))
+        assert not isinstance(app.screen, EditDialog)
+
+
+async def test_escape_leaves_the_note_as_it_was():
+    run = a_run(notes="old")
+    source = StillRun(replace(make_view(), notes=run.notes()))
+    source.run = run
+    app = MonitorApp(run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditDialog))
+        assert app.screen.query_one(Input).value == "old"
+        await pilot.press("x", "escape")
+        await until(pilot, lambda: not isinstance(app.screen, EditDialog))
+    assert not run.notes_path.exists()
+
+
+@pytest.mark.parametrize("is_remote", [True, False])
+async def test_where_nothing_may_be_written_it_is_said(is_remote):
+    source = StillRun(make_view())
+    if is_remote:
+        source.run = Run(Path("gpu-box:test"))
+    app = MonitorApp(source.run, run_source=lambda _: source, is_readonly=not is_remote)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("e")
+        words = ELSEWHERE if is_remote else READ_ONLY
+        await until(pilot, lambda: any(words in note.message for note in app._notifications))
+        assert not isinstance(app.screen, EditDialog)
+
+
+NOTED = [
+    replace(make_row("a-aaaa", "running"), notes=RunNotes(tags=("baseline", "v1"))),
+    replace(make_row("b-bbbb", "running"), notes=RunNotes("renamed", "a wide one", ("v10",))),
+    replace(make_row("c-cccc", "failed"), notes=RunNotes(is_archived=True, tags=("v1",))),
+    make_row("d-dddd", "running"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", "abd"),
+        ("tag:BASELINE", "a"),
+        ("tag:v1", "a"),
+        ("tag:v1,v10", "ab"),
+        ("-tag:v1", "bd"),
+        ("note:wide", "b"),
+        ("renamed", "b"),
+        ("name:renamed", "b"),
+        ("archived:yes", "c"),
+        ("archived:no", "abd"),
+        ("archived:yes,no tag:v1", "ac"),
+    ],
+)
+def test_the_list_is_filtered_by_what_people_wrote(text, left):
+    assert "".join(row.run.id[-1] for row in filtered(NOTED, parse_filter(text))) == left
+
+
+def test_archived_is_yes_or_no():
+    with pytest.raises(FilterError, match="neither archived:yes nor archived:no"):
+        parse_filter("archived:perhaps")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_a_row_of_the_list_keeps_its_columns_whatever_is_written(width):
+    plain, noted = (
+        "".join(text for text, _ in draw_row(replace(make_row("cart_pole-ppo-k3f9", "running"),
+                                                      notes=notes), width, False))
+        for notes in (RunNotes(), RunNotes("", "long " * 50, ("tag", "t" * 50)))
+    )  # fmt: skip
+    assert len(plain) == len(noted) == width
+    assert plain.rstrip().split()[-3:] == noted.rstrip().split()[-3:]
+    assert ("#tag" in noted) == (width > 60)
+
+
+async def test_the_list_leaves_archived_runs_out_and_says_their_names():
+    app = MonitorApp(runs_source=StillRuns(RunsView(tuple(NOTED), True)))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, shows(pilot, "3 runs", "renamed", "#baseline #v1"))
+        assert isinstance(app.screen, RunsScreen)
+        assert "c-cccc" not in screen_text(app)
+        await pilot.press("slash", *"archived:yes", "enter")
+        await until(pilot, shows(pilot, "1 of 4 runs", "c-cccc"))
+
+
+def test_the_poller_sees_what_is_written_meanwhile():
+    run = a_run()
+    poller = RunsPoller()
+    assert poller.poll().rows[0].notes == RunNotes()
+    change_notes(run.folder, lambda notes: notes.with_tags(["new"]))
+    assert poller.poll().rows[0].notes.tags == ("new",)
