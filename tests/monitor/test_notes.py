@@ -13,8 +13,9 @@ from views import StillRun, StillRuns, make_row, make_view, texts
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Look, Watched
 from operant.monitor.panels.config_lines import difference_lines, num_more, own_lines
+from operant.monitor.runs.filter_terms import FilterError, parse_filter
 from operant.monitor.runs.run_description import description_of
-from operant.monitor.runs.run_filter import FilterError, filtered, parse_filter
+from operant.monitor.runs.run_filter import filtered
 from operant.monitor.runs.run_table import draw_row
 from operant.monitor.runs.runs_poller import RunsPoller, RunsView
 from operant.monitor.screens.edit_dialog import EditDialog
