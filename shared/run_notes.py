@@ -28,7 +28,7 @@ MAX_NOTES_BYTES, MAX_MANIFEST_BYTES = 1 << 16, 1 << 20
 MAX_NAME_CHARACTERS, MAX_NOTE_CHARACTERS, MAX_TAG_CHARACTERS, MAX_TAGS = 80, 1000, 50, 50
 
 _TAG = re.compile(r"\w[\w.+/@=#~-]*")
-_TAG_RULE = "letters, digits and . _ + / @ = # ~ - within"
+_TAG_RULE = "a word of letters, digits and ._+/@=#~-"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def check_tag(tag: str) -> None:
     if len(tag) > MAX_TAG_CHARACTERS:
         raise UsageError(f"a tag has up to {MAX_TAG_CHARACTERS} characters, this one {len(tag)}")
     if not _TAG.fullmatch(tag):
-        raise UsageError(f"'{one_line(tag, 60)}' is no tag: one word, {_TAG_RULE}")
+        raise UsageError(f"'{one_line(tag, 60)}' is no tag: {_TAG_RULE}")
 
 
 @contextlib.contextmanager

@@ -273,7 +273,7 @@ def described(view: RunView, **changes) -> RunView:
 
 @sizes
 def test_a_configuration_and_what_people_wrote(snap_compare, size):
-    wait = ready(drawn(size), "7", then="worth its time")
+    wait = ready(drawn(size), "7", then="configuration")
     assert snap_compare(run_app(described(rich_view())), terminal_size=size, run_before=wait)
 
 
