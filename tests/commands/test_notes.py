@@ -93,7 +93,8 @@ def test_running_and_crashed_runs_have_notes_as_well():
 def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
     with pytest.raises((OperantError, click.ClickException)) as error:
         cli(arguments, standalone_mode=False)
-    words = getattr(error.value, "message", str(error.value))
+    told = error.value
+    words = told.format_message() if isinstance(told, click.ClickException) else str(told)
     assert says in words
     assert "\n" not in words
     assert len(list_runs()) == 3
