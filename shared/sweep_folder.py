@@ -12,8 +12,8 @@ from typing import Literal
 from .errors import RunFolderError, SweepNotFoundError, UsageError
 from .harmless import one_line
 from .lock import lock_holder
-from .run_folder import home_folder, write_whole
-from .small_file import read_json
+from .run_folder import home_folder
+from .small_file import read_json, write_whole
 from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20

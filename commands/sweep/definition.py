@@ -141,7 +141,7 @@ def write_definition(
     import tomli_w
 
     from ...shared.plain_values import plain
-    from ...shared.run_folder import write_whole
+    from ...shared.small_file import write_whole
     from ...trainer.config.overlays import split_overlays
 
     source, overlays = split_overlays(definition.source)

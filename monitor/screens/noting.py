@@ -15,7 +15,7 @@ READ_ONLY = "--readonly: nothing is written from here"
 
 def why_not(run: Run, is_readonly: bool) -> str:
     """Why nothing can be written about `run` from here; empty where it can."""
-    if not run.folder.is_absolute():  # a name alone, as that of a run of another machine is
+    if not run.folder.is_absolute():  # a name alone: that of a run on another machine
         return ELSEWHERE
     return READ_ONLY if is_readonly else ""
 
