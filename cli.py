@@ -15,7 +15,7 @@ from .shared.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
-    "record", "note", "tag", "rename", "archive", "rm", "bench", "autotune", "sweep",
+    "record", "note", "tag", "rename", "archive", "rm", "completion", "bench", "autotune", "sweep",
     "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
@@ -38,6 +38,10 @@ def cli(context: click.Context) -> None:
 
 def main() -> None:
     """Run a command; errors are one line on standard error and an exit code."""
+    if "_OPERANT_COMPLETE" in os.environ:  # a shell asks what could follow what was typed
+        from .commands.completion import answer_shell
+
+        sys.exit(answer_shell(cli))
     try:
         exit_code = cli(standalone_mode=False, prog_name="operant")
     except OperantError as error:

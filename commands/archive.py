@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from .candidates import run_ids
 from .choosing_a_run import runs_to_write_in
 
 
 @click.command("archive")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=run_ids)
 @click.option("--undo", is_flag=True, help="Have lists show them again.")
 def command(runs: tuple[str, ...], undo: bool) -> None:
     """Leave RUNs out of the lists; nothing of them is moved or deleted.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
+from .candidates import configs, settings
 from .numbers import NumberRange
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
 
 @click.command("autotune")
-@click.argument("config")
+@click.argument("config", shell_complete=configs)
 @click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=settings,
     help="Change one key of the configuration, and leave it so; may be repeated.",
 )
 @click.option(

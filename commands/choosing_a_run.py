@@ -9,6 +9,7 @@ import click
 
 from ..monitor.remote.host import RemoteName, remote_name
 from ..shared.errors import UsageError
+from .candidates import run_ids
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """`[RUN | --latest]`: the decorated command gets `run` and `latest`."""
-    function = click.argument("run", required=False, metavar="[RUN]")(function)
+    function = click.argument("run", required=False, metavar="[RUN]", shell_complete=run_ids)(
+        function
+    )
     return click.option("--latest", is_flag=True, help="The run that was started last.")(function)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .candidates import run_ids
+
 if TYPE_CHECKING:
     from ..trainer.evaluation import Evaluation
 
@@ -15,7 +17,7 @@ DEFAULT_EPISODES = 100
 
 
 @click.command("eval")
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000),
     help=f"How many; by default {DEFAULT_EPISODES}, or all scenarios where there are such.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from .candidates import run_ids
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -17,7 +18,7 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
 
 
 @click.command("export")
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The kind of file.")
 @click.option("--output", type=Path, metavar="PATH", help="By default RUN.csv and so on, here.")
 @click.option("--yes", is_flag=True, help="Write over what is there without asking.")

@@ -6,6 +6,7 @@ import click
 
 from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError, nearest
+from .candidates import theme_option
 from .choosing_a_run import chosen_host, chosen_run, looked_anywhere, run_argument
 from .terminal import has_terminal
 
@@ -16,7 +17,7 @@ from .terminal import has_terminal
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and exit.")
 @click.option("--follow", is_flag=True, help="With --json: a line per snapshot until the run ends.")
 @click.option("--readonly", is_flag=True, help="No way to ask the trainer for anything.")
-@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
+@theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 @click.option("--rank", type=click.IntRange(min=0), help="Of several ranks: whose charts.")
 def command(

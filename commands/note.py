@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from .candidates import run_ids
 from .choosing_a_run import run_to_write_in
 
 
 @click.command("note")
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.argument("text", required=False)
 def command(run: str, text: str | None) -> None:
     """Write a note about RUN, in place of the one it has; without TEXT print it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from .candidates import theme_option
 from .choosing_a_run import chosen_run, run_argument
 from .monitor import known_theme
 from .numbers import NumberRange
@@ -37,7 +38,7 @@ FILMED_STEPS = 1000
               help=f"With --to: env steps at most, by default {FILMED_STEPS}.")  # fmt: skip
 @click.option("--risk", metavar="FRACTION|adaptive",
               help="The lower part of the return to act by, of implicit quantiles.")  # fmt: skip
-@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
+@theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 def command(
     run: str | None,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from ..shared.errors import UsageError
+from .candidates import run_ids
 from .choosing_a_run import run_to_write_in
 
 
 @click.command("rename")
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.argument("name", required=False)
 @click.option("--undo", is_flag=True, help="Show its id again.")
 def command(run: str, name: str | None, undo: bool) -> None:

@@ -9,6 +9,7 @@ import click
 
 from ..monitor.look.formatting import format_bytes, format_duration
 from ..shared.errors import OperantError, UsageError, nearest
+from .candidates import run_ids, states_of
 from .choosing_a_run import runs_to_write_in
 from .numbers import parse_duration
 
@@ -31,9 +32,14 @@ class Chosen(NamedTuple):
 
 
 @click.command("rm")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=run_ids)
 @click.option("--older-than", metavar="30d", help="That ended so long ago: 45m, 12h, 30d or 8w.")
-@click.option("--state", metavar="STATE,...", help="That are crashed, failed, finished or stopped.")
+@click.option(
+    "--state",
+    metavar="STATE,...",
+    shell_complete=states_of(*_STATES),
+    help="That are crashed, failed, finished or stopped.",
+)
 @click.option("--archived", is_flag=True, help="That are archived; else those stay, unless named.")
 @click.option("--keep-checkpoints", is_flag=True, help="Delete rows, logs and traces alone.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ..shared.errors import OperantError, UsageError, nearest
+from .candidates import run_ids, theme_option
 from .choosing_a_run import chosen_run, run_argument
 from .monitor import known_theme
 
@@ -18,9 +19,20 @@ _SMALLEST, _LARGEST = (20, 6), (500, 200)
 @run_argument
 @click.option("--to", "path", required=True, type=click.Path(path_type=Path), help="picture.svg")
 @click.option("--size", default="120x40", show_default=True, help="Columns x rows.")
-@click.option("--theme", metavar="NAME", help="dark, light, colour-blind, contrast or plain.")
-@click.option("--beside", multiple=True, metavar="RUN", help="Another run on the same charts.")
-@click.option("--reference", metavar="RUN", help="A run to show the differences to.")
+@theme_option
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="RUN",
+    shell_complete=run_ids,
+    help="Another run on the same charts.",
+)
+@click.option(
+    "--reference",
+    metavar="RUN",
+    shell_complete=run_ids,
+    help="A run to show the differences to.",
+)
 @click.option("--press", default="", metavar="KEYS", help="Keys to press first: enter,z,s")
 def command(
     run: str | None,

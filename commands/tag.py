@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 
 from ..shared.errors import UsageError, nearest
+from .candidates import run_ids
+from .candidates import tags as known_tags
 from .choosing_a_run import run_to_write_in
 
 
 @click.command("tag")
-@click.argument("run")
-@click.argument("tags", nargs=-1, metavar="[TAG]...")
+@click.argument("run", shell_complete=run_ids)
+@click.argument("tags", nargs=-1, metavar="[TAG]...", shell_complete=known_tags)
 @click.option("--remove", is_flag=True, help="Take these tags away.")
 def command(run: str, tags: tuple[str, ...], remove: bool) -> None:
     """Give RUN tags, besides those it has; without a TAG print them.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from .candidates import configs, hardware, run_ids, settings
 from .ended_at_once import ended_at_once
 from .terminal import has_terminal
 
@@ -17,22 +18,39 @@ if TYPE_CHECKING:
 
 
 @click.command("train")
-@click.argument("config", required=False, metavar="[CONFIG]")
-@click.option("--config", "config_option", metavar="CONFIG", help="The same as the argument.")
+@click.argument("config", required=False, metavar="[CONFIG]", shell_complete=configs)
+@click.option(
+    "--config",
+    "config_option",
+    metavar="CONFIG",
+    shell_complete=configs,
+    help="The same as the argument.",
+)
 @click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=settings,
     help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated.",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
-@click.option("--hardware", metavar="NAME", help="Sizes for cpu, gpu_small or gpu_large.")
+@click.option(
+    "--hardware",
+    metavar="NAME",
+    shell_complete=hardware,
+    help="Sizes for cpu, gpu_small or gpu_large.",
+)
 @click.option("--seed", type=int, help="The seed of everything random.")
 @click.option("--name", help="The middle of the run's id; by default environment and algorithm.")
 @click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
 @click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
-@click.option("--resume", metavar="RUN", help="Go on from the newest checkpoint of a run.")
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=run_ids,
+    help="Go on from the newest checkpoint of a run.",
+)
 @click.option("--processes", metavar="N", help="So many processes learn as one on each machine.")
 @click.option("--nodes", metavar="HERE,HOST,...", help="Machines that learn as one, by your ssh.")
 @click.option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import ConfigError, UsageError, nearest
+from .. import candidates
 
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
@@ -23,12 +24,14 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
     for option in reversed(
         (
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+                         shell_complete=candidates.settings,
                          help="Change one key of every side; may be repeated."),
             click.option("--env-steps", type=click.IntRange(1),
                          help="Of each run; by default the least that a side is configured for."),
             click.option("--repeats", type=click.IntRange(1, 1000), default=3, show_default=True,
                          help="Runs of each side, in turn, with the seeds 1, 2, ..."),
             click.option("--score", default=DEFAULT_SCORE, show_default=True, metavar="METRIC",
+                         shell_complete=candidates.metrics,
                          help="The metric that sides are compared by."),
             click.option("--report", type=Path, metavar="FILE",
                          help="Also one HTML page, with curves by env steps and by time."),
@@ -40,7 +43,8 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 @click.command("compare")
-@click.argument("configs", nargs=-1, required=True, metavar="CONFIG CONFIG ...")
+@click.argument("configs", nargs=-1, required=True, metavar="CONFIG CONFIG ...",
+                shell_complete=candidates.configs)  # fmt: skip
 @options
 def compare(configs: tuple[str, ...], overrides: tuple[str, ...], **given: Any) -> int:
     """Train every CONFIG, a preset or a TOML file, with the same number of env steps, in turn.
@@ -56,8 +60,8 @@ def compare(configs: tuple[str, ...], overrides: tuple[str, ...], **given: Any) 
 
 
 @click.command("ablate")
-@click.argument("before", metavar="FROM")
-@click.argument("after", metavar="TO")
+@click.argument("before", metavar="FROM", shell_complete=candidates.configs)
+@click.argument("after", metavar="TO", shell_complete=candidates.configs)
 @options
 def ablate(before: str, after: str, overrides: tuple[str, ...], **given: Any) -> int:
     """Train FROM as it is, then with each key in which TO differs, one at a time, then TO."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .. import candidates
 from ..numbers import NumberRange
 
 
@@ -14,8 +15,10 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
     """Those that all measurements have."""
     for option in reversed(
         (
-            click.argument("config", required=False, metavar="[CONFIG]"),
+            click.argument("config", required=False, metavar="[CONFIG]",
+                           shell_complete=candidates.configs),
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
+                         shell_complete=candidates.settings,
                          help="Change one key of the configuration; may be repeated."),
             click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto",
                          show_default=True, help="Where to measure."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import UsageError
+from .. import candidates
 
 if TYPE_CHECKING:
     from ...shared.sweep_folder import Sweep
@@ -31,12 +32,13 @@ class BeginCommand(click.Command):
 
 
 @click.command("begin", cls=BeginCommand)
-@click.argument("config", required=False, metavar="[CONFIG]")
+@click.argument("config", required=False, metavar="[CONFIG]", shell_complete=candidates.configs)
 @click.option(
     "--param",
     "params",
     multiple=True,
     metavar="KEY=RANGE",
+    shell_complete=candidates.settings,
     help="What varies: LOW:HIGH, log:LOW:HIGH, int:LOW:HIGH or A,B,C; once for each key.",
 )
 @click.option(
@@ -56,12 +58,14 @@ class BeginCommand(click.Command):
     "--maximize",
     multiple=True,
     metavar="METRIC",
+    shell_complete=candidates.metrics,
     help="What trials are judged by; by default the return of evaluations.",
 )
 @click.option(
     "--minimize",
     multiple=True,
     metavar="METRIC",
+    shell_complete=candidates.metrics,
     help="As well or instead; seconds is the time of training.",
 )
 @click.option(
@@ -69,6 +73,7 @@ class BeginCommand(click.Command):
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=candidates.settings,
     help="Change one key of all trials; may be repeated.",
 )
 @click.option(
@@ -85,7 +90,12 @@ class BeginCommand(click.Command):
     help=f"Finished trials before any is pruned.  [default: {DEFAULT_PRUNE_AFTER}]",
 )
 @click.option("--name", help="By default that of the configuration.")
-@click.option("--resume", metavar="NAME", help="Go on with a sweep; --trials says up to how many.")
+@click.option(
+    "--resume",
+    metavar="NAME",
+    shell_complete=candidates.sweeps,
+    help="Go on with a sweep; --trials says up to how many.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
 def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
     """Search for the values of keys that make the best runs of CONFIG, a preset or a TOML file.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...shared.errors import ConfigError, UsageError
+from ..candidates import sweeps
 
 if TYPE_CHECKING:
     from .definition import Definition
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("enqueue")
-@click.argument("name")
+@click.argument("name", shell_complete=sweeps)
 @click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE ...")
 def command(name: str, values: tuple[str, ...]) -> None:
     """Have these values tried next in a sweep; keys that are not named are drawn as ever.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..candidates import sweeps
+
 if TYPE_CHECKING:
     from ...shared.sweep_folder import Sweep
     from ...shared.sweep_table import SweepTable
@@ -16,7 +18,7 @@ FILE_WIDTH = 160  # where no terminal says how wide it is
 
 
 @click.command("status")
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=sweeps)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(name: str | None, as_json: bool) -> None:
     """Show the trials of a sweep, the latest by default: best first, with what matters most."""

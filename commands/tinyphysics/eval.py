@@ -13,6 +13,7 @@ import click
 
 from ...shared.errors import UsageError
 from ...shared.harmless import one_line
+from ..candidates import controllers
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
@@ -22,11 +23,13 @@ NUM_EXAMPLES = 4
 
 
 @click.command("eval")
-@click.option("--controller", required=True, metavar="pid|zero|RUN|FILE.py", help="Who steers.")
+@click.option("--controller", required=True, metavar="pid|zero|RUN|FILE.py",
+              shell_complete=controllers, help="Who steers.")  # fmt: skip
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="The ONNX model.")
 @click.option("--routes", type=click.Path(path_type=Path), metavar="DIR", help="The route files.")
 @click.option("--num", type=click.IntRange(1), help="The first so many routes; all by default.")
-@click.option("--baseline", metavar="CONTROLLER", help="Another controller to compare with.")
+@click.option("--baseline", metavar="CONTROLLER", shell_complete=controllers,
+              help="Another controller to compare with.")  # fmt: skip
 @click.option("--engine", default="auto", show_default=True, help="What runs the model.")
 @click.option("--precision", type=click.Choice(["float32", "tf32", "half"]), default="float32",
               show_default=True, help="Of the torch engine on a GPU.")  # fmt: skip

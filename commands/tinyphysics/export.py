@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from ...shared.errors import UsageError
+from ..candidates import run_ids
 
 
 @click.command("export")
-@click.argument("run")
+@click.argument("run", shell_complete=run_ids)
 @click.argument("file", type=click.Path(path_type=Path), metavar="CONTROLLER.py")
 def command(run: str, file: Path) -> None:
     """Write the policy of RUN as one file for the challenge's `controllers` folder.

@@ -47,7 +47,7 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
     overrides, (source, overlays) = list(overrides), split_overlays(source or DEFAULT_PRESET)
-    values = read_toml(_config_path(source))
+    values = read_toml(config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
     if overlays:
@@ -138,7 +138,7 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
     """
     yield from _fields(TrainConfig, "")
     for name, (setting, value) in owners_of_sections().items():
-        for key, default, description in _fields(_foreign_section(name), f"{name}."):
+        for key, default, description in _fields(foreign_section(name), f"{name}."):
             yield key, default, f"{description} ({setting} = {value})"
 
 
@@ -153,7 +153,8 @@ def changed_defaults(config: TrainConfig) -> dict[str, Any]:
     return {key: "none" if defaults.get(key) is None else defaults[key] for key in changed}
 
 
-def _foreign_section(name: str) -> type[Section]:
+def foreign_section(name: str) -> type[Section]:
+    """The model of a table that not all runs have."""
     sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
     configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
     for env in (*configured, GYMNASIUM_PREFIX):
@@ -179,7 +180,8 @@ def _toml(value: Any) -> str:
     return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
-def _config_path(source: str) -> Path:
+def config_path(source: str) -> Path:
+    """The file of a preset or a TOML file. Raises ConfigError where there is no such preset."""
     if source.endswith(".toml") or "/" in source:
         return Path(source)
     if source not in preset_names():

@@ -1,0 +1,64 @@
+"""The keys that a configuration has, for who has typed half of one. Nothing is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from ..envs import (
+    CONFIGURED_ENV_NAMES,
+    ENV_NAMES,
+    FOREIGN_ENV_NAMES,
+    LEARNED_ENV_NAMES,
+    PARTIAL_ENV_NAMES,
+)
+from .files import DEFAULT_PRESET, changed, config_path, foreign_section, model_for
+from .overlays import split_overlays
+from .section import Section
+from .toml_file import read_toml
+from .train_config import TrainConfig, algorithm_sections, owners_of_sections
+
+
+class Key(NamedTuple):
+    """`ppo.learning_rate`; `choices` are all values as one types them, where they are few words."""
+
+    name: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+def keys_of(source: str | None, overrides: Iterable[str] = ()) -> list[Key]:
+    """All keys of the preset or TOML file `source` with `key=value` overrides on top: those of its
+    algorithm and its environment. Raises ConfigError where it cannot be read.
+    """
+    config, _ = split_overlays(source or DEFAULT_PRESET)
+    values = changed(read_toml(config_path(config)), overrides)
+    return list(_keys(model_for(values), ""))
+
+
+def keys_of_all() -> list[Key]:
+    """The keys that any configuration may have."""
+    keys = list(_keys(TrainConfig, ""))
+    for name in owners_of_sections():
+        keys += _keys(foreign_section(name), f"{name}.")
+    return keys
+
+
+def _keys(model: type[Section], prefix: str) -> Iterator[Key]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.default, Section):
+            yield from _keys(type(info.default), f"{prefix}{name}.")
+        else:
+            choices = _choices(prefix + name, info.annotation)
+            yield Key(prefix + name, info.description or "", choices)
+
+
+def _choices(name: str, annotation: Any) -> tuple[str, ...]:
+    if name == "env":
+        return (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
+                *FOREIGN_ENV_NAMES)  # fmt: skip
+    if name == "algorithm":
+        return tuple(algorithm_sections())
+    if annotation is bool:
+        return ("true", "false")
+    return tuple(map(str, get_args(annotation))) if get_origin(annotation) is Literal else ()
