@@ -11,6 +11,8 @@ from operant.monitor.remote.messages import read_head, read_machine
 from operant.monitor.remote.sending import _Sender
 from operant.monitor.runs.knobs import knobs_of
 from operant.monitor.runs.machine import GpuProcess, GpuSample, MachineSample
+from operant.monitor.runs.run_description import Setting, description_of
+from operant.shared.run_notes import change_notes
 
 
 def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):
@@ -57,3 +59,29 @@ def test_a_sample_of_another_version_is_left_out():
     assert read_machine(None) is None
     assert read_machine({"gpus": [], "horsepower": 3}) is None
     assert read_machine({"processes": 1}) is None
+
+
+def test_notes_and_configuration_are_sent_once_and_again_when_they_change(make_session):
+    session = make_session()
+    session.metrics.publish({"loss": 1.0}, 1, 1)
+    session.run.write_manifest(
+        {"config": {"seed": 7, "ppo": {"gamma": 0.9}}, "defaults": {"seed": 1}}
+    )
+    change_notes(session.run.folder, lambda notes: notes.with_tags(["base"]))
+    sender = _Sender(session.run)
+    said = read_head(json.loads(json.dumps(sender.greeting().head)))
+    assert said.notes.notes() == session.run.notes()
+    assert said.description.description() == description_of(session.run.manifest())
+    assert not {"notes", "description"} & sender.look().head.keys()
+    change_notes(session.run.folder, lambda notes: notes.with_tags(["v2"]))
+    assert sender.look().head["notes"]["tags"] == ["base", "v2"]
+    sender.close()
+
+
+def test_of_odd_settings_those_that_can_be_shown_are():
+    told = {"settings": [["a", "1", None], ["b"], [None, "2", None], ["c\x1b[2J", "3", "4"]]}
+    head = read_head({"status": {"state": "running"}, "description": told})
+    assert head.description.description().settings == (
+        Setting("a", "1"),
+        Setting("c [2J", "3", "4"),
+    )
