@@ -23,6 +23,7 @@ from .runs.run_poller import RunPoller
 from .runs.run_source import Companion, RunSource
 from .runs.runs_poller import RunsPoller
 from .screens.dialog import Dialog
+from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
 from .screens.noting import note_dialog, tags_dialog, why_not
@@ -36,6 +37,7 @@ from .session.session import Session
 from .session.settings import REFRESH_S, Settings, settings_path
 from .widgets.drawing import Drawing
 from .widgets.pane import Pane
+from .widgets.row_list import RowList
 from .widgets.runs_table import RunsTable
 from .widgets.time_slider import TimeSlider
 from .widgets.trials_table import TrialsTable
@@ -72,14 +74,15 @@ class MonitorApp(App[None], inherit_bindings=False):
         *,
         run_source: Callable[[Run], RunSource] = RunPoller,
         runs_source: RunsSource | None = None,
+        member_source: Callable[[Run], RunSource] | None = None,
         settings: Settings | None = None,
         settings_path: Path | None = None,
         theme: str | None = None,
         is_ascii: bool = False,
         is_readonly: bool = False,
     ) -> None:
-        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`. The rest
-        is what a `Session` takes.
+        """Open `run`, or the list of runs; views come from `run_source` and `runs_source`, those of
+        the runs of a group from `member_source`. The rest is what a `Session` takes.
         """
         keep_memory_flat()
         self.session = Session(settings_path, settings, theme, is_ascii)
@@ -87,6 +90,7 @@ class MonitorApp(App[None], inherit_bindings=False):
         super().__init__(ansi_color=True if self.session.is_plain else None)
         self._first_run = run
         self._run_source = run_source
+        self._member_source = member_source or run_source
         self._runs_source = runs_source or RunsPoller()
         self.is_readonly = is_readonly
         for name, palette in THEMES.items():
@@ -126,6 +130,9 @@ class MonitorApp(App[None], inherit_bindings=False):
         """The first of a trial's runs, with the others on its charts."""
         run, *others = message.runs
         self.push_screen(self._run_screen(run, others))
+
+    def on_runs_screen_groups_opened(self, message: RunsScreen.GroupsOpened) -> None:
+        self.push_screen(GroupScreen(message.groups, self._member_source))
 
     def on_run_screen_closed(self, message: RunScreen.Closed) -> None:
         if isinstance(self.screen_stack[-2], RunsScreen | SweepScreen):
@@ -180,7 +187,7 @@ class MonitorApp(App[None], inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RunsTable | TimeSlider | TrialsTable):
+            if isinstance(widget, Pane | RowList | TimeSlider | TrialsTable):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 
@@ -278,6 +285,7 @@ def watch(
     app = MonitorApp(
         run,
         run_source=run_source,
+        member_source=lambda member: RunPoller(member, reads_rows=False),
         settings_path=settings_path(),
         theme=theme,
         is_ascii=is_ascii or needs_ascii(),

@@ -24,7 +24,7 @@ def picture(
     size: tuple[int, int],
     theme: str | None = None,
     keys: Sequence[str] = (),
-    comparison: Comparison = Comparison(),  # noqa: B008 (frozen)
+    comparison: Comparison[Run] = Comparison(),  # noqa: B008 (frozen)
 ) -> str:
     """The screen of `run`, and of the runs beside it, in `size` columns and rows after `keys` were
     pressed, as SVG.
@@ -39,7 +39,7 @@ async def _picture(
     size: tuple[int, int],
     theme: str | None,
     keys: Sequence[str],
-    comparison: Comparison,
+    comparison: Comparison[Run],
 ) -> str:
     settings, _ = load_settings(settings_path())
     # What someone hid in a small terminal belongs to it, and not to the picture.

@@ -26,7 +26,8 @@ _MARKER_EVERY = 16  # cells
 @dataclass(frozen=True)
 class Trace:
     """One run in a chart. `dash` and `marker` tell it apart without colour; `label` names it and
-    `value` is its value in words, where there is room for a legend.
+    `value` is its value in words, where there is room for a legend. The one in front has a band,
+    and those of which that `has_band` is said.
     """
 
     curve: Curve = NO_CURVE
@@ -35,6 +36,7 @@ class Trace:
     marker: str = ""
     label: str = ""
     value: str = ""
+    has_band: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,10 @@ def _draw(
     y_range = scale.low, scale.high
     for row in rules:
         canvas.draw_rule(row, "faint")
-    if len(gathered[0]):
-        canvas.draw_spans(band_spans(gathered[0], y_range, *size), f"{chart.traces[0].style}_dim")
+    for place in reversed(range(len(gathered))):
+        trace, columns = chart.traces[place], gathered[place]
+        if len(columns) and (place == 0 or trace.has_band):
+            canvas.draw_spans(band_spans(columns, y_range, *size), f"{trace.style}_dim")
     for place in reversed(range(len(gathered))):
         trace, columns = chart.traces[place], gathered[place]
         line = line_spans(columns, y_range, *size)

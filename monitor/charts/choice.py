@@ -13,6 +13,7 @@ from .chart import Chart, Trace
 from .charted_metrics import is_charted
 from .curves import Curve, difference, value_at
 from .options import ChartOptions
+from .seeds import SEEDS, SeedsHistory
 from .shown_run import ShownRun
 from .x_axis import range_of, share_of
 
@@ -93,6 +94,7 @@ def chart_of(
             for run in (front, of_reference)
         ]
         unit = _to_reference(both[0], both[1], options.cursor) or unit
+    unit = _with_seeds(unit, metric.name, front, None if step_metric else options.cursor)
     return Chart(
         title=_title(metric.name, options, shows_difference),
         value=value,
@@ -145,8 +147,19 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
         return Trace(curve, f"series{series_of_group(metric.group)}")
     value = _at(curve, options.cursor)
     return Trace(
-        curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value)
-    )
+        curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value),
+        has_band=isinstance(run.view.history, SeedsHistory),
+    )  # fmt: skip
+
+
+def _with_seeds(unit: str, name: str, run: ShownRun, cursor: float | None) -> str:
+    """`unit`, and of how many runs the value is the mean, where it is one."""
+    history = run.view.history
+    if not isinstance(history, SeedsHistory) or name == SEEDS.name:
+        return unit
+    x = cursor if run.axis.unit == "env steps" else None
+    count = f"{history.num_seeds(name, x)} of {len(history.members)} runs"
+    return f"{unit}, {count}" if unit else count
 
 
 def _value(

@@ -32,6 +32,14 @@ def fit_middle(text: str, width: int) -> str:
     return f"{head}…{_last_cells(text, tail)}" if width > 0 else ""
 
 
+def fit_end(text: str, width: int) -> str:
+    """`text` in at most `width` cells, cut at its beginning: where paths and names differ last."""
+    text = harmless(text)
+    if cell_len(text) <= width:
+        return text
+    return f"…{_last_cells(text, width - 1)}" if width > 0 else ""
+
+
 def line_width(line: Line) -> int:
     """Cells that `line` takes."""
     return sum(cell_len(text) for text, _ in line)

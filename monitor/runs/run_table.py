@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,52 +17,77 @@ from ..look.formatting import (
     format_si,
     format_written,
 )
-from ..look.lines import Line, fit, fit_line, fit_middle, line_width
+from ..look.lines import Line, fit, fit_end, fit_line, fit_middle, line_width
+from ..look.sparks import sparkline
 from .conditions import condition_of
+from .run_order import is_order, shown_value, value_text
 from .run_summary import RETURN, draw_bar
+from .run_values import STAMP
 from .runs_poller import RunRow
 
 _STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH, _DEVICE_WIDTH = 10, 7, 8, 6, 7
 _MIN_NOTE_WIDTH = 8
 _MIN_BAR_WIDTH, _MAX_BAR_WIDTH = 8, 24
-_STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")
+_MAX_VALUE_WIDTH, _WIDE = 20, 110
+_MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
 _SHORT_NAME_WIDTH, _FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 20, 34, 64  # full: with the date in the id
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Widths in cells; 0 for a column that is left out."""
+    """Widths in cells; 0 for a column that is left out. `value` is what the list is sorted by,
+    where that has no other column; `spark` the return over the run.
+    """
 
     name: int
+    age: int
+    value: int
+    spark: int
     speed: int
     env_steps: int
     device: int
     bar: int
 
 
-def columns_of(width: int) -> Columns:
+def columns_of(width: int, order: str = "newest") -> Columns:
     """The columns for a screen of `width` cells."""
-    state, age, percent = 3 + _STATE_WIDTH + 1, 1 + _AGE_WIDTH, 1 + _PERCENT_WIDTH + 1
-    number = 1 + _NUMBER_WIDTH
-    room = width - state - age - number - percent
+    state, percent, number = 3 + _STATE_WIDTH + 1, 1 + _PERCENT_WIDTH + 1, 1 + _NUMBER_WIDTH
+    age = 1 + _AGE_WIDTH
+    value = _value_width(width, order)
+    room = width - state - number - percent - value
+    age = age if not value or room >= _SHORT_NAME_WIDTH + age else 0
+    room -= age
     speed = number if room >= _SHORT_NAME_WIDTH + number else 0
     room -= speed
     env_steps = number if room >= _FULL_NAME_WIDTH + 2 * number else 0
     room -= env_steps
     device = 1 + _DEVICE_WIDTH if room >= _SHORT_NAME_WIDTH + 1 + _DEVICE_WIDTH else 0
     room -= device
+    spark = min(_MAX_SPARK_WIDTH, room - _FULL_NAME_WIDTH - 1)
+    spark = 1 + spark if spark >= _MIN_SPARK_WIDTH else 0
+    room -= spark
     bar = min(_MAX_BAR_WIDTH, (room - _FULL_NAME_WIDTH) // 2)
     bar = bar if bar >= _MIN_BAR_WIDTH else 0
-    return Columns(max(4, min(room - bar, _MAX_NAME_WIDTH)), speed, env_steps, device, bar)
+    name = max(4, min(room - bar, _MAX_NAME_WIDTH))
+    return Columns(name, age, value, spark, speed, env_steps, device, bar)
+
+
+def _value_width(width: int, order: str) -> int:
+    """As wide as its name, where there is room for that."""
+    name = shown_value(order)
+    most = _MAX_VALUE_WIDTH if width >= _WIDE else _NUMBER_WIDTH
+    return 1 + max(_NUMBER_WIDTH, min(len(name) + 1, most)) if name else 0
 
 
 def draw_head(width: int, order: str = "newest", is_reversed: bool = False) -> Line:
     """The names of the columns; that of the order stands out, with the way it goes."""
     line: Line = []
-    for name, cells, align in _heads(width):
+    for name, cells, align in _heads(width, order):
         is_order = name == order
-        text = f"{name}{'↑' if is_reversed else '↓'}" if is_order else name
+        shown = shown_value(name) or name
+        mark = ("↑" if is_reversed else "↓") if is_order else ""
         indent = "   " if name == "state" else ""
+        text = f"{fit_end(shown, cells - len(indent) - len(mark))}{mark}"
         line.append(
             (indent + fit(text, cells - len(indent), align), "focus" if is_order else "dim")
         )
@@ -71,20 +95,22 @@ def draw_head(width: int, order: str = "newest", is_reversed: bool = False) -> L
     return fit_line(line, width, "dim")
 
 
-def order_under(width: int, column: int) -> str | None:
+def order_under(width: int, column: int, order: str = "newest") -> str | None:
     """The order whose column stands at a cell of the head."""
     start = 0
-    for name, cells, _ in _heads(width):
+    for name, cells, _ in _heads(width, order):
         if start <= column < start + cells + 1:
-            return name
+            return name if is_order(name) else "return"
         start += cells + 1
     return None
 
 
-def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Line:
+def draw_row(
+    row: RunRow, width: int, is_selected: bool, mark: str = " ", order: str = "newest"
+) -> Line:
     """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
-    columns = columns_of(width)
+    columns = columns_of(width, order)
     name = short_name(row.name, columns.name)
     notes = _notes(row, columns.name - cell_len(name), prefix)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
@@ -103,12 +129,11 @@ def draw_row(row: RunRow, width: int, is_selected: bool, mark: str = " ") -> Lin
         (f"{fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
         (name, f"{prefix}{'strong' if is_selected else 'text'}"),
         *notes,
-        (" ", f"{prefix}text"),
     ]
     if row.status.age_s is None:
-        line.append((fit(condition.notice, width - line_width(line)), f"{prefix}dim"))
+        line.append((fit(f" {condition.notice}", width - line_width(line)), f"{prefix}dim"))
     else:
-        line += _numbers(row, columns, prefix)
+        line += _numbers(row, columns, prefix, order)
     return fit_line(line, width, f"{prefix}text")
 
 
@@ -123,23 +148,27 @@ def _notes(row: RunRow, room: int, prefix: str) -> Line:
     return [*line, (fit(text, room), f"{prefix}dim")]
 
 
-def _heads(width: int) -> list[tuple[str, int, str]]:
-    """Name, width and alignment of every column that is shown; between two is one cell."""
-    columns = columns_of(width)
-    heads = [("state", 3 + _STATE_WIDTH, "<"), ("run", columns.name, "<"), ("age", _AGE_WIDTH, ">")]
-    if columns.speed:
-        heads.append(("steps/s", _NUMBER_WIDTH, ">"))
-    heads.append(("return", _NUMBER_WIDTH, ">"))
-    if columns.env_steps:
-        heads.append(("steps", _NUMBER_WIDTH, ">"))
-    if columns.device:
-        heads.append(("device", _DEVICE_WIDTH, ">"))
-    return [*heads, ("done", _PERCENT_WIDTH, ">")]
+def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
+    """Order or name, width and alignment of every column; between two is one cell."""
+    columns = columns_of(width, order)
+    heads = [
+        ("state", 3 + _STATE_WIDTH + 1, "<"),
+        ("run", columns.name + 1, "<"),
+        ("age", columns.age, ">"),
+        ("steps/s", columns.speed, ">"),
+        (order, columns.value, ">"),
+        ("return", 1 + _NUMBER_WIDTH, ">"),
+        ("curve", columns.spark, "<"),
+        ("steps", columns.env_steps, ">"),
+        ("device", columns.device, ">"),
+        ("done", 1 + _PERCENT_WIDTH, ">"),
+    ]
+    return [(name, cells - 1, align) for name, cells, align in heads if cells]
 
 
 def short_name(run_id: str, width: int) -> str:
     """A run's id in at most `width` cells; where it is narrow without the date in it."""
-    return fit_middle(_STAMP.sub("", run_id) if width < _FULL_NAME_WIDTH else run_id, width)
+    return fit_middle(STAMP.sub("", run_id) if width < _FULL_NAME_WIDTH else run_id, width)
 
 
 def draw_count(rows: Sequence[RunRow]) -> str:
@@ -149,16 +178,23 @@ def draw_count(rows: Sequence[RunRow]) -> str:
     return f"{runs}, {alive} alive" if alive else runs
 
 
-def _numbers(row: RunRow, columns: Columns, prefix: str) -> Line:
+def _numbers(row: RunRow, columns: Columns, prefix: str, order: str) -> Line:
     status = row.status
     assert status
     speed, fraction = status.env_steps_per_s, status.progress_fraction
     has_speed = speed is not None and math.isfinite(speed)
     has_fraction = fraction is not None and math.isfinite(fraction)
-    line: Line = [(fit(format_age(status.age_s), _AGE_WIDTH, ">"), f"{prefix}dim")]
+    line: Line = []
+    if columns.age:
+        line.append((" " + fit(format_age(status.age_s), _AGE_WIDTH, ">"), f"{prefix}dim"))
     if columns.speed:
         line.append((_number(format_si(speed or 0.0) if has_speed else UNKNOWN), f"{prefix}text"))
+    if columns.value:
+        value = fit(value_text(row, order), columns.value - 1, ">")
+        line.append((f" {value}", f"{prefix}strong"))
     line.append((_number(format_written(status.metrics.get(RETURN))), f"{prefix}text"))
+    if columns.spark:
+        line.append((" " + sparkline(row.returns, columns.spark - 1), f"{prefix}good"))
     if columns.env_steps:
         line.append((_number(format_count(status.env_steps)), f"{prefix}text"))
     if columns.device:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,15 +16,20 @@ from ...shared.run_notes import NO_NOTES, RunNotes
 from ...shared.status import RunStatus
 from .recorded_notes import RecordedNotes
 from .run_description import dotted
+from .run_returns import read_returns
+from .run_summary import RETURN
 
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
 CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one
+RETURNS_FOR_S = 0.1  # of reading curves in one poll
+RETURNS_EVERY_S = 10.0  # for a run that is alive
 
 
 @dataclass(frozen=True)
 class RunRow:
     """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
     `config` has dotted keys, `ppo.learning_rate`, and of a sweep's run `sweep` and `trial`.
+    `returns` is the return over the run.
     """
 
     run: Run
@@ -33,6 +39,8 @@ class RunRow:
     device: str = ""
     config: Mapping[str, object] = field(default_factory=dict)
     notes: RunNotes = NO_NOTES
+    returns: tuple[float, ...] = ()
+    returns_s: float = -math.inf  # when they were read
 
     @property
     def name(self) -> str:
@@ -49,10 +57,13 @@ class RunRow:
 
 @dataclass(frozen=True)
 class RunsView:
-    """All runs, newest first. `is_complete` is False while some were never looked at."""
+    """All runs, newest first. `is_complete` is False while some were never looked at, `has_returns`
+    while the returns of some were not read.
+    """
 
     rows: tuple[RunRow, ...]
     is_complete: bool
+    has_returns: bool = True
 
 
 class RunsPoller:
@@ -75,9 +86,23 @@ class RunsPoller:
         for run in [*alive, *self._resumed(rows), *unread[:NEW_AT_ONCE]]:
             self._rows[run] = replace(_look_at(run, self._rows[run]), looked_s=self._now())
         self._read_notes()
+        is_complete = len(unread) <= NEW_AT_ONCE
         now_s = self._now()
+        has_returns = is_complete and self._read_returns(now_s)
         shown = tuple(row.at(now_s) for row in self._rows.values())
-        return RunsView(shown, len(unread) <= NEW_AT_ONCE)
+        return RunsView(shown, is_complete, has_returns)
+
+    def _read_returns(self, now_s: float) -> bool:
+        """Read those that were never read, and those of runs that went on; for a while. Returns
+        whether all are there.
+        """
+        due = [run for run, row in self._rows.items() if _has_other_returns(row, now_s)]
+        for run in due:
+            returns = read_returns(run)
+            self._rows[run] = replace(self._rows[run], returns=returns, returns_s=now_s)
+            if self._now() - now_s >= RETURNS_FOR_S and run != due[-1]:
+                return False
+        return True
 
     def _read_notes(self) -> None:
         """Of all runs, also of those not looked at yet, as archived ones are never shown."""
@@ -94,6 +119,15 @@ class RunsPoller:
         self._next_check = start + CHECKED_AT_ONCE
         checked = ended[start : self._next_check]
         return [run for run in checked if _is_held(run)]
+
+
+def _has_other_returns(row: RunRow, now_s: float) -> bool:
+    """Whether the returns of a run are others than those that were read, as far as is known."""
+    if row.status is None or RETURN not in row.status.metrics:
+        return False
+    if row.status.is_alive:
+        return now_s - row.returns_s >= RETURNS_EVERY_S
+    return row.returns_s < row.looked_s
 
 
 def _is_held(run: Run) -> bool:

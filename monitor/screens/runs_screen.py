@@ -10,13 +10,23 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.run_folder import Run
+from ..charts.shown_run import assigned_looks
+from ..runs.choices import Choice
+from ..runs.comparison import Comparison
 from ..runs.filter_terms import Filter, FilterError, parse_filter
+from ..runs.group_source import WatchedGroup
 from ..runs.poll_loop import PollLoop
 from ..runs.run_filter import filtered, listed
-from ..runs.run_order import next_order, ordered
+from ..runs.run_groups import RunGroup, RunGrouper, group_choices
+from ..runs.run_order import order_choices, ordered, shown_value
+from ..runs.run_summary import RETURN
+from ..runs.run_values import known_names
 from ..runs.runs_poller import RunRow, RunsView
+from ..widgets.choice_line import ChoiceLine
 from ..widgets.filter_line import FilterLine
+from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
+from ..widgets.row_list import RowList
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import MonitorScreen
@@ -24,6 +34,8 @@ from .sweep_screen import SweepScreen
 
 POLL_EVERY_S = 1.0
 _SOON_S = 0.05
+_RETURNS_SOON_S = 0.2
+_SORT, _GROUP = "sort by", "group by"
 _KEYS = (
     ("q", "quit"),
     ("?", "help"),
@@ -33,6 +45,7 @@ _KEYS = (
     ("p", "reference"),
     ("/", "filter"),
     ("s", "sort"),
+    ("v", "group"),
 )
 
 
@@ -47,11 +60,12 @@ class RunsScreen(MonitorScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter by words and values"),
-        Binding("s", "sort", "sort by the next column (or click it)"),
+        Binding("s", "sort", "sort by a column (or click it), metric or value"),
         Binding("S", "reverse", "sort the other way round"),
         Binding("w", "sweep", "the sweep of the selected run, or the newest"),
         Binding("e", "edit('note')", "edit the run's note"),
         Binding("E", "edit('tags')", "edit the run's tags"),
+        Binding("v", "group", "group runs by seeds, or by any value"),
         Binding("escape", "clear", "unmark all, drop the filter"),
     ]
     AUTO_FOCUS = "#runs"
@@ -63,22 +77,33 @@ class RunsScreen(MonitorScreen):
             super().__init__()
             self.view = view
 
+    class GroupsOpened(Message):
+        """Somebody wants to see `groups`, the first of them in front."""
+
+        def __init__(self, groups: Sequence[WatchedGroup]) -> None:
+            super().__init__()
+            self.groups = tuple(groups)
+
     def __init__(self, source: RunsSource, selected: Run | None = None) -> None:
         super().__init__()
         self._selected = selected
         self._view: RunsView | None = None
         self._filter = ""
         self._understood: Filter = ((),)
+        self._grouper = RunGrouper()
+        self._groups: list[RunGroup] = []
         self._loop = PollLoop(
             poll=source.poll,
             deliver=lambda view: self.post_message(self.ViewArrived(view)),
-            interval_s=lambda view: POLL_EVERY_S if view.is_complete else _SOON_S,
+            interval_s=_interval_s,
         )
 
     def compose(self) -> ComposeResult:
         yield RunsHead()
         yield RunsTable(self._selected)
+        yield GroupsTable()
         yield FilterLine()
+        yield ChoiceLine()
         yield KeyLine(_KEYS)
 
     def on_screen_resume(self) -> None:
@@ -102,16 +127,44 @@ class RunsScreen(MonitorScreen):
         found, error = self._found(self._view.rows)
         line.complain(error)
         warning = error if error and not line.display else self.session.warning
-        shown = ordered(found, self.settings.order, self.settings.reversed_order)
-        self.query_one(RunsHead).show(
-            listed(self._view.rows, self._understood), len(shown), self._filter, warning
-        )
+        by = self.session.grouped_by
+        self._show_groups(found) if by and self._view.rows else self._show_single(found)
+        rows = listed(self._view.rows, self._understood)
+        self.query_one(RunsHead).show(rows, len(found), self._filter, warning, by)
+
+    def _show_single(self, rows: Sequence[RunRow]) -> None:
+        order, is_reversed = self.settings.order, self.settings.reversed_order
+        self._take_place_of(self.query_one(GroupsTable), self.query_one(RunsTable))
         self.query_one(RunsTable).show(
-            shown,
+            ordered(rows, order, is_reversed),
             self.session.comparison,
-            (self.settings.order, self.settings.reversed_order),
+            (order, is_reversed),
             is_filtered=bool(self._filter),
         )
+
+    def _show_groups(self, rows: Sequence[RunRow]) -> None:
+        order, is_reversed = self.settings.order, self.settings.reversed_order
+        groups = self._grouper.groups(rows, self.session.grouped_by)
+        metrics = [RETURN, shown_value(order)]
+        self._groups = ordered(groups, order, is_reversed, lambda group: group.summary(metrics))
+        self._take_place_of(self.query_one(RunsTable), self.query_one(GroupsTable))
+        self.query_one(GroupsTable).show(
+            self._groups,
+            self.session.group_comparison,
+            (order, is_reversed),
+            self.settings.seeds_spread,
+        )
+
+    def _take_place_of(self, hidden: RowList, shown: RowList) -> None:
+        """Show one list in place of the other, with the keys where the other had them."""
+        had_keys = hidden.has_focus
+        hidden.display, shown.display = False, True
+        if had_keys:
+            shown.focus()
+
+    def _table(self) -> RowList:
+        """The list that is shown."""
+        return self.query_one(GroupsTable if self.session.grouped_by else RunsTable)
 
     def _found(self, rows: Sequence[RunRow]) -> tuple[list[RunRow], str]:
         """The runs that the filter leaves, and what is wrong with it: then those that the last one
@@ -134,7 +187,7 @@ class RunsScreen(MonitorScreen):
         is_wrong = self._view is not None and bool(self._found(self._view.rows)[1])
         if message.is_done and not is_wrong:
             self.query_one(FilterLine).close()
-            self.query_one(RunsTable).focus()
+            self._table().focus()
         self.show_runs()
 
     def on_runs_table_marked(self, message: RunsTable.Marked) -> None:
@@ -145,6 +198,51 @@ class RunsScreen(MonitorScreen):
             else comparison.with_mark_toggled(message.run)
         )
         self.show_runs()
+
+    def _ask(self, purpose: str, choices: Sequence[Choice]) -> None:
+        if self.query_one(FilterLine).display:
+            self.query_one(FilterLine).close()
+        self.query_one(ChoiceLine).open(purpose, choices)
+
+    def on_choice_line_chosen(self, message: ChoiceLine.Chosen) -> None:
+        if message.value is not None and message.purpose == _SORT:
+            self.sort_by(message.value)
+        elif message.value is not None:
+            self.session.grouped_by = message.value
+            self.show_runs()
+        self._table().focus()
+
+    def on_groups_table_marked(self, message: GroupsTable.Marked) -> None:
+        comparison = self.session.group_comparison
+        self.session.group_comparison = (
+            comparison.with_reference_toggled(message.key)
+            if message.is_reference
+            else comparison.with_mark_toggled(message.key)
+        )
+        self.show_runs()
+
+    def on_groups_table_opened(self, message: GroupsTable.Opened) -> None:
+        """With the groups that are marked, as long as they are there."""
+        by_key = {group.key: group for group in self._groups}
+        comparison = self.session.group_comparison
+        keys = [message.key, *(k for k in comparison.beside(message.key) if k in by_key)]
+        names = {key: f"{by_key[key].label} · {by_key[key].count_words}" for key in keys}
+        self.session.group_looks = looks = assigned_looks(
+            [by_key[key].label for key in keys], self.session.group_looks
+        )
+        self.post_message(
+            self.GroupsOpened(
+                [
+                    WatchedGroup(
+                        names[key],
+                        by_key[key].runs,
+                        looks[by_key[key].label] if len(keys) > 1 else None,
+                        key == comparison.reference and len(keys) > 1,
+                    )
+                    for key in keys
+                ]
+            )
+        )
 
     def on_runs_table_ordered(self, message: RunsTable.Ordered) -> None:
         self.sort_by(message.order)
@@ -167,19 +265,37 @@ class RunsScreen(MonitorScreen):
         self.query_one(FilterLine).open(self._filter)
 
     def action_edit(self, what: str) -> None:
+        if self.session.grouped_by:
+            self.notify("notes and tags are of single runs: v enter", timeout=3)
+            return
         selected = self.query_one(RunsTable).selected
         for row in self._view.rows if self._view else ():
             if row.run == selected:
                 self.post_message(self.NotesWanted(row.run, row.notes, what))
 
     def action_sort(self) -> None:
-        self.sort_by(next_order(self.settings.order))
+        """Ask by what; the column after the one it is has the `enter`."""
+        if self._view:
+            known = known_names(self._view.rows)
+            self._ask(_SORT, order_choices(known, self.settings.order))
+
+    def action_group(self) -> None:
+        """Ask by what; single runs again has the `enter` where they are grouped."""
+        if self._view:
+            self._ask(_GROUP, group_choices(self._view.rows, self.session.grouped_by))
 
     def action_reverse(self) -> None:
         self.sort_by(self.settings.order)
 
     def action_clear(self) -> None:
         self._filter = ""
-        self.session.comparison = type(self.session.comparison)()
+        self.session.comparison = Comparison()
+        self.session.group_comparison = Comparison()
         self.query_one(FilterLine).close()
         self.show_runs()
+
+
+def _interval_s(view: RunsView) -> float:
+    if view.is_complete:
+        return POLL_EVERY_S if view.has_returns else _RETURNS_SOON_S
+    return _SOON_S

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from ...shared.run_folder import Run
 from ..charts.shown_run import Look
 from ..runs.comparison import Comparison
+from ..runs.run_groups import SINGLE, GroupKey
 from .settings import Settings, load_settings, save_settings
 
 
@@ -32,8 +34,11 @@ class Session:
         self.is_plain = "NO_COLOR" in os.environ
         self.theme = "plain" if self.is_plain else theme
         self.is_ascii = is_ascii or self.settings.ascii
-        self.comparison = Comparison()
+        self.comparison = Comparison[Run]()
         self.looks: dict[str, Look] = {}
+        self.grouped_by = SINGLE
+        self.group_comparison = Comparison[GroupKey]()
+        self.group_looks: dict[str, Look] = {}
 
     @property
     def palette_name(self) -> str:

@@ -17,7 +17,8 @@ from ..charts.smoothing import STRENGTHS
 from ..charts.x_axis import X_COUNTS
 from ..look.palette import THEMES
 from ..panels.pane_layout import PANES
-from ..runs.run_order import ORDERS
+from ..runs.run_groups import SPREADS, Spread
+from ..runs.run_order import is_order
 
 REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -41,6 +42,7 @@ class Settings:
     log_y: tuple[str, ...] = ()
     order: str = "newest"
     reversed_order: bool = False
+    seeds_spread: Spread = "quartiles"
 
     def chart_options(self) -> ChartOptions:
         """The charts as they were left."""
@@ -138,7 +140,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "smoothing": lambda v: type(v) is int and 0 <= v < len(STRENGTHS),
     "log_x": _is_names,
     "log_y": _is_names,
-    "order": _is_one_of(ORDERS),
+    "order": lambda v: isinstance(v, str) and is_order(v),
     "reversed_order": _is_bool,
+    "seeds_spread": _is_one_of(SPREADS),
 }
 assert set(_CHECKS) == {field.name for field in fields(Settings)}

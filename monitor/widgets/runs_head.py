@@ -15,19 +15,26 @@ class RunsHead(Drawing):
 
     def __init__(self) -> None:
         super().__init__(id="runs-head")
-        self._count = self._filter = self._warning = ""
+        self._count = self._filter = self._warning = self._grouped_by = ""
 
     def show(
-        self, rows: Sequence[RunRow], num_shown: int, filter_text: str = "", warning: str = ""
+        self,
+        rows: Sequence[RunRow],
+        num_shown: int,
+        filter_text: str = "",
+        warning: str = "",
+        grouped_by: str = "",
     ) -> None:
         self._count = draw_count(rows) if rows else ""
         if filter_text:
             self._count = f"{num_shown} of {self._count}"
-        self._filter, self._warning = filter_text, warning
+        self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+        if self._grouped_by:
+            title.append((f"  by {self._grouped_by}", "bar_focus"))
         if self._filter:
             title.append((f"  /{self._filter}", "bar_focus"))
         if self._warning:

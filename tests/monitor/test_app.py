@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from apps import choosing, watching
 from command_line import python
+from screens import screen_text, shows, until
 from views import (
     SAMPLES,
     StillRun,
@@ -36,27 +37,6 @@ from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared.status import RunStatus
-
-TRIES = 2000
-
-
-def screen_text(app: MonitorApp) -> str:
-    """What stands on the screen."""
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-async def until(pilot, condition) -> None:
-    """Wait for `condition`, however long a poll takes."""
-    for _ in range(TRIES):
-        await pilot.pause()
-        if condition():
-            return
-        await pilot.pause(0.005)
-    raise AssertionError(f"it never came to be; the screen:\n{screen_text(pilot.app)}")
-
-
-def shows(pilot, *words: str):
-    return lambda: all(word in screen_text(pilot.app) for word in words)
 
 
 async def test_a_run_shows_its_numbers_charts_phases_and_events():
@@ -500,10 +480,27 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
         assert "stalled" not in screen_text(app)
         await pilot.press("escape")
         await until(pilot, shows(pilot, "stalled"))
-        await pilot.press("s")
+        await pilot.press("s", "enter")
         await until(pilot, shows(pilot, "state↓"))
         await pilot.click(RunsTable, offset=(45, 0))
         await until(pilot, lambda: app.session.settings.order != "state")
+
+
+async def test_a_part_of_a_name_sorts_the_list_by_any_metric():
+    app = choosing()
+    async with app.run_test(size=(120, 24)) as pilot:
+        await until(pilot, shows(pilot, "7 runs"))
+        await pilot.press("s", *"nothing")
+        await until(pilot, shows(pilot, "nothing has a name like that"))
+        await pilot.press("enter", "escape")
+        await until(pilot, lambda: "sort by" not in screen_text(app))
+        assert app.session.settings.order == "newest"
+        await pilot.press("s", *"retu", "enter")
+        await until(pilot, shows(pilot, "return↓"))
+        await pilot.press("S")
+        await until(pilot, shows(pilot, "return↑"))
+        await pilot.press("s", "down", "enter")  # after the next column come all others
+        await until(pilot, lambda: app.session.settings.order == "newest")
 
 
 async def test_requests_ask_first_and_no_is_the_easy_answer(monkeypatch):

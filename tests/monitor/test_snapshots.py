@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from apps import grouping
 from views import (
     EVENTS,
     NOON_NS,
@@ -243,6 +244,24 @@ def test_the_list_of_runs(snap_compare, size):
     app = MonitorApp(runs_source=StillRuns(all_states()), settings=Settings(order="state"))
     wait = ready("7 runs", "down", "space", "down", "p")
     assert snap_compare(app, terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_runs_in_groups(snap_compare, size):
+    wait = ready("6 runs", "v", "enter", "space", "down", then="+")
+    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_two_groups_over_each_other(snap_compare, size):
+    wait = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
+    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
+
+
+@sizes
+def test_a_choice_of_what_to_sort_by(snap_compare, size):
+    wait = ready("6 runs", "s", *"e", "down", then="sort by")
+    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
 
 
 @sizes

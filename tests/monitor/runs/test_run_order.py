@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from views import all_states, make_row
 
-from operant.monitor.runs.run_order import ORDERS, next_order, ordered
+from operant.monitor.runs.run_order import (
+    ORDERS,
+    is_order,
+    next_order,
+    order_choices,
+    ordered,
+    shown_value,
+    value_text,
+)
+from operant.monitor.runs.run_values import known_names
 
 ROWS = list(all_states().rows)
 
@@ -46,3 +57,50 @@ def test_the_orders_go_round():
     for _ in ORDERS:
         order = next_order(order)
     assert order == "newest"
+
+
+def with_config(name: str, config: dict, **metrics: float):
+    return replace(make_row(name, "running", metrics=metrics), config=config)
+
+
+MORE = [
+    with_config("a", {"lr": 1e-3, "env": "cart"}, loss=3.0),
+    with_config("b", {"lr": 1e-2, "env": "acro"}, loss=float("nan")),
+    with_config("c", {"lr": "auto"}, loss=5.0),
+    with_config("d", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("order", "is_reversed", "names"),
+    [
+        ("metric:loss", False, "cabd"),
+        ("metric:loss", True, "acbd"),  # runs without it are last either way
+        ("config:lr", False, "bacd"),
+        ("config:lr", True, "cabd"),
+        ("config:env", False, "bacd"),
+        ("config:gone", False, "abcd"),
+    ],
+)
+def test_any_metric_and_any_value_sorts(order, is_reversed, names):
+    assert "".join(row.run.id[-1] for row in ordered(MORE, order, is_reversed)) == names
+
+
+def test_what_has_no_column_is_shown_beside_the_return():
+    assert [value_text(row, "metric:loss") for row in MORE] == ["3.000", "-", "5.000", "-"]
+    assert [value_text(row, "config:lr") for row in MORE] == ["0.001000", "0.01000", "auto", "-"]
+    assert (shown_value("return"), shown_value("metric:loss")) == ("", "loss")
+
+
+def test_all_there_is_can_be_chosen_and_the_next_column_comes_first():
+    choices = order_choices(known_names(MORE), "age")
+    assert choices[0].value == "steps/s"
+    assert {choice.value for choice in choices} == {
+        *ORDERS, "metric:loss", "config:lr", "config:env",
+    }  # fmt: skip
+    assert all(is_order(choice.value) for choice in choices)
+
+
+@pytest.mark.parametrize("text", ["", "retrun", "metric:", "loss"])
+def test_a_setting_that_is_no_order_is_none(text):
+    assert not is_order(text)

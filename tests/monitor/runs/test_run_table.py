@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from views import all_states, make_row, texts
 
 from operant.monitor.look.lines import line_width
-from operant.monitor.runs.run_table import draw_count, draw_head, draw_row
+from operant.monitor.look.sparks import BLOCKS
+from operant.monitor.runs.run_table import draw_count, draw_head, draw_row, order_under
 from operant.monitor.runs.runs_poller import RunRow
 
 
@@ -15,6 +18,8 @@ def test_every_row_takes_the_width_of_the_screen(width):
     for row in (*all_states().rows, RunRow(make_row("unread", "running").run)):
         for is_selected in (False, True):
             assert line_width(draw_row(row, width, is_selected)) == width
+            by_value = draw_row(row, width, is_selected, order="metric:loss/value")
+            assert line_width(by_value) == width
 
 
 @pytest.mark.parametrize("width", [59, 79, 119, 199])
@@ -33,9 +38,29 @@ def test_the_state_is_a_word_and_a_symbol():
 def test_narrow_screens_drop_the_date_of_the_name_and_wide_ones_show_a_bar():
     row = make_row("cart_pole-ppo-k3f9", "running")
     assert "20261121" not in texts([draw_row(row, 79, False)])[0]
-    wide = texts([draw_row(row, 119, False)])[0]
+    wide = texts([draw_row(row, 199, False)])[0]
     assert "20261121-142530-cart_pole-ppo-k3f9" in wide
     assert "━" in wide
+
+
+@pytest.mark.parametrize(("width", "num_cells"), [(59, 0), (79, 0), (119, 16), (199, 16)])
+def test_the_return_over_the_run_stands_under_its_name_where_there_is_room(width, num_cells):
+    row = replace(make_row("a", "running"), returns=tuple(range(32)))
+    (text,) = texts([draw_row(row, width, False)])
+    assert sum(letter in BLOCKS for letter in text) == num_cells
+    if num_cells:
+        (head,) = texts([draw_head(width)])
+        assert head.index("curve") == text.index("▁")
+
+
+@pytest.mark.parametrize("width", [59, 79, 119, 199])
+def test_what_the_list_is_sorted_by_has_a_column_that_can_be_clicked(width):
+    row = make_row("a", "running", metrics={"loss/value": 12.5, "episode/return": 1.0})
+    (head,) = texts([draw_head(width, "metric:loss/value", True)])
+    (text,) = texts([draw_row(row, width, False, order="metric:loss/value")])
+    end = head.index("value↑") + len("value↑")
+    assert text[:end].endswith(" 12.50")
+    assert order_under(width, end - 1, "metric:loss/value") == "metric:loss/value"
 
 
 def test_a_run_without_numbers_says_why():

@@ -8,7 +8,13 @@ import pytest
 from views import put_page
 
 from operant.monitor.runs import runs_poller
-from operant.monitor.runs.runs_poller import CHECKED_AT_ONCE, NEW_AT_ONCE, RunsPoller
+from operant.monitor.runs.runs_poller import (
+    CHECKED_AT_ONCE,
+    NEW_AT_ONCE,
+    RETURNS_EVERY_S,
+    RETURNS_FOR_S,
+    RunsPoller,
+)
 from operant.shared import ranks
 from operant.shared.lock import RunLock
 from operant.shared.run_folder import create_run
@@ -114,3 +120,38 @@ def test_errors_nobody_thought_of_stay_in_their_row(make_session, monkeypatch):
     make_session()
     monkeypatch.setattr(ranks, "read_status", lambda run: 1 / 0)
     assert "division by zero" in RunsPoller().poll().rows[0].status.message
+
+
+def test_returns_are_read_once_and_again_when_the_run_went_on(make_session):
+    now = [100.0]
+    session = make_session("curve")
+    for step in range(64):
+        session.metrics.publish({"episode/return": float(step)}, step, 10 * step)
+    poller = RunsPoller(lambda: now[0])
+    (row,) = poller.poll().rows
+    assert len(row.returns) == 32
+    assert row.returns[0] < row.returns[-1] <= 63.0
+    session.metrics.publish({"episode/return": 1000.0}, 64, 640)
+    assert poller.poll().rows[0].returns == row.returns
+    now[0] += RETURNS_EVERY_S
+    assert max(poller.poll().rows[0].returns) > 63.0
+    session.metrics.publish({"episode/return": 9000.0}, 65, 650)
+    session.close("finished", 0)
+    now[0] += 1.0
+    assert max(poller.poll().rows[0].returns) > 1000.0
+
+
+def test_returns_are_read_for_a_while_and_then_the_list_is_shown(make_session):
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += RETURNS_FOR_S / 2
+        return now[0]
+
+    for i in range(8):
+        make_session(f"run-{i}").metrics.publish({"episode/return": 1.0}, 1, 1)
+    poller = RunsPoller(clock)
+    first = poller.poll()
+    assert first.is_complete
+    assert not first.has_returns
+    assert 0 < sum(bool(row.returns) for row in first.rows) < 8

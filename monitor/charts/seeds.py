@@ -1,0 +1,192 @@
+"""Several runs as one: the mean of their metrics over env steps, with the spread around it.
+
+All are put on a grid of env steps that begins with the run that begins first and ends with the one
+that ends last, straight from one of a run's points to its next. A run counts from its first point
+of a metric to its last, and not where it wrote NaN or infinity: the mean is that of the runs there
+are, and how many is known at every place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...shared import History, Metric
+from ...shared.history import HEAD_WORDS, NEVER_WRITTEN, Series
+from ...shared.status import RunStatus
+from ..runs.run_groups import Spread
+from ..runs.run_view import RunView
+from .curves import Curve, Floats, curve_of
+
+NUM_PLACES = 512
+SEEDS = Metric("group/runs", level=1, description="that the means are of")
+_PUBLISH, _WALL_NS, _ELAPSED_NS, _ITERATION, _ENV_STEPS = range(2, 7)
+
+
+@dataclass(frozen=True, eq=False)
+class SeedsHistory(History):
+    """The histories of `members` as one, whose rows are places of the grid [R]. Metrics are worked
+    out when they are asked for.
+    """
+
+    members: tuple[History, ...] = ()
+    places: tuple[Floats, ...] = ()  # of each member's rows on the axis of the grid
+    spread: Spread = "quartiles"
+    _series: dict[str, tuple[Series, Floats]] = field(default_factory=dict)
+
+    def series(self, name: str) -> Series:
+        return self._of(name)[0]
+
+    def num_seeds(self, name: str, x: float | None = None) -> int:
+        """The runs that metric `name` is the mean of at `x`; where it ends without."""
+        counts = self._of(name)[1]
+        written = np.flatnonzero(counts)
+        if not len(written):
+            return 0
+        place = int(written[-1])
+        if x is not None:
+            place = int(np.searchsorted(self.grid, x, side="right")) - 1
+        return int(counts[place]) if 0 <= place < len(counts) else 0
+
+    @property
+    def grid(self) -> Floats:
+        """The places of all rows [R]."""
+        counts = [self.env_steps, self.iteration, self.publish]
+        steps = next(count for count in counts if not len(count) or count[-1] >= 0)
+        return steps.astype(np.float64)
+
+    def _of(self, name: str) -> tuple[Series, Floats]:
+        """The values, and of how many runs [R]."""
+        if name not in self._series:
+            if name == SEEDS.name:
+                there = [np.where((x[0] <= self.grid) & (self.grid <= x[-1]), 1.0, np.nan)
+                         for x in self.places if len(x)]  # fmt: skip
+                count = np.nansum(there, axis=0) if there else np.zeros(len(self))
+                self._series[name] = Series(count, count, count), count
+            else:
+                curves = [
+                    curve_of(member, name, x)
+                    for member, x in zip(self.members, self.places, strict=True)
+                    if name in member.names
+                ]
+                self._series[name] = _middle([on_grid(c, self.grid) for c in curves], self)
+        return self._series[name]
+
+
+def seeds_history(members: Sequence[History], spread: Spread) -> SeedsHistory:
+    """Over env steps; over iterations, or publishes, where a member has none of them."""
+    members = tuple(member for member in members if len(member))
+    names = list(dict.fromkeys(name for member in members for name in member.names))
+    field_of = ["env_steps", "iteration", "publish"]
+    count = next(
+        name for name in field_of if all(getattr(member, name)[-1] >= 0 for member in members)
+    )
+    places = tuple(getattr(member, count).astype(np.float64) for member in members)
+    grid = _grid(places)
+    heads = np.full((len(grid), HEAD_WORDS), -1, np.int64)
+    heads[:, _PUBLISH] = np.arange(1, len(grid) + 1)
+    for word, name in [
+        (_WALL_NS, "elapsed_s"),
+        (_ELAPSED_NS, "elapsed_s"),
+        (_ITERATION, "iteration"),
+    ]:
+        scale = 1e9 if name == "elapsed_s" else 1.0
+        heads[:, word] = scale * _rising(members, places, name, grid)
+    column = {"env_steps": _ENV_STEPS, "iteration": _ITERATION, "publish": _PUBLISH}[count]
+    heads[:, column] = grid
+    return SeedsHistory([*names, SEEDS.name], heads, members=members, places=places, spread=spread)
+
+
+def seeds_view(label: str, views: Sequence[RunView], spread: Spread) -> RunView:
+    """What charts show of runs that are drawn as one. Numbers are the means of those runs that
+    reach where the mean ends.
+    """
+    history = seeds_history([view.history for view in views], spread)
+    is_alive = any(view.status.is_alive for view in views)
+    status = RunStatus(label, "running" if is_alive else "finished")
+    schema: dict[str, Metric] = {}
+    for metric in (metric for view in views for metric in view.schema):
+        schema.setdefault(metric.name, metric)
+    if len(history) and len({float(x[-1]) for x in history.places}) > 1:
+        schema[SEEDS.name] = SEEDS
+    end = max((float(x[-1]) for x in history.places), default=0.0)
+    shown = [view for view in views if len(view.history)]
+    last = [v for v, x in zip(shown, history.places, strict=True) if float(x[-1]) == end]
+    newest = {name: _mean([view.newest.get(name, np.nan) for view in last]) for name in schema}
+    newest[SEEDS.name] = float(len(last))
+    publish = sum(view.publish for view in views)
+    status = replace(status, metrics=newest, env_steps=int(end) if len(history) else None)
+    return RunView(status, history, tuple(schema.values()), publish=publish)
+
+
+def on_grid(curve: Curve, grid: Floats) -> Floats:
+    """The values of `curve` at the places of `grid` [R]: straight between its points, NaN before
+    the first, after the last and where its line breaks.
+    """
+    values = np.full(len(grid), np.nan)
+    if not len(curve):
+        return values
+    inside = (grid >= curve.x[0]) & (grid <= curve.x[-1])
+    values[inside] = np.interp(grid[inside], curve.x, curve.mean)
+    if curve.breaks.any():
+        after = np.searchsorted(curve.x, grid, side="left")  # the point at or after each place
+        known = np.minimum(after, len(curve) - 1)
+        values[curve.breaks[known] & (curve.x[known] > grid)] = np.nan
+    return values
+
+
+def _middle(curves: Sequence[Floats], history: SeedsHistory) -> tuple[Series, Floats]:
+    """Mean, spread and number of the curves, each [R] with NaN where it is not."""
+    if not curves:
+        nothing = np.full(len(history), NEVER_WRITTEN)
+        return Series(nothing, nothing, nothing), np.zeros(len(history))
+    values = np.sort(np.stack(curves), axis=0)  # NaN last
+    counts = np.isfinite(values).sum(axis=0)
+    mean = np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), NEVER_WRITTEN)
+    low_share, high_share = (0.25, 0.75) if history.spread == "quartiles" else (0.0, 1.0)
+    low, high = (_quantile(values, counts, share) for share in (low_share, high_share))
+    return Series(low, mean, high), counts.astype(np.float64)
+
+
+def _quantile(values: Floats, counts: np.ndarray, share: float) -> Floats:
+    """Of the first `counts` [R] of sorted `values` [S, R], straight between two of them."""
+    place = share * np.maximum(counts - 1, 0)
+    below = np.floor(place).astype(np.intp)
+    above = np.ceil(place).astype(np.intp)
+    low, high = (np.take_along_axis(values, row[None, :], axis=0)[0] for row in (below, above))
+    quantile: Floats = np.where(counts > 0, low + (place - below) * (high - low), NEVER_WRITTEN)
+    return quantile
+
+
+def _grid(places: Sequence[Floats]) -> Floats:
+    ends = [(float(x.min()), float(x.max())) for x in places]
+    if not ends:
+        return np.zeros(0)
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    # The ends of the runs as well, so that none is a step short.
+    return np.unique(np.rint([*np.linspace(low, high, NUM_PLACES), *(end for _, end in ends)]))
+
+
+def _rising(
+    members: Sequence[History], places: Sequence[Floats], name: str, grid: Floats
+) -> Floats:
+    """The mean of what members count, where each is: never less than before."""
+    if not members:
+        return np.zeros(len(grid))
+    curves = []
+    for member, x in zip(members, places, strict=True):
+        order = np.argsort(x, kind="stable")
+        values = np.asarray(getattr(member, name), np.float64)[order]
+        curves.append(np.interp(grid, x[order], values, left=np.nan, right=np.nan))
+    counts = np.isfinite(curves).sum(axis=0)
+    means = np.nansum(curves, axis=0) / np.maximum(counts, 1)
+    rising: Floats = np.maximum.accumulate(means)
+    return rising
+
+
+def _mean(values: Sequence[float]) -> float:
+    """NaN where there are none; infinity stays."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")

@@ -1,0 +1,148 @@
+"""The list of groups of runs as lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..look.formatting import UNKNOWN, format_count, format_value
+from ..look.lines import Line, fit, fit_end, fit_line, line_width
+from ..look.sparks import sparkline
+from .run_groups import RunGroup, Spread
+from .run_order import METRIC, shown_value, value_text
+from .run_summary import RETURN
+
+_RUNS_WIDTH, _NUMBER_WIDTH, _SPREAD_WIDTH, _STEPS_WIDTH = 5, 8, 16, 13
+_MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
+_SHORT_LABEL_WIDTH, _LABEL_WIDTH, _MAX_LABEL_WIDTH = 14, 30, 90
+_STATES_WIDTH, _WIDE_STATES_WIDTH, _WIDE = 9, 13, 100
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Widths in cells with the blank before them; 0 for a column that is left out."""
+
+    states: int
+    label: int
+    value: int
+    steps: int
+    spark: int
+
+
+def columns_of(width: int, order: str = "newest") -> Columns:
+    states = _WIDE_STATES_WIDTH if width >= _WIDE else _STATES_WIDTH
+    room = width - 3 - states - (_RUNS_WIDTH + _NUMBER_WIDTH + _SPREAD_WIDTH + 3)
+    value = 1 + _NUMBER_WIDTH if shown_value(order) else 0
+    value = value if room >= _SHORT_LABEL_WIDTH + value else 0
+    room -= value
+    steps = 1 + _STEPS_WIDTH if room >= _LABEL_WIDTH + 1 + _STEPS_WIDTH else 0
+    room -= steps
+    spark = min(_MAX_SPARK_WIDTH, room - _LABEL_WIDTH - 1)
+    spark = 1 + spark if spark >= _MIN_SPARK_WIDTH else 0
+    return Columns(states, max(4, min(room - spark, _MAX_LABEL_WIDTH)), value, steps, spark)
+
+
+def draw_group_head(width: int, order: str = "newest", is_reversed: bool = False) -> Line:
+    line: Line = []
+    for name, cells, align in _heads(width, order):
+        is_order = name == order
+        mark = ("↑" if is_reversed else "↓") if is_order else ""
+        text = fit_end(shown_value(name) or name, cells - len(mark)) + mark
+        line.append((fit(text, cells, align), "focus" if is_order else "dim"))
+        line.append((" ", "dim"))
+    return fit_line(line, width, "dim")
+
+
+def order_under_group(width: int, column: int, order: str = "newest") -> str | None:
+    """The order whose column stands at a cell of the head."""
+    start = 0
+    orders = {"   state": "state", "curve": "return", "return": "return", "steps": "steps"}
+    for name, cells, _ in _heads(width, order):
+        if start <= column < start + cells + 1:
+            return name if name == order else orders.get(name)
+        start += cells + 1
+    return None
+
+
+def draw_group(
+    group: RunGroup,
+    width: int,
+    is_selected: bool,
+    mark: str = " ",
+    order: str = "newest",
+    spread: Spread = "quartiles",
+) -> Line:
+    """One group: its states, what it is, how many runs, and the newest return of all of them."""
+    prefix = "cursor_" if is_selected else ""
+    columns = columns_of(width, order)
+    returns = group.metric(RETURN, spread)
+    line: Line = [
+        ("▌" if is_selected else " ", f"{prefix}focus"),
+        (f"{mark} ", f"{prefix}focus"),
+        *_states(group, columns.states - 1, prefix),
+        (" " + fit(fit_end(group.label, columns.label), columns.label),
+         f"{prefix}{'strong' if is_selected else 'text'}"),
+        (" " + fit(str(len(group.rows)), _RUNS_WIDTH, ">"), f"{prefix}text"),
+    ]  # fmt: skip
+    if columns.value:
+        line.append((" " + fit(_value(group, order), _NUMBER_WIDTH, ">"), f"{prefix}strong"))
+    mean = format_value(returns.mean) if returns else UNKNOWN
+    ends = f"{format_value(returns.low)} to {format_value(returns.high)}" if returns else ""
+    line.append((" " + fit(mean, _NUMBER_WIDTH, ">"), f"{prefix}text"))
+    line.append((" " + fit(ends, _SPREAD_WIDTH), f"{prefix}dim"))
+    if columns.spark:
+        line.append((" " + sparkline(_mean_curve(group), columns.spark - 1), f"{prefix}good"))
+    if columns.steps:
+        line.append((" " + fit(steps_words(group), _STEPS_WIDTH, ">"), f"{prefix}text"))
+    return fit_line(line, width, f"{prefix}text")
+
+
+def steps_words(group: RunGroup) -> str:
+    """The env steps of the run that has fewest and of that which has most."""
+    statuses = [row.status for row in group.rows if row.status]
+    steps = [status.env_steps for status in statuses if status.env_steps is not None]
+    if not steps:
+        return UNKNOWN
+    ends = dict.fromkeys(format_count(count) for count in (min(steps), max(steps)))
+    return " to ".join(ends)
+
+
+def draw_states(group: RunGroup, prefix: str = "") -> Line:
+    """`✗1 ●2 ✓3`."""
+    return [(f"{symbol}{count} ", f"{prefix}{style}") for symbol, style, count in group.states()]
+
+
+def _states(group: RunGroup, width: int, prefix: str) -> Line:
+    line: Line = []
+    for piece in draw_states(group, prefix):
+        if line_width(line) + len(piece[0]) - 1 <= width:
+            line.append(piece)
+    return fit_line(line, width, f"{prefix}text")
+
+
+def _value(group: RunGroup, order: str) -> str:
+    """What the list is sorted by: the mean of a metric, or the value that all runs share."""
+    return value_text(group.summary([shown_value(order)]) if order.startswith(METRIC)
+                      else group.summary(()), order)  # fmt: skip
+
+
+def _mean_curve(group: RunGroup) -> list[float]:
+    """The mean of the runs' curves, each from its own start to its own end."""
+    curves = [row.returns for row in group.rows if row.returns]
+    return np.mean(curves, axis=0).tolist() if curves else []
+
+
+def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
+    columns = columns_of(width, order)
+    heads = [
+        ("   state", 3 + columns.states - 1 + 1, "<"),
+        ("group", columns.label + 1, "<"),
+        ("runs", 1 + _RUNS_WIDTH, ">"),
+        (order, columns.value, ">"),
+        ("return", 1 + _NUMBER_WIDTH, ">"),
+        ("spread", 1 + _SPREAD_WIDTH, "<"),
+        ("curve", columns.spark, "<"),
+        ("steps", columns.steps, ">"),
+    ]
+    return [(name, cells - 1, align) for name, cells, align in heads if cells]

@@ -1,0 +1,35 @@
+"""The return of a run over its env steps, as few numbers: for one row of the list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...shared.history import History
+from ...shared.run_folder import Run
+from ...shared.status import open_page
+from ..look.sparks import sampled
+from .run_summary import RETURN
+
+NUM_RETURNS = 32
+
+
+def read_returns(run: Run) -> tuple[float, ...]:
+    """Of the page of the run's first rank; empty where there is none, or none with a return."""
+    try:
+        reader = open_page(run)
+    # A page is bytes that anyone may write, and the list shows all other runs.
+    except Exception:
+        return ()
+    try:
+        return returns_of(reader.history())
+    except Exception:
+        return ()
+    finally:
+        reader.detach()
+
+
+def returns_of(history: History) -> tuple[float, ...]:
+    """`NUM_RETURNS` means over env steps; over publishes where none are counted."""
+    steps = history.env_steps
+    counts = steps if len(steps) and steps[-1] >= 0 else history.publish
+    return sampled(counts.astype(np.float64), history.series(RETURN).mean, NUM_RETURNS)

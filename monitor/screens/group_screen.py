@@ -1,0 +1,112 @@
+"""Groups of runs: the mean of their seeds, with the spread around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from ...shared.run_folder import Run
+from ..runs.group_source import GroupLook, GroupsLooker, WatchedGroup
+from ..runs.poll_loop import PollLoop
+from ..runs.run_groups import SPREADS
+from ..runs.run_source import RunSource
+from ..widgets.chart_grid import ChartGrid
+from ..widgets.filter_line import FilterLine
+from ..widgets.group_head import GroupHead
+from ..widgets.key_line import KeyLine
+from .monitor_screen import MonitorScreen
+
+_KEYS = (
+    ("q", "quit"),
+    ("?", "help"),
+    ("enter", "enlarge"),
+    ("v", "bands"),
+    ("z", "zoom"),
+    (",.", "cursor"),
+    ("esc", "all runs"),
+    ("/", "find"),
+    ("s", "smooth"),
+    ("a", "axis"),
+)
+
+
+class GroupScreen(MonitorScreen):
+    """Charts of one group of runs, or of several, as long as its runs are those it began with."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,backspace", "back", "make small again, or back to the groups"),
+        Binding("slash", "find", "find charts"),
+        Binding("v", "next_spread", "bands: 25% to 75%, or min to max"),
+    ]
+    AUTO_FOCUS = "#charts"
+
+    class ViewArrived(Message):
+        """The runs were looked at."""
+
+        def __init__(self, looks: tuple[GroupLook, ...]) -> None:
+            super().__init__()
+            self.looks = looks
+
+    def __init__(
+        self, groups: Sequence[WatchedGroup], source_of: Callable[[Run], RunSource]
+    ) -> None:
+        super().__init__()
+        self._groups = tuple(groups)
+        looker = GroupsLooker(groups, source_of, lambda: self.settings.seeds_spread)
+        self._loop = PollLoop(
+            poll=looker.look,
+            deliver=lambda looks: self.post_message(self.ViewArrived(looks)),
+            interval_s=lambda _: self.settings.refresh_s,
+            close=looker.close,
+        )
+
+    def compose(self) -> ComposeResult:
+        yield GroupHead(self._groups)
+        yield ChartGrid()
+        yield FilterLine()
+        yield KeyLine(_KEYS)
+
+    def on_mount(self) -> None:
+        self.query_one(ChartGrid).options = self.settings.chart_options()
+        self._loop.start()
+
+    def on_unmount(self) -> None:
+        self._loop.stop()
+
+    def on_group_screen_view_arrived(self, message: ViewArrived) -> None:
+        self.query_one(ChartGrid).show([look.watched for look in message.looks])
+        self.query_one(GroupHead).show(message.looks, self.settings.seeds_spread)
+        self.tell_modes()
+
+    def tell_modes(self) -> None:
+        self.query_one(KeyLine).tell(self.query_one(ChartGrid).options.in_words())
+
+    def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
+        self.change_settings(**self.settings.with_chart_options(message.options))
+        self.tell_modes()
+
+    def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
+        grid = self.query_one(ChartGrid)
+        grid.options = grid.options.with_words(tuple(message.text.split()))
+        if message.is_done:
+            self.query_one(FilterLine).close()
+            grid.focus()
+
+    def action_find(self) -> None:
+        self.query_one(FilterLine).open(" ".join(self.query_one(ChartGrid).options.words))
+
+    def action_back(self) -> None:
+        grid = self.query_one(ChartGrid)
+        if grid.is_enlarged:
+            grid.is_enlarged = False
+        else:
+            self.app.pop_screen()
+
+    def action_next_spread(self) -> None:
+        """From the next look on."""
+        place = (SPREADS.index(self.settings.seeds_spread) + 1) % len(SPREADS)
+        self.change_settings(seeds_spread=SPREADS[place])

@@ -1,0 +1,66 @@
+"""The head of the screen of groups: what the lines and the bands are, and which is which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..look.formatting import UNKNOWN, format_count, format_value
+from ..look.lines import Line, fit, fit_end, fit_line, line_width, spread
+from ..runs.group_source import GroupLook, WatchedGroup
+from ..runs.run_groups import SPREAD_WORDS, Spread, middle_of, states_of
+from ..runs.run_summary import RETURN
+from .drawing import Drawing
+
+_LABEL_WIDTH = 48
+
+
+class GroupHead(Drawing):
+    """A row for each group: its look, how many runs it has, how they do, and their returns."""
+
+    def __init__(self, groups: Sequence[WatchedGroup]) -> None:
+        super().__init__(id="group-head")
+        self._groups = tuple(groups)
+        self._looks: tuple[GroupLook, ...] = ()
+        self._spread: Spread = "quartiles"
+        self.styles.height = 1 + len(groups)
+
+    def show(self, looks: Sequence[GroupLook], spread: Spread) -> None:
+        self._looks, self._spread = tuple(looks), spread
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        count = "1 group" if len(self._groups) == 1 else f"{len(self._groups)} groups"
+        words = f"lines are means, bands {SPREAD_WORDS[self._spread]} "
+        title = spread(
+            [(" operant", "bar_strong"), (f"  {count}", "bar_dim")], [(words, "bar_focus")],
+            width, "bar_text",
+        )  # fmt: skip
+        return [title, *(self._row(i, group, width) for i, group in enumerate(self._groups))]
+
+    def _row(self, place: int, group: WatchedGroup, width: int) -> Line:
+        look = group.look
+        line: Line = [(f" {look.marker} " if look else " ", look.style if look else "text")]
+        tail: Line = [(" ref" if group.is_reference else "", "dim")]
+        if place < len(self._looks):
+            tail += self._numbers(self._looks[place])
+        name_width = max(10, min(_LABEL_WIDTH, width - line_width(line) - line_width(tail)))
+        line.append((fit(fit_end(group.name, name_width), name_width), "strong"))
+        return fit_line([*line, *tail], width, "text")
+
+    def _numbers(self, look: GroupLook) -> Line:
+        statuses = [view.status for view in look.views]
+        returns = [status.metrics.get(RETURN, float("nan")) for status in statuses]
+        middle = middle_of([value for value in returns if value - value == 0], self._spread)
+        steps = [status.env_steps for status in statuses if status.env_steps is not None]
+        counts = dict.fromkeys(map(format_count, (min(steps), max(steps)))) if steps else [UNKNOWN]
+        line: Line = [("  ", "text")]
+        for symbol, style, count in states_of(
+            [(view.status, view.is_page_expected) for view in look.views]
+        ):
+            line.append((f"{symbol}{count} ", style))
+        if middle:
+            line.append((f" return {format_value(middle.mean)}", "text"))
+            ends = f"{format_value(middle.low)} to {format_value(middle.high)}"
+            line.append((f"  {ends}", "dim"))
+        line.append((f"  steps {' to '.join(counts)}", "dim"))
+        return line
