@@ -27,7 +27,7 @@ _KEYS = (
     ("v", "bands"),
     ("z", "zoom"),
     (",.", "cursor"),
-    ("esc", "all runs"),
+    ("esc", "back"),
     ("/", "find"),
     ("s", "smooth"),
     ("a", "axis"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from ..look.formatting import UNKNOWN, format_count, format_value
+from rich.cells import cell_len
+
+from ..look.formatting import format_count, format_value
 from ..look.lines import Line, fit, fit_end, fit_line, line_width, spread
 from ..runs.group_source import GroupLook, WatchedGroup
 from ..runs.run_groups import SPREAD_WORDS, Spread, middle_of, states_of
@@ -40,27 +43,31 @@ class GroupHead(Drawing):
     def _row(self, place: int, group: WatchedGroup, width: int) -> Line:
         look = group.look
         line: Line = [(f" {look.marker} " if look else " ", look.style if look else "text")]
-        tail: Line = [(" ref" if group.is_reference else "", "dim")]
-        if place < len(self._looks):
-            tail += self._numbers(self._looks[place])
+        pieces = self._numbers(self._looks[place]) if place < len(self._looks) else []
+        reference: Line = [(" ref", "dim")] if group.is_reference else []
+        room = width - line_width(line) - line_width(reference)
+        wanted = min(cell_len(group.name), _LABEL_WIDTH)
+        while pieces and room - sum(map(line_width, pieces)) < wanted and len(pieces) > 1:
+            pieces.pop()  # what is in the list as well goes where the name has no room
+        tail = [*reference, *(part for piece in pieces for part in piece)]
         name_width = max(10, min(_LABEL_WIDTH, width - line_width(line) - line_width(tail)))
         line.append((fit(fit_end(group.name, name_width), name_width), "strong"))
         return fit_line([*line, *tail], width, "text")
 
-    def _numbers(self, look: GroupLook) -> Line:
+    def _numbers(self, look: GroupLook) -> list[Line]:
+        """States, mean return, its spread, env steps: what matters most first."""
         statuses = [view.status for view in look.views]
-        returns = [status.metrics.get(RETURN, float("nan")) for status in statuses]
-        middle = middle_of([value for value in returns if value - value == 0], self._spread)
+        returns = [status.metrics.get(RETURN, math.nan) for status in statuses]
+        middle = middle_of([value for value in returns if math.isfinite(value)], self._spread)
         steps = [status.env_steps for status in statuses if status.env_steps is not None]
-        counts = dict.fromkeys(map(format_count, (min(steps), max(steps)))) if steps else [UNKNOWN]
-        line: Line = [("  ", "text")]
-        for symbol, style, count in states_of(
-            [(view.status, view.is_page_expected) for view in look.views]
-        ):
-            line.append((f"{symbol}{count} ", style))
+        conditions = [(view.status, view.is_page_expected) for view in look.views]
+        states = [(f"{sign}{count} ", style) for sign, style, count in states_of(conditions)]
+        pieces: list[Line] = [[("  ", "text"), *states]]
         if middle:
-            line.append((f" return {format_value(middle.mean)}", "text"))
+            pieces.append([(f" return {format_value(middle.mean)}", "text")])
             ends = f"{format_value(middle.low)} to {format_value(middle.high)}"
-            line.append((f"  {ends}", "dim"))
-        line.append((f"  steps {' to '.join(counts)}", "dim"))
-        return line
+            pieces.append([(f"  {ends}", "dim")])
+        if steps:
+            ends = " to ".join(dict.fromkeys(map(format_count, (min(steps), max(steps)))))
+            pieces.append([(f"  steps {ends}", "dim")])
+        return pieces
