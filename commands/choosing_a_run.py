@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..monitor.remote.host import RemoteName, remote_name
+from ..monitor.remote.host import RemoteName, checked_host, remote_name
 from ..shared.errors import UsageError
 from .candidates import run_ids
 
@@ -53,11 +53,35 @@ def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]
         source.close()
 
 
+def host_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--host HOST`, as often as wanted: the decorated command gets `hosts`."""
+    return click.option(
+        "--host", "hosts", multiple=True, metavar="HOST",
+        help="The runs of another machine as well, over your own ssh; can be given several times.",
+    )(function)  # fmt: skip
+
+
+def checked_hosts(hosts: Iterable[str]) -> list[str]:
+    """Each once. Raises UsageError for what names no host."""
+    return [checked_host(host, f"--host '{host}'") for host in dict.fromkeys(hosts)]
+
+
+def listed_host(run: str | None) -> str | None:
+    """The host of `HOST:/`, whose runs are to be listed; None for anything else."""
+    name = remote_name(run) if run else None
+    return name.host if name and name.run == "/" else None
+
+
 def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
     """HOST:RUN taken apart, or None for a run of this machine."""
     remote = remote_name(run) if run else None
     if remote and latest:
         raise UsageError(f"give '{remote.host}:' for the latest run of {remote.host}")
+    if remote and remote.run == "/":
+        raise UsageError(
+            f"{run} is the list of all runs of {remote.host}; `operant monitor {run}` shows it, "
+            f"`operant runs --host {remote.host}` prints it"
+        )
     return remote
 
 

@@ -7,12 +7,21 @@ import click
 from ..monitor.remote.host import RemoteName
 from ..shared.errors import UsageError, nearest
 from .candidates import theme_option
-from .choosing_a_run import chosen_host, chosen_run, looked_anywhere, run_argument
+from .choosing_a_run import (
+    checked_hosts,
+    chosen_host,
+    chosen_run,
+    host_option,
+    listed_host,
+    looked_anywhere,
+    run_argument,
+)
 from .terminal import has_terminal
 
 
 @click.command("monitor")
 @run_argument
+@host_option
 @click.option("--once", is_flag=True, help="Print one plain report and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and exit.")
 @click.option("--follow", is_flag=True, help="With --json: a line per snapshot until the run ends.")
@@ -23,6 +32,7 @@ from .terminal import has_terminal
 def command(
     run: str | None,
     latest: bool,
+    hosts: tuple[str, ...],
     once: bool,
     as_json: bool,
     follow: bool,
@@ -35,12 +45,18 @@ def command(
 
     RUN is a run's id or any part of it that no other run has. Leaving the monitor, or killing it,
     changes nothing for the run; `?` lists the keys. HOST:RUN watches a run on another machine over
-    your own ssh, HOST: its latest; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
+    your own ssh, HOST: its latest; HOST:/ lists its runs, and --host HOST adds them to those of
+    this machine; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
     here, `operant` there.
     """
     theme = known_theme(theme)
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
+    if hosts or listed_host(run):
+        if once or as_json or rank is not None:
+            raise UsageError("a list of machines is for a screen; `operant runs --host` prints it")
+        _watch_machines(run, latest, hosts, known_theme(theme), as_ascii, readonly)
+        return
     if rank is not None:
         _check_rank(run, latest, rank, has_charts=not (once or as_json))
     if follow:
@@ -110,17 +126,45 @@ def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
         print_report(chosen_run(run, latest))
 
 
+def _watch_machines(
+    run: str | None,
+    latest: bool,
+    hosts: tuple[str, ...],
+    theme: str | None,
+    as_ascii: bool,
+    readonly: bool,
+) -> None:
+    """The list of the runs of other machines, and of this one unless a single host was named as
+    HOST:/. What asks for a password does not answer: ssh cannot ask under the screen.
+    """
+    alone = listed_host(run)
+    if (alone and hosts) or latest or (run and not alone):
+        raise UsageError("--host lists runs, and goes with no RUN or --latest; try HOST:RUN")
+    wanted = checked_hosts([alone] if alone else hosts)
+    if not has_terminal():
+        raise UsageError("the monitor needs a terminal; `operant runs --host` prints the list")
+    from ..monitor.app import watch
+    from ..monitor.remote.machines import Machines
+
+    machines = Machines(wanted, with_local=not alone)
+    watch(None, theme=theme, is_ascii=as_ascii, is_readonly=readonly, machines=machines)
+
+
 def _watch_remote(name: RemoteName, theme: str | None, as_ascii: bool) -> None:
     """Connect before the screen is taken, so that ssh can ask for a password. The trainer cannot
     be asked for anything from here.
     """
     from ..monitor.app import watch
+    from ..monitor.remote.machines import Machines
     from ..monitor.remote.remote_run import RemoteRun
 
     source = RemoteRun(name)
     source.connect()
     source.start()
     try:
-        watch(source.run, source, theme=theme, is_ascii=as_ascii, is_readonly=True)
+        machines = Machines([name.host])  # where `esc` leads to
+        watch(
+            source.run, source, theme=theme, is_ascii=as_ascii, is_readonly=True, machines=machines
+        )
     finally:
         source.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,15 @@ def headline(status: RunStatus) -> str:
     if status.eta_s is not None:
         parts.append(f"{format_duration(status.eta_s)} left")
     return ", ".join(parts)
+
+
+def print_runs(looked: Sequence[tuple[RunStatus, RunNotes]]) -> None:
+    """A line for each run."""
+    width = max((len(notes.name or status.run) for status, notes in looked), default=0)
+    for status, notes in looked:
+        words = notes_in_words(notes)
+        line = f"{notes.name or status.run:<{width}}  {headline(status)}"
+        print_line(f"{line}  {words}" if words else line)
 
 
 def print_status(status: RunStatus, notes: RunNotes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -18,6 +18,7 @@ from ..shared.run_folder import Run
 from .charts.shown_run import assigned_looks
 from .look.ascii import needs_ascii
 from .look.palette import THEMES, Palette
+from .remote.host import RunElsewhere
 from .runs.comparison import MAX_RUNS
 from .runs.run_poller import RunPoller
 from .runs.run_source import Companion, RunSource
@@ -41,6 +42,9 @@ from .widgets.row_list import RowList
 from .widgets.runs_table import RunsTable
 from .widgets.time_slider import TimeSlider
 from .widgets.trials_table import TrialsTable
+
+if TYPE_CHECKING:  # loaded once a monitor watches another machine: not before the first frame
+    from .remote.machines import Machines
 
 _QUESTIONS = {
     "stop": "Stop {run}? It finishes its iteration and saves a checkpoint, from which --resume "
@@ -143,6 +147,10 @@ class MonitorApp(App[None], inherit_bindings=False):
     def on_run_screen_asked(self, message: RunScreen.Asked) -> None:
         """Ask again before a trainer is sent anything."""
         if self.is_readonly:
+            return
+        if isinstance(message.run, RunElsewhere):
+            host = message.run.remote.host
+            self.notify(f"its trainer can be asked on {host} alone", timeout=3, markup=False)
             return
 
         def answered(is_yes: bool | None) -> None:
@@ -270,22 +278,30 @@ def watch(
     is_ascii: bool = False,
     is_readonly: bool = False,
     rank: int = 0,
+    machines: Machines | None = None,
 ) -> None:
     """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
     nothing of it reaches the trainer.
 
     `source` gives the views of `run` where it is on another machine. Charts are those of `rank`.
+    The list is of this machine, or of all `machines`.
     """
 
+    opened: list[Run] = []
+
     def run_source(wanted: Run) -> RunSource:
-        if source and wanted == source.run:
+        if source and wanted == source.run and not opened:
+            opened.append(wanted)  # it is closed with its screen
             return source
+        if machines and isinstance(wanted, RunElsewhere):
+            return machines.open(wanted)
         return RunPoller(wanted, rank=rank if wanted == run else 0)
 
     app = MonitorApp(
         run,
         run_source=run_source,
         member_source=lambda member: RunPoller(member, reads_rows=False),
+        runs_source=machines,
         settings_path=settings_path(),
         theme=theme,
         is_ascii=is_ascii or needs_ascii(),
@@ -293,3 +309,5 @@ def watch(
     )
     with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit)):
         app.run()
+    if machines:
+        machines.close()

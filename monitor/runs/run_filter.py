@@ -8,6 +8,7 @@ Every term must hold, of one of the parts between `or`:
     device:cuda     where it trains                   name~^cart   a regular expression again
     tag:baseline    that people gave it               note:wide    in what they wrote about it
     archived:yes    those that are archived, which are left out else; archived:yes,no all
+    machine:gpu-a   whose runs are listed as well; machine:here for this one
     return>400      return, speed, steps, age, done (in percent): steps>=10M age<2h
     ppo.learning_rate>1e-3    a value of its configuration; the end of the key will do
     env:cart                  has the word in it; env=cart_pole: is just that; seed:1,2,3

@@ -57,7 +57,8 @@ ORDERS: dict[str, Callable[[RunRow], Place]] = {
     "steps": _number("steps"),
     "done": _number("done"),
     "device": lambda row: (0, row.device),
-    "run": lambda row: (0, row.run.id[16:]),
+    "run": lambda row: (0, row.name[16:]),
+    "machine": lambda row: (int(bool(row.host)), row.host),
 }
 
 

@@ -23,10 +23,11 @@ from .conditions import condition_of
 from .run_order import is_order, shown_value, value_text
 from .run_summary import RETURN, draw_bar
 from .run_values import STAMP
-from .runs_poller import RunRow
+from .runs_poller import HERE, RunRow
 
 _STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH, _DEVICE_WIDTH = 10, 7, 8, 6, 7
 _MIN_NOTE_WIDTH = 8
+_MAX_MACHINE_WIDTH = 14
 _MIN_BAR_WIDTH, _MAX_BAR_WIDTH = 8, 24
 _MAX_VALUE_WIDTH, _WIDE = 20, 110
 _MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
@@ -49,8 +50,16 @@ class Columns:
     bar: int
 
 
-def columns_of(width: int, order: str = "newest") -> Columns:
-    """The columns for a screen of `width` cells."""
+def machine_width(hosts: Sequence[str]) -> int:
+    """The width of the column of machines; 0, which leaves it out, where there are no others."""
+    if not hosts:
+        return 0
+    return min(max(len(name) for name in ("machine", *hosts)) + 1, _MAX_MACHINE_WIDTH)
+
+
+def columns_of(width: int, order: str = "newest", machine: int = 0) -> Columns:
+    """The columns for a screen of `width` cells, `machine` of them for the machine's name."""
+    width -= machine + 1 if machine else 0
     state, percent, number = 3 + _STATE_WIDTH + 1, 1 + _PERCENT_WIDTH + 1, 1 + _NUMBER_WIDTH
     age = 1 + _AGE_WIDTH
     value = _value_width(width, order)
@@ -79,10 +88,12 @@ def _value_width(width: int, order: str) -> int:
     return 1 + max(_NUMBER_WIDTH, min(len(name) + 1, most)) if name else 0
 
 
-def draw_head(width: int, order: str = "newest", is_reversed: bool = False) -> Line:
+def draw_head(
+    width: int, order: str = "newest", is_reversed: bool = False, machine: int = 0
+) -> Line:
     """The names of the columns; that of the order stands out, with the way it goes."""
     line: Line = []
-    for name, cells, align in _heads(width, order):
+    for name, cells, align in _heads(width, order, machine):
         is_order = name == order
         shown = shown_value(name) or name
         mark = ("↑" if is_reversed else "↓") if is_order else ""
@@ -95,10 +106,12 @@ def draw_head(width: int, order: str = "newest", is_reversed: bool = False) -> L
     return fit_line(line, width, "dim")
 
 
-def order_under(width: int, column: int, order: str = "newest") -> str | None:
+def order_under(
+    width: int, column: int, order: str = "newest", machine: int = 0
+) -> str | None:
     """The order whose column stands at a cell of the head."""
     start = 0
-    for name, cells, _ in _heads(width, order):
+    for name, cells, _ in _heads(width, order, machine):
         if start <= column < start + cells + 1:
             return name if is_order(name) else "return"
         start += cells + 1
@@ -106,19 +119,26 @@ def order_under(width: int, column: int, order: str = "newest") -> str | None:
 
 
 def draw_row(
-    row: RunRow, width: int, is_selected: bool, mark: str = " ", order: str = "newest"
+    row: RunRow,
+    width: int,
+    is_selected: bool,
+    mark: str = " ",
+    order: str = "newest",
+    machine: int = 0,
 ) -> Line:
     """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
-    columns = columns_of(width, order)
+    columns = columns_of(width, order, machine)
     name = short_name(row.name, columns.name)
     notes = _notes(row, columns.name - cell_len(name), prefix)
+    where = _machine(row, machine, prefix)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
     if row.status is None:
         unread: Line = [
             (f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"),
             (name, f"{prefix}text"),
             *notes,
+            *where,
         ]
         return fit_line([*marks, *unread], width, f"{prefix}text")
     condition = condition_of(row.status, row.is_page_expected)
@@ -129,6 +149,7 @@ def draw_row(
         (f"{fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
         (name, f"{prefix}{'strong' if is_selected else 'text'}"),
         *notes,
+        *where,
     ]
     if row.status.age_s is None:
         line.append((fit(f" {condition.notice}", width - line_width(line)), f"{prefix}dim"))
@@ -148,12 +169,21 @@ def _notes(row: RunRow, room: int, prefix: str) -> Line:
     return [*line, (fit(text, room), f"{prefix}dim")]
 
 
-def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
+def _machine(row: RunRow, width: int, prefix: str) -> Line:
+    """The name of the run's machine, marked where that does not answer."""
+    if not width:
+        return []
+    name = f"▲{row.host}" if row.is_lost else row.host or HERE
+    return [(f" {fit(name, width)}", f"{prefix}{'warning' if row.is_lost else 'dim'}")]
+
+
+def _heads(width: int, order: str, machine: int = 0) -> list[tuple[str, int, str]]:
     """Order or name, width and alignment of every column; between two is one cell."""
-    columns = columns_of(width, order)
+    columns = columns_of(width, order, machine)
     heads = [
         ("state", 3 + _STATE_WIDTH + 1, "<"),
         ("run", columns.name + 1, "<"),
+        ("machine", machine + 1 if machine else 0, "<"),
         ("age", columns.age, ">"),
         ("steps/s", columns.speed, ">"),
         (order, columns.value, ">"),

@@ -11,7 +11,7 @@ from ...shared.errors import nearest
 from ..look.typed_numbers import typed_number, typed_seconds
 from .conditions import condition_of
 from .run_summary import RETURN
-from .runs_poller import RunRow
+from .runs_poller import HERE, RunRow
 
 STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")  # of the moment, in a run's id
 
@@ -22,6 +22,7 @@ WORDS: dict[str, Callable[[RunRow], str]] = {
     "note": lambda row: row.notes.note,
     "tag": lambda row: " ".join(row.notes.tags),
     "archived": lambda row: "yes" if row.notes.is_archived else "no",
+    "machine": lambda row: row.host or HERE,
 }
 NUMBERS: dict[str, Callable[[RunRow], float | None]] = {
     "return": lambda row: row.status.metrics.get(RETURN) if row.status else None,

@@ -19,6 +19,7 @@ from .run_description import dotted
 from .run_returns import read_returns
 from .run_summary import RETURN
 
+HERE = "here"  # this machine's name, where there are others beside it
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
 CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one
 RETURNS_FOR_S = 0.1  # of reading curves in one poll
@@ -29,7 +30,8 @@ RETURNS_EVERY_S = 10.0  # for a run that is alive
 class RunRow:
     """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
     `config` has dotted keys, `ppo.learning_rate`, and of a sweep's run `sweep` and `trial`.
-    `returns` is the return over the run.
+    `returns` is the return over the run. `host` is the machine of a run elsewhere; while that does
+    not answer, the run `is_lost` from sight.
     """
 
     run: Run
@@ -41,11 +43,13 @@ class RunRow:
     notes: RunNotes = NO_NOTES
     returns: tuple[float, ...] = ()
     returns_s: float = -math.inf  # when they were read
+    host: str = ""
+    is_lost: bool = False
 
     @property
     def name(self) -> str:
-        """That which people gave the run, else its id."""
-        return self.notes.name or self.run.id
+        """That which people gave the run, else its id, without the machine."""
+        return self.notes.name or self.run.id.removeprefix(f"{self.host}:" if self.host else "")
 
     def at(self, now_s: float) -> RunRow:
         """The row with the age it has by now, for runs that are not looked at again."""
@@ -56,14 +60,23 @@ class RunRow:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A machine whose runs are in the list; `trouble` says why nothing new comes from it."""
+
+    host: str
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
 class RunsView:
     """All runs, newest first. `is_complete` is False while some were never looked at, `has_returns`
-    while the returns of some were not read.
+    while the returns of some were not read. `machines` are the others, where there are any.
     """
 
     rows: tuple[RunRow, ...]
     is_complete: bool
     has_returns: bool = True
+    machines: tuple[Machine, ...] = ()
 
 
 class RunsPoller:

@@ -27,6 +27,7 @@ from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
 from ..widgets.row_list import RowList
+from ..widgets.machine_lines import MachineLines
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import MonitorScreen
@@ -100,6 +101,7 @@ class RunsScreen(MonitorScreen):
 
     def compose(self) -> ComposeResult:
         yield RunsHead()
+        yield MachineLines()
         yield RunsTable(self._selected)
         yield GroupsTable()
         yield FilterLine()
@@ -131,6 +133,7 @@ class RunsScreen(MonitorScreen):
         self._show_groups(found) if by and self._view.rows else self._show_single(found)
         rows = listed(self._view.rows, self._understood)
         self.query_one(RunsHead).show(rows, len(found), self._filter, warning, by)
+        self.query_one(MachineLines).show(self._view.machines)
 
     def _show_single(self, rows: Sequence[RunRow]) -> None:
         order, is_reversed = self.settings.order, self.settings.reversed_order
@@ -140,6 +143,7 @@ class RunsScreen(MonitorScreen):
             self.session.comparison,
             (order, is_reversed),
             is_filtered=bool(self._filter),
+            hosts=[machine.host for machine in self._view.machines] if self._view else (),
         )
 
     def _show_groups(self, rows: Sequence[RunRow]) -> None:

@@ -11,7 +11,7 @@ from textual.message import Message
 from ...shared.run_folder import Run, runs_folder
 from ..look.lines import Line
 from ..runs.comparison import Comparison
-from ..runs.run_table import draw_head, draw_row, order_under
+from ..runs.run_table import draw_head, draw_row, machine_width, order_under
 from ..runs.runs_poller import RunRow
 from .row_list import RowList
 
@@ -58,6 +58,7 @@ class RunsTable(RowList):
         self._comparison = Comparison[Run]()
         self._order = ("newest", False)
         self._is_filtered = False
+        self._hosts: tuple[str, ...] = ()
 
     def show(
         self,
@@ -65,10 +66,13 @@ class RunsTable(RowList):
         comparison: Comparison[Run],
         order: tuple[str, bool],
         is_filtered: bool = False,
+        hosts: Sequence[str] = (),
     ) -> None:
-        """Draw `rows`, which are in `order`: a column, and whether the other way round."""
+        """Draw `rows`, which are in `order`: a column, and whether the other way round. `hosts` are
+        the machines beside this one.
+        """
         self._rows, self._comparison, self._order = tuple(rows), comparison, order
-        self._is_filtered = is_filtered
+        self._is_filtered, self._hosts = is_filtered, tuple(hosts)
         self.show_keys([row.run for row in rows])
 
     @property
@@ -80,17 +84,19 @@ class RunsTable(RowList):
         if self._rows is None:
             return [[], [("   looking for runs", "dim")]]
         if not self._rows:
-            return nothing_found() if self._is_filtered else _nothing_yet()
+            return nothing_found() if self._is_filtered else _nothing_yet(self._hosts)
         return self.draw_rows(width, height)
 
     def draw_row_at(self, place: int, width: int, is_selected: bool) -> Line:
         assert self._rows
         row = self._rows[place]
         mark = _mark(self._comparison, row.run)
-        return draw_row(row, width, is_selected, mark, self._order[0])
+        return draw_row(
+            row, width, is_selected, mark, self._order[0], machine_width(self._hosts)
+        )
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_head(width, *self._order)
+        return draw_head(width, *self._order, machine_width(self._hosts))
 
     def action_open(self) -> None:
         if self.run:
@@ -101,7 +107,9 @@ class RunsTable(RowList):
             self.post_message(self.Marked(self.run, is_reference))
 
     def click_head(self, column: int) -> None:
-        order = order_under(self.size.width - 1, column, self._order[0])
+        order = order_under(
+            self.size.width - 1, column, self._order[0], machine_width(self._hosts)
+        )
         if order:
             self.post_message(self.Ordered(order))
 
@@ -117,8 +125,10 @@ def nothing_found() -> list[Line]:
     return [[], [("   No run fits the filter.", "strong")], [("   esc drops it", "dim")]]
 
 
-def _nothing_yet() -> list[Line]:
+def _nothing_yet(hosts: Sequence[str]) -> list[Line]:
     """What to say, and what to do, when there is no run."""
+    if hosts:
+        return [[], [(f"   No runs are known yet of {', '.join(hosts)}.", "strong")]]
     return [
         [],
         [("   There are no runs yet.", "strong")],

@@ -26,7 +26,7 @@ from operant.monitor.runs.gpu_load import NUM_SAMPLES
 from operant.monitor.runs.knobs import MORE_ENVS, Knobs
 from operant.monitor.runs.run_poller import RunPoller
 from operant.monitor.runs.run_source import Looked
-from operant.monitor.runs.runs_poller import RunsView
+from operant.monitor.runs.runs_poller import Machine, RunsView
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
@@ -231,6 +231,16 @@ async def test_no_runs_yet_is_said_in_plain_words():
         await until(pilot, shows(pilot, "There are no runs yet.", "operant train"))
         await pilot.press("down", "enter", "escape")
         assert isinstance(app.screen, RunsScreen)
+
+
+async def test_machines_that_do_not_answer_have_a_line_each_and_go_when_they_do():
+    rows = tuple(replace(row, host="a") for row in all_states().rows)
+    silent = Machine("b", "cannot reach b: refused; trying again")
+    app = choosing(RunsView(rows, True, (Machine("a"), silent)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "▲ b: cannot reach b: refused; trying again", "machine"))
+        app._runs_source.view = RunsView(rows, True, (Machine("a"), Machine("b")))
+        await until(pilot, lambda: "refused" not in screen_text(app))
 
 
 async def test_a_new_run_appears_in_the_list(make_session):

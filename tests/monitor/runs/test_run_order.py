@@ -59,6 +59,11 @@ def test_the_orders_go_round():
     assert order == "newest"
 
 
+def test_by_machine_this_one_comes_first():
+    rows = [replace(row, host=host) for row, host in zip(ROWS, ["b", "", "a"], strict=False)]
+    assert [row.host for row in ordered(rows, "machine", False)] == ["", "a", "b"]
+
+
 def with_config(name: str, config: dict, **metrics: float):
     return replace(make_row(name, "running", metrics=metrics), config=config)
 

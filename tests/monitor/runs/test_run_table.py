@@ -9,7 +9,14 @@ from views import all_states, make_row, texts
 
 from operant.monitor.look.lines import line_width
 from operant.monitor.look.sparks import BLOCKS
-from operant.monitor.runs.run_table import draw_count, draw_head, draw_row, order_under
+from operant.monitor.remote.host import RemoteName, RunElsewhere
+from operant.monitor.runs.run_table import (
+    draw_count,
+    draw_head,
+    draw_row,
+    machine_width,
+    order_under,
+)
 from operant.monitor.runs.runs_poller import RunRow
 
 
@@ -28,6 +35,32 @@ def test_numbers_stand_under_their_names(width):
     (row,) = texts([draw_row(make_row("a", "running"), width, False)])
     for name, value in [("age", "3s"), ("return", "487.3"), ("done", "50.0%")]:
         assert head.index(name) + len(name) == row.index(value) + len(value)
+
+
+@pytest.mark.parametrize("width", [59, 79, 119, 199])
+def test_with_other_machines_each_row_names_its_own(width):
+    machine = machine_width(["gpu-box", "b"])
+    near, far = make_row("near", "running"), make_row("far", "running")
+    far = replace(far, run=RunElsewhere(RemoteName("gpu-box", far.run.id)), host="gpu-box")
+    head, *rows = texts(
+        [draw_head(width, machine=machine)]
+        + [
+            draw_row(row, width, False, machine=machine)
+            for row in (near, far, replace(far, is_lost=True), replace(far, status=None))
+        ]
+    )
+    place = head.index("machine")
+    for row, word in zip(rows, ["here", "gpu-box", "▲gpu-box", "gpu-box"], strict=True):
+        assert len(row) == width
+        assert row[place:].startswith(word)
+        assert "gpu-box:" not in row
+    assert order_under(width, place, machine=machine) == "machine"
+    assert head.index("done") + 4 == rows[0].index("50.0%") + 5
+
+
+def test_one_machine_has_no_column():
+    assert machine_width([]) == 0
+    assert "machine" not in texts([draw_head(119)])[0]
 
 
 def test_the_state_is_a_word_and_a_symbol():

@@ -1,0 +1,337 @@
+"""The runs of several machines in one list; each of them is this one, with a home of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from command_line import error_line, operant, operant_json
+from terminal import operant_in_a_terminal, read_until
+from waiting import wait_for
+
+from operant.monitor.app import MonitorApp
+from operant.monitor.remote import remote_list
+from operant.monitor.remote.frames import Frame, write_frame
+from operant.monitor.remote.host import RunElsewhere
+from operant.monitor.remote.machines import Machines
+from operant.monitor.remote.remote_list import RemoteList
+from operant.monitor.remote.sending_list import _ListSender
+from operant.monitor.runs.machine import MachineSample
+from operant.monitor.screens.run_screen import RunScreen
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+# Machines are down while there is a file that says so, and answer with a file where one lies there.
+STAND_IN = """#!/bin/sh
+while [ $# -gt 2 ]; do shift; done
+cd {folder}
+if [ -e "$1.down" ]; then echo "ssh: connect to host $1: refused" >&2; exit 255; fi
+if [ -e "$1.old" ]; then echo "operant: No such option: --list" >&2; exit 2; fi
+if [ -e "$1.answer" ]; then exec cat "$1.answer"; fi
+export OPERANT_HOME={folder}/$1 OPERANT_PAGES={folder}/pages-$1
+exec sh -c "$2"
+"""
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch) -> Path:
+    """Every name is a machine whose runs lie in a folder of its name here."""
+    script = tmp_path / "ssh"
+    script.write_text(STAND_IN.format(folder=shlex.quote(str(tmp_path))))
+    script.chmod(0o700)
+    monkeypatch.setenv("OPERANT_SSH", str(script))
+    monkeypatch.setenv("OPERANT_REMOTE", shlex.join([sys.executable, "-m", "operant"]))
+    monkeypatch.setattr(remote_list, "AGAIN_AFTER_S", 0.1)
+    return tmp_path
+
+
+@pytest.fixture
+def run_on(there: Path, monkeypatch) -> Iterator[Callable[..., RunSession]]:
+    """Begin a run on a machine."""
+    sessions = []
+
+    def begin(host: str, name: str, **config: object) -> RunSession:
+        with monkeypatch.context() as patch:
+            patch.setenv("OPERANT_HOME", str(there / host))
+            patch.setenv("OPERANT_PAGES", str(there / f"pages-{host}"))
+            run, lock = create_run(name, {"config": config}, rank=0)
+            session = RunSession(run, lock, publish_interval_s=60.0)
+        session.metrics.publish({"loss": 0.5, "episode/return": 7.0}, 1, 100)
+        sessions.append(session)
+        return session
+
+    yield begin
+    for session in sessions:
+        session.close("finished", 0)
+
+
+@pytest.fixture
+def make_session() -> Iterator[Callable[[str], RunSession]]:
+    """Begin a run on this machine."""
+    sessions = []
+
+    def begin(name: str) -> RunSession:
+        run, lock = create_run(name, {}, rank=0)
+        sessions.append(RunSession(run, lock, publish_interval_s=60.0))
+        return sessions[-1]
+
+    yield begin
+    for session in sessions:
+        session.close("finished", 0)
+
+
+@contextmanager
+def listing(*hosts: str, with_local: bool = True) -> Iterator[Machines]:
+    machines = Machines(hosts, with_local)
+    try:
+        yield machines
+    finally:
+        machines.close()
+
+
+def names(machines: Machines) -> set[tuple[str, str]]:
+    return {(row.host, row.name[16:-5]) for row in machines.poll().rows if row.status}
+
+
+def troubles(machines: Machines) -> dict[str, str]:
+    return {machine.host: machine.trouble for machine in machines.poll().machines}
+
+
+def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_session):
+    make_session("near")
+    far, second = run_on("a", "far"), run_on("b", "second")
+    found = operant_json("runs", "--host", "a", "--host", "b")
+    told = {(one["machine"], one["run"].partition("-near")[0]): one for one in found}
+    assert ("a", f"a:{far.run.id}") in told
+    assert told["b", f"b:{second.run.id}"]["env_steps"] == 100
+    assert [one["machine"] for one in found].count(None) == 1
+    lines = operant("runs", "--host", "a").stdout.splitlines()
+    assert len(lines) == 2
+    assert any(line.startswith(f"a:{far.run.id}  running") for line in lines)
+    # What is listed is what other commands take.
+    assert operant_json("status", f"a:{far.run.id}")["metrics"]["loss"] == 0.5
+
+
+def test_without_host_the_list_is_as_it_was(make_session):
+    session = make_session("near")
+    (only,) = operant_json("runs")
+    assert only["run"] == session.run.id
+    assert "machine" not in only
+
+
+def test_a_machine_that_does_not_answer_is_one_line_and_the_others_are_listed(run_on, there):
+    run_on("a", "far")
+    (there / "b.down").touch()
+    done = operant("runs", "--host", "a", "--host", "b", "--json")
+    assert [one["machine"] for one in json.loads(done.stdout)] == ["a"]
+    assert done.stderr == ("operant: warning: cannot reach b: ssh: connect to host b: refused\n")
+    assert done.returncode == 1
+
+
+def test_an_older_operant_there_is_said_in_one_line(there):
+    (there / "a.old").touch()
+    done = operant("runs", "--host", "a")
+    assert "a has an older operant, which cannot do this" in done.stderr
+    assert "install the same version on both" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_list_follows_runs_that_begin_move_on_and_go(run_on, make_session):
+    make_session("near")
+    with listing("a", "b") as machines:
+        session = run_on("a", "far", seed=3)
+        wait_for(lambda: names(machines) == {("", "near"), ("a", "far")})
+        run_on("b", "other")
+        wait_for(lambda: ("b", "other") in names(machines))
+        session.metrics.publish({"loss": 0.25}, 2, 200)
+
+        def far_row():
+            return next(row for row in machines.poll().rows if row.name == session.run.id)
+
+        wait_for(lambda: far_row().status.env_steps == 200)
+        assert far_row().status.metrics["loss"] == 0.25
+        assert far_row().config == {"seed": 3}  # sent once
+        assert far_row().run == RunElsewhere(far_row().run.remote)
+        session.close("stopped", 143)
+        wait_for(lambda: far_row().status.state == "stopped")
+        os.rename(session.run.folder, session.run.folder.with_name(".gone"))
+        wait_for(lambda: names(machines) == {("", "near"), ("b", "other")})
+        os.rename(session.run.folder.with_name(".gone"), session.run.folder)
+    assert troubles(machines).keys() == {"a", "b"}
+
+
+def test_a_machine_that_comes_back_is_listed_and_one_that_goes_keeps_its_runs(run_on, there):
+    run_on("a", "far")
+    (there / "b.down").touch()
+    with listing("a", "b", with_local=False) as machines:
+        wait_for(lambda: names(machines) == {("a", "far")})
+        wait_for(lambda: "refused; trying again" in troubles(machines)["b"])
+        assert troubles(machines)["a"] == ""
+        run_on("b", "late")
+        (there / "b.down").unlink()
+        wait_for(lambda: ("b", "late") in names(machines))
+        assert troubles(machines) == {"a": "", "b": ""}
+        (there / "b.down").touch()
+        machines._lists[1]._connection.close()
+        wait_for(lambda: "trying again" in troubles(machines)["b"])
+        lost = {row.host: row.is_lost for row in machines.poll().rows}
+        assert lost == {"a": False, "b": True}
+
+
+def test_a_machine_that_falls_silent_is_said(monkeypatch):
+    clock = [100.0]
+    silent = RemoteList("a", lambda: clock[0])
+    assert silent.poll().trouble == "connecting"
+    silent._take(Frame({"protocol": 1, "rows": [{"run": "x", "status": None}]}))
+    assert (silent.poll().trouble, silent.poll().rows[0].is_lost) == ("", False)
+    clock[0] += 42
+    assert silent.poll().trouble == "a says nothing for 42 s"
+    assert silent.poll().rows[0].is_lost
+
+
+def test_what_a_connection_no_longer_names_is_gone():
+    known = RemoteList("a")
+    known._take(Frame({"rows": [{"run": "x"}, {"run": "y"}]}))
+    known._unnamed = set(known._rows)  # connected anew
+    known._take(Frame({"rows": [{"run": "y"}], "is_complete": False}))
+    assert [row.name for row in known.poll().rows] == ["x", "y"]
+    known._take(Frame({"rows": [], "is_complete": True}))
+    assert [row.name for row in known.poll().rows] == ["y"]
+
+
+def test_rows_that_only_grew_older_are_not_sent_again(make_session):
+    make_session("near").metrics.publish({"loss": 1.0}, 1, 1)
+    ended = make_session("ended")
+    ended.close("finished", 0)
+    sender = _ListSender()
+    (first,) = sender.look()
+    assert {row["run"][16:-5] for row in first.head["rows"]} == {"near", "ended"}
+    (second,) = sender.look()
+    assert second.head["rows"] == []
+
+
+def test_many_runs_come_in_frames_of_a_bounded_size(operant_home, monkeypatch):
+    monkeypatch.setattr("operant.monitor.remote.sending_list.FRAME_BYTES", 1000)
+    for number in range(12):
+        _run, lock = create_run(f"run-{number}", {"config": {"note": "x" * 150}}, rank=0)
+        lock.release()
+    frames = list(_ListSender().look())
+    assert len(frames) > 1
+    assert [frame.head["is_complete"] for frame in frames] == [False] * (len(frames) - 1) + [True]
+    assert sum(len(frame.head["rows"]) for frame in frames) == 12
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        5, [5], [{}], [{"run": 5}], [{"run": ""}], [{"run": "x", "status": 5}],
+        [{"run": "x", "config": {"a": {}}}], [{"run": "x", "device": []}],
+        [{"run": "x", "status": {"state": "running", "metrics": {"a": "b"}}}],
+    ],
+)  # fmt: skip
+def test_a_list_that_is_wrong_is_one_line(there, rows):
+    answer = io.BytesIO()
+    write_frame(answer, Frame({"protocol": 1, "rows": rows}))
+    (there / "a.answer").write_bytes(answer.getvalue())
+    done = operant("runs", "--host", "a")
+    assert done.returncode == 1
+    assert done.stderr.startswith("operant: warning: the stream's rows")
+    assert done.stderr.count("\n") == 1
+
+
+def test_names_from_elsewhere_reach_no_terminal_as_they_are(there):
+    answer = io.BytesIO()
+    row = {"run": "x\x1b[2Jy", "device": "\x1b]0;owned\x07", "config": {"\x1b": "\x1b"}}
+    status = {"run": "x", "state": "running", "message": "\x1b[2J", "age_s": 1.0}
+    write_frame(answer, Frame({"protocol": 1, "rows": [{**row, "status": status}]}))
+    (there / "a.answer").write_bytes(answer.getvalue())
+    for arguments in (["--json"], []):
+        done = operant("runs", "--host", "a", *arguments)
+        assert "x [2Jy" in done.stdout
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_bad_input_is_one_line(there):
+    assert "names no host" in error_line("runs", "--host", "-oProxyCommand=date")
+    assert "names no host" in error_line("runs", "--host", "")
+    assert "`operant runs --host a`" in error_line("status", "a:/")
+    assert "`operant runs --host`" in error_line("monitor", "--host", "a", "--json")
+    assert "goes with no RUN" in error_line("monitor", "--host", "a", "far")
+    assert "goes with no RUN" in error_line("monitor", "--host", "a", "b:/")
+    assert "needs a terminal" in error_line("monitor", "a:/")
+    assert "goes with no RUN" in error_line("stream", "--list", "far")
+
+
+def test_the_screen_lists_machines_and_opens_a_run_of_one(run_on, there, make_session):
+    make_session("near")
+    run_on("a", "far")
+    (there / "b.down").touch()
+    with operant_in_a_terminal("monitor", "--host", "a", "--host", "b") as (_, terminal):
+        read_until(terminal, b"far-")
+        os.write(terminal, b"/machine:a\r\r")
+        read_until(terminal, b"loss")
+        os.write(terminal, b"q")
+
+
+def test_a_host_with_a_slash_lists_its_runs_alone(run_on, there, make_session):
+    make_session("near")
+    run_on("a", "far")
+    with operant_in_a_terminal("monitor", "a:/") as (_, terminal):
+        seen = read_until(terminal, b"far-")
+        assert b"near" not in seen
+        os.write(terminal, b"q")
+
+
+def test_a_run_elsewhere_shows_what_the_list_knew_until_it_tells_more(run_on):
+    session = run_on("a", "far")
+    with listing("a") as machines:
+        wait_for(lambda: names(machines))
+        (row,) = machines.poll().rows
+        source = machines.open(row.run)
+        first = source.poll()
+        assert first.status.env_steps == 100
+        view = wait_for(lambda: (view := source.poll()).publish == 1 and view)
+        assert view.history.series("loss").mean[-1] == 0.5
+        assert (source.run, source.run.id) == (row.run, f"a:{session.run.id}")
+        sample = wait_for(source.machine)
+        assert isinstance(sample, MachineSample)
+        assert sample.disk.total_bytes > 0
+        source.close()
+
+
+def test_the_trainer_of_a_run_elsewhere_is_not_asked(run_on, monkeypatch):
+    run_on("a", "far")
+    sent = []
+    monkeypatch.setattr("operant.monitor.app.send_request", lambda *asked: sent.append(asked))
+    with listing("a") as machines:
+        wait_for(lambda: names(machines))
+        (row,) = machines.poll().rows
+        app = MonitorApp(row.run, run_source=machines.open, runs_source=machines)
+
+        async def ask() -> None:
+            async with app.run_test(size=(100, 30)) as pilot:
+                await pilot.press("X")
+                await pilot.pause()
+                assert ["asked on a alone" in note.message for note in app._notifications] == [True]
+                assert isinstance(app.screen, RunScreen)
+
+        asyncio.run(ask())
+    assert sent == []
+
+
+def test_a_real_ssh_lists_runs_as_well(ssh, make_session):
+    session = make_session("far")
+    session.metrics.publish({"loss": 0.5}, 1, 100)
+    found = operant_json("runs", "--host", "127.0.0.1")
+    assert {one["machine"]: one["run"] for one in found} == {
+        None: session.run.id,
+        "127.0.0.1": f"127.0.0.1:{session.run.id}",
+    }
