@@ -270,23 +270,21 @@ def test_bad_input_is_one_line(there):
     assert "goes with no RUN" in error_line("stream", "--list", "far")
 
 
-def test_the_screen_lists_machines_and_opens_a_run_of_one(run_on, there, make_session):
+def test_a_host_with_a_slash_lists_its_runs_alone_and_opens_them(run_on, there, make_session):
     make_session("near")
     run_on("a", "far")
-    (there / "b.down").touch()
-    with operant_in_a_terminal("monitor", "--host", "a", "--host", "b") as (_, terminal):
-        read_until(terminal, b"far-")
-        os.write(terminal, b"/machine:a\r\r")
+    with operant_in_a_terminal("monitor", "a:/") as (_, terminal):
+        assert b"near-" not in read_until(terminal, b"far-")
+        os.write(terminal, b"\r")
         read_until(terminal, b"loss")
         os.write(terminal, b"q")
 
 
-def test_a_host_with_a_slash_lists_its_runs_alone(run_on, there, make_session):
-    make_session("near")
+def test_hosts_are_listed_beside_this_machine(run_on, there, make_session):
+    make_session("near").metrics.publish({"loss": 0.5}, 1, 100)
     run_on("a", "far")
-    with operant_in_a_terminal("monitor", "a:/") as (_, terminal):
-        seen = read_until(terminal, b"far-")
-        assert b"near" not in seen
+    with operant_in_a_terminal("monitor", "--host", "a") as (_, terminal):
+        read_until(terminal, b"2 runs, 2 alive")
         os.write(terminal, b"q")
 
 
