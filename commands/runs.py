@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from .choosing_a_run import checked_hosts, host_option
+
+if TYPE_CHECKING:
+    from ..shared.run_notes import RunNotes
 
 
 @click.command("runs")
@@ -51,7 +57,12 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
             for host, status, notes in looked
         ])  # fmt: skip
     else:
-        print_runs([(status, notes) for _, status, notes in looked])
+        print_runs([(status, _named(host, notes)) for host, status, notes in looked])
     for trouble in troubles:
         warn(trouble)
     return 1 if troubles else 0
+
+
+def _named(host: str, notes: RunNotes) -> RunNotes:
+    """With a name that other commands take as well, where people gave one."""
+    return replace(notes, name=f"{host}:{notes.name}") if host and notes.name else notes

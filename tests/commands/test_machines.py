@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from operant.monitor.remote.sending_list import _ListSender
 from operant.monitor.runs.machine import MachineSample
 from operant.monitor.screens.run_screen import RunScreen
 from operant.shared.run_folder import create_run
+from operant.shared.run_notes import change_notes
 from operant.shared.session import RunSession
 
 # Machines are down while there is a file that says so, and answer with a file where one lies there.
@@ -118,6 +120,17 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     assert any(line.startswith(f"a:{far.run.id}  running") for line in lines)
     # What is listed is what other commands take.
     assert operant_json("status", f"a:{far.run.id}")["metrics"]["loss"] == 0.5
+
+
+def test_names_notes_and_the_archive_are_those_of_each_machine(run_on):
+    named, hidden = run_on("a", "far"), run_on("a", "old")
+    change_notes(named.run.folder, lambda notes: replace(notes, name="best", tags=("keep",)))
+    change_notes(hidden.run.folder, lambda notes: replace(notes, is_archived=True))
+    (line,) = operant("runs", "--host", "a").stdout.splitlines()
+    assert line.startswith("a:best  running")
+    assert "#keep" in line
+    (only,) = operant_json("runs", "--host", "a", "--archived")
+    assert only["run"] == f"a:{hidden.run.id}"
 
 
 def test_without_host_the_list_is_as_it_was(make_session):
