@@ -35,6 +35,7 @@ class Machines:
         return RunsView(
             tuple(rows),
             local.is_complete and all(found.is_complete for _, found in listed),
+            local.has_returns,
             tuple(Machine(host, found.trouble) for host, found in listed),
         )
 

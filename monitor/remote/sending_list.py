@@ -86,7 +86,7 @@ def _published_s(row: RunRow) -> float:
 
 def _timeless(row: RunRow) -> RunRow:
     status = row.status and replace(row.status, age_s=None, ranks=())
-    return replace(row, status=status, looked_s=0.0)
+    return replace(row, status=status, looked_s=0.0, returns_s=0.0)
 
 
 def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
@@ -96,6 +96,7 @@ def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
         "is_page_expected": row.is_page_expected,
         "device": row.device,
         "notes": row.notes.as_json(),
+        "returns": [value for value in row.returns if abs(value) <= 1e18],
     }
     if row.status:
         metrics = dict(list(row.status.metrics.items())[:MAX_METRICS])

@@ -106,9 +106,7 @@ def draw_head(
     return fit_line(line, width, "dim")
 
 
-def order_under(
-    width: int, column: int, order: str = "newest", machine: int = 0
-) -> str | None:
+def order_under(width: int, column: int, order: str = "newest", machine: int = 0) -> str | None:
     """The order whose column stands at a cell of the head."""
     start = 0
     for name, cells, _ in _heads(width, order, machine):

@@ -26,8 +26,8 @@ from ..widgets.choice_line import ChoiceLine
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
-from ..widgets.row_list import RowList
 from ..widgets.machine_lines import MachineLines
+from ..widgets.row_list import RowList
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import MonitorScreen

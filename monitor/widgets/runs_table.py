@@ -91,9 +91,7 @@ class RunsTable(RowList):
         assert self._rows
         row = self._rows[place]
         mark = _mark(self._comparison, row.run)
-        return draw_row(
-            row, width, is_selected, mark, self._order[0], machine_width(self._hosts)
-        )
+        return draw_row(row, width, is_selected, mark, self._order[0], machine_width(self._hosts))
 
     def draw_head_row(self, width: int) -> Line:
         return draw_head(width, *self._order, machine_width(self._hosts))
@@ -107,9 +105,7 @@ class RunsTable(RowList):
             self.post_message(self.Marked(self.run, is_reference))
 
     def click_head(self, column: int) -> None:
-        order = order_under(
-            self.size.width - 1, column, self._order[0], machine_width(self._hosts)
-        )
+        order = order_under(self.size.width - 1, column, self._order[0], machine_width(self._hosts))
         if order:
             self.post_message(self.Ordered(order))
 

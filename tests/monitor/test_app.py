@@ -236,10 +236,10 @@ async def test_no_runs_yet_is_said_in_plain_words():
 async def test_machines_that_do_not_answer_have_a_line_each_and_go_when_they_do():
     rows = tuple(replace(row, host="a") for row in all_states().rows)
     silent = Machine("b", "cannot reach b: refused; trying again")
-    app = choosing(RunsView(rows, True, (Machine("a"), silent)))
+    app = choosing(RunsView(rows, True, machines=(Machine("a"), silent)))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "▲ b: cannot reach b: refused; trying again", "machine"))
-        app._runs_source.view = RunsView(rows, True, (Machine("a"), Machine("b")))
+        app._runs_source.view = RunsView(rows, True, machines=(Machine("a"), Machine("b")))
         await until(pilot, lambda: "refused" not in screen_text(app))
 
 
