@@ -15,8 +15,8 @@ from .shared.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
-    "record", "note", "tag", "rename", "archive", "rm", "completion", "bench", "autotune", "sweep",
-    "tinyphysics", "stream", "rank",
+    "record", "alerts", "note", "tag", "rename", "archive", "rm", "completion", "bench", "autotune",
+    "sweep", "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
 

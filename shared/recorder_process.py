@@ -34,7 +34,7 @@ _START = '"$@" >&2 & echo $!'
 @dataclass(frozen=True)
 class RecorderSettings:
     """`every_s` is the time between two rows; `to` names sinks. `wait_s` is how long a run
-    that ends waits for its recorder's last word.
+    that ends waits for its recorder's last word. `alerts` are rules as their author wrote them.
     """
 
     every_s: float = 3.0
@@ -42,6 +42,7 @@ class RecorderSettings:
     wait_s: float = 2.0
     prometheus_port: int = 9464
     prometheus_address: str = "127.0.0.1"
+    alerts: tuple[str, ...] = ()
 
     @classmethod
     def of_run(cls, run: Run) -> RecorderSettings:
@@ -57,13 +58,14 @@ class RecorderSettings:
         for name, default in vars(cls()).items():
             value = table.get(name)
             if isinstance(value, list):
-                value = tuple(s for s in value if isinstance(s, str) and s in SINK_PACKAGES)
+                texts = (text for text in value if isinstance(text, str))
+                value = tuple(text for text in texts if name != "to" or text in SINK_PACKAGES)
             if type(value) is type(default) and _IS_POSSIBLE.get(name, bool)(value):
                 known[name] = value
         return cls(**known)
 
     def arguments(self) -> list[str]:
-        """As options of `operant record`."""
+        """As options of `operant record`, which reads rules in the run's configuration alone."""
         arguments = [
             f"--every={self.every_s}",
             f"--prometheus-port={self.prometheus_port}",

@@ -116,6 +116,11 @@ class Run:
         return self.folder / "events.log"
 
     @property
+    def told_path(self) -> Path:
+        """A line for each thing that a command or a webhook of the user's was told."""
+        return self.folder / "told.log"
+
+    @property
     def recorder_log_path(self) -> Path:
         """What the recorder of a run has to complain about."""
         return self.folder / "recorder.log"

@@ -15,10 +15,13 @@ from ..look.formatting import format_duration, format_si, format_value
 
 
 class Point(NamedTuple):
-    """A finite number and when it was published, in seconds since the run began."""
+    """A finite number and when it was published, in seconds since the run began and env steps;
+    negative ones are none.
+    """
 
     at_s: float
     value: float
+    env_steps: float = -1.0
 
 
 class Finding(NamedTuple):
@@ -62,7 +65,7 @@ class SlowSuddenly:
         while known and known[0].at_s < point.at_s - self.USUAL_S:
             known.popleft()
         is_warm = len(known) >= self.FEWEST and point.at_s - known[0].at_s >= self.WARM_S
-        usual = median(value for _, value in known) if is_warm else math.nan
+        usual = median(one.value for one in known) if is_warm else math.nan
         if self._lasts_from is not None:
             if math.isinf(self._lasts_from):
                 self._lasts_from = usual if is_warm else math.inf
@@ -114,8 +117,8 @@ class SlowDecline:
             points.popleft()
         if points[0].at_s > point.at_s - self.OVER_S:
             return None
-        now = fmean(value for at_s, value in points if at_s > point.at_s - self.MEAN_S)
-        then = fmean(value for at_s, value in points if at_s <= point.at_s - self.OVER_S)
+        now = fmean(one.value for one in points if one.at_s > point.at_s - self.MEAN_S)
+        then = fmean(one.value for one in points if one.at_s <= point.at_s - self.OVER_S)
         if self._lasts_from is not None and now >= self.WELL * self._lasts_from:
             self._lasts_from = None
         if self._lasts_from is not None or not now < self.BAD * then:

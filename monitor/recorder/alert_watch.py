@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...shared import History, Metric
+from ...shared.alert_rule import AlertRule
 from ...shared.status import ENV_STEPS_PER_S
 from ..charts.charted_metrics import is_charted
 from ..runs.alerts import Alert, Level
@@ -20,6 +21,7 @@ from .alert_kinds import (
     SlowSuddenly,
     Still,
 )
+from .rule_kind import RuleHolds
 
 ENTROPY, KL = "policy/entropy", "policy/approx_kl"
 NO_NUMBER = "nan"
@@ -46,6 +48,19 @@ class AlertWatch:
             if kind.name in known:
                 kind.had_been_found()
         self._no_numbers = {alert.metric for alert in told if alert.kind == NO_NUMBER}
+        self._told = told
+        self._rules: list[RuleHolds] = []
+
+    def follow(self, rules: Sequence[AlertRule]) -> None:
+        """Decide by these rules as well from the next rows on, and by no others."""
+        known = {kind.rule: kind for kind in self._rules}
+        self._rules = [known.get(rule) or self._followed(rule) for rule in rules]
+
+    def _followed(self, rule: AlertRule) -> RuleHolds:
+        kind = RuleHolds(rule)
+        if any(map(kind.was_found, self._told)):
+            kind.had_been_found()
+        return kind
 
     def take(self, schema: Sequence[Metric], history: History, phase: str = "") -> list[Alert]:
         """What the rows that came since the last time show, oldest first. `phase` is what the run
@@ -59,12 +74,24 @@ class AlertWatch:
         for name, kind in self._kinds:
             values = new.series(name).mean
             found += _found(kind, name, new, np.flatnonzero(np.isfinite(values)).tolist(), values)
+        found += self._by_rules(schema, new)
         if phase in PAUSES:
             self._still.paused(float(new.elapsed_s[-1]))
         elif new.env_steps[-1] >= 0:
             found += _found(self._still, "", new, range(len(new)), new.env_steps)
         told = [alert for alert in found if alert.publish > self._silent_through]
         return sorted(told, key=lambda alert: (alert.publish, alert.text))
+
+    def _by_rules(self, schema: Sequence[Metric], history: History) -> Iterable[Alert]:
+        """Of rows that stand for several publishes, the value that is furthest out counts."""
+        names = [metric.name for metric in schema if metric.kind != "text"]
+        for kind in self._rules:
+            name = kind.rule.metric_of(names)
+            if name is not None:
+                series = history.series(name)
+                values = series.high if kind.rule.is_upper else series.low
+                rows = np.flatnonzero(np.isfinite(values)).tolist()
+                yield from _found(kind, name, history, rows, values)
 
     def _bad_numbers(self, schema: Sequence[Metric], history: History) -> Iterable[Alert]:
         """The first time that each metric was NaN or infinite; of those in one row, one alert."""
@@ -87,7 +114,8 @@ def _found(
     kind: Kind, metric: str, history: History, rows: Iterable[int], values: np.ndarray
 ) -> Iterable[Alert]:
     for row in rows:
-        finding = kind.take(Point(float(history.elapsed_s[row]), float(values[row])))
+        moment = float(history.elapsed_s[row]), float(values[row]), float(history.env_steps[row])
+        finding = kind.take(Point(*moment))
         if finding:
             yield _alert("warning", kind.name, metric, finding, history, row)
 

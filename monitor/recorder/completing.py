@@ -9,6 +9,9 @@ from contextlib import suppress
 from ...shared.errors import OperantError
 from ...shared.recorder_process import RecorderSettings
 from ...shared.run_folder import Run
+from ..telling.background import tell_in_background
+from ..telling.message import Message
+from ..telling.settings import OwnSettings
 from .recording import Recorder, recorder_lock
 
 BUDGET_S = 2.0  # of one command; the next one goes on
@@ -27,13 +30,20 @@ def complete_runs(runs: Iterable[Run], now: Callable[[], float] = time.monotonic
 
 
 def complete_run(run: Run) -> bool:
-    """Whether all of the run is in its folder then. Raises UsageError where it has a recorder."""
+    """Whether all of the run is in its folder then. Raises UsageError where it has a recorder.
+
+    People are told of its end by a process of its own: no command waits for a webhook.
+    """
     lock = recorder_lock(run)
     try:
-        recorder = Recorder(run, lock, RecorderSettings.of_run(run).every_s, (), lambda _: None)
+        messages: list[Message] = []
+        settings = RecorderSettings.of_run(run)
+        recorder = Recorder(run, lock, settings, (), lambda _: None, OwnSettings(), messages.append)
         recorder.note_incompleteness()
         recorder.look()
+        recorder.tell_end()
         recorder.note_completeness()
+        tell_in_background(run, messages)
         if recorder.is_complete:
             _remove_halves(run)
         return recorder.is_complete

@@ -29,10 +29,11 @@ class EventsFile:
         self._known_bytes = 0
         self._remember(_last_lines(path))
 
-    def append(self, lines: Iterable[str]) -> None:
+    def append(self, lines: Iterable[str]) -> list[str]:
+        """Returns those that it did not have."""
         new = [line for line in dict.fromkeys(lines) if line not in self._known]
         if not new:
-            return
+            return []
         fd = open_to_append(self.path)
         try:
             size = os.fstat(fd).st_size
@@ -46,6 +47,7 @@ class EventsFile:
         finally:
             os.close(fd)
         self._remember(new)
+        return new
 
     def _remember(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from ...shared import Event, NoPageError
+from ...shared import Event, NoPageError, Snapshot
+from ...shared.alert_rule import AlertRule
 from ...shared.lock import is_held
 from ...shared.run_folder import Run
-from ...shared.status import status_of
-from ..runs.alerts import MARK, alerts_in
-from .alert_watch import AlertWatch
+from ...shared.status import RunStatus, status_of
+from ..runs.alerts import Alert
 from .events_file import EventsFile, event_line
 from .metrics_file import MetricsFile
 from .page_copy import complete_copy, drop_rows, remove_page, update_copy
 from .page_watch import Page, PageWatch
+from .rank_alerts import RankAlerts
 from .row_drain import RowDrain
 from .rows import Row, row_of, rows_between
 
@@ -53,9 +54,13 @@ class RankRecorder:
         is_alive: Callable[[], bool],
         sinks: Sequence[RowTaker] = (),
         complain: Callable[[str], None] = lambda _: None,
+        rules: Callable[[], Sequence[AlertRule]] = tuple,
+        tell: Callable[[Alert, int], None] = lambda *_: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_alive` asks whether the rank's process is."""
+        """`is_alive` asks whether the rank's process is, `rules` for those of people. `tell` takes
+        each new alert, and the rank.
+        """
         self.is_finished = False
         self.is_complete = False  # and all that there was to write is written
         self._run, self._rank, self._every_s = run, rank, every_s
@@ -69,8 +74,9 @@ class RankRecorder:
         self._event_number = 0
         self._is_told = False  # sinks, of the rows that a former recorder left
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
-        self._alerts: AlertWatch | None = None
-        self._judged = 0  # the publish up to which there are no new alerts
+        self._alerts = RankAlerts(rank, events, rules, tell)
+        self._ended_as: RunStatus | None = None
+        self._ended_at: tuple[str, Snapshot | None] = "", None
         self._num_complaints = 0
 
     def look(self) -> None:
@@ -101,6 +107,18 @@ class RankRecorder:
         """Whether the page that is open was let go of by its process, which thus has ended."""
         page = self._watch.page
         return bool(page and self._is_page_held and not is_held(page.reader.fd))
+
+    def status(self) -> RunStatus:
+        """How the rank is doing now, or how it has ended."""
+        if self.is_finished and self._ended_as:
+            return self._ended_as
+        page = self._watch.page
+        return status_of(self._run, page.reader if page else None, rank=self._rank)
+
+    def newest(self) -> tuple[str, Snapshot | None]:
+        """Which process's page is open or was the last, and its last publish."""
+        page = self._watch.page
+        return (str(page.reader.header.identity), page.reader.read()) if page else self._ended_at
 
     def flush(self) -> None:
         """Write everything there is, due or not."""
@@ -177,8 +195,8 @@ class RankRecorder:
         with self._complaining():
             if self._watch.look(is_alive):
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
-                self._alerts, self._alerts_s, self._judged = None, NEVER_S, 0
-                self._drained_s = NEVER_S
+                self._alerts_s = self._drained_s = NEVER_S
+                self._alerts.begin()
                 page = self._watch.page
                 self._is_page_held = page is not None and is_held(page.reader.fd)
                 if page:
@@ -237,27 +255,13 @@ class RankRecorder:
         """Decide on the rows that came since the last time, and write down what was found."""
         with self._complaining():
             self._alerts_s = self._now()
-            snapshot = page.reader.read()
-            if snapshot is None or snapshot.publish == self._judged:
-                return
-            self._judged = snapshot.publish
-            if self._alerts is None:
-                self._alerts = self._alert_watch()
-            phase = page.reader.phase()
-            schema, history = page.reader.schema(), page.reader.history()
-            found = self._alerts.take(schema, history, phase.name if phase else "")
-            self._events.append([event_line(alert.as_event(), self._rank) for alert in found])
-
-    def _alert_watch(self) -> AlertWatch:
-        """One that goes on where a former recorder ended, as far as that left rows."""
-        who = f"  rank {self._rank}: {MARK}" if self._rank else f"  {MARK}"
-        told = alerts_in(line for line in self._events.lines() if who in line)
-        return AlertWatch(self._rows_file().last.publish, told)
+            self._alerts.take(page, lambda: self._rows_file().last.publish)
 
     def _tell_a_crash(self, page: Page | None) -> None:
         """The line that the process itself could not write."""
         with self._complaining():
             status = status_of(self._run, page.reader if page else None, rank=self._rank)
+            self._ended_as, self._ended_at = status, self.newest()
             who = f"process {page.reader.header.pid}" if page else "the process"
             text = f"crashed: {who} is gone without a last word"
             line = event_line(Event(0, time.time_ns(), "error", text), self._rank)

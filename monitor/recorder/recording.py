@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import FrameType
 
 from ...shared.errors import RunFolderError, UsageError
 from ...shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from ...shared.ranks import read_status
+from ...shared.ranks import combined_status, read_status
 from ...shared.recorder_process import RecorderSettings
 from ...shared.run_folder import Run
 from ...shared.small_file import create_anew
 from ...shared.status import RunStatus
+from ..telling.message import Message
+from ..telling.original import is_original
+from ..telling.settings import AlertSettings, OwnSettings
+from ..telling.teller import Teller
 from .events_file import EventsFile
+from .news import News, problem_line
 from .rank_recorder import RankRecorder
 from .sinks import SinkThread, open_sinks
 
@@ -24,6 +29,11 @@ LOOK_EVERY_S = 0.25
 NOTICE_AFTER_S = 0.1  # that a process is gone: it may be waiting for the last of its rows
 LOCK_PATIENCE_S = 10.0
 NICENESS = 10  # the run goes first
+STATUS_EVERY_S = 1.0
+# People are told before a run that ends goes on to its end, if that is quickly done: of a container
+# nothing may be left a moment later.
+TELL_FIRST_S = 1.5
+TELL_PATIENCE_S = 30.0
 
 
 def record(
@@ -37,9 +47,13 @@ def record(
     os.nice(NICENESS)
     complain = Complaints(say)
     sinks = open_sinks(run, settings, complain)
-    recorder = Recorder(run, lock, settings.every_s, sinks, complain)
-    recorder.run_until_it_ends()
+    own_settings = OwnSettings()
+    teller = Teller(run, own_settings)
+    recorder = Recorder(run, lock, settings, sinks, complain, own_settings, teller.tell)
+    recorder.run_until_it_ends(teller)
     lock.release()
+    teller.close(TELL_PATIENCE_S)
+    recorder.write_notes(teller.take_notes())
     status = read_status(run)
     for sink in sinks:
         sink.close(is_success=status.state in ("running", "stalled", "finished", "stopped"))
@@ -54,27 +68,41 @@ class Recorder:
         self,
         run: Run,
         lock: RunLock,
-        every_s: float,
+        settings: RecorderSettings,
         sinks: Sequence[SinkThread],
         complain: Callable[[str], None],
+        own_settings: Callable[[], AlertSettings],
+        tell: Callable[[Message], None],
     ) -> None:
-        """`lock` is that of the recorder: through it the ranks' are asked for."""
-        self._run, self._lock, self._every_s = run, lock, every_s
+        """`lock` is that of the recorder: through it the ranks' are asked for. `own_settings` are
+        those of the user, whom `tell` tells.
+        """
+        self._run, self._lock, self._every_s = run, lock, settings.every_s
         self._sinks, self._complain = sinks, complain
         self._events = EventsFile(run.events_path)
+        self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
+        self._tell_people = tell
         self._ranks: dict[int, RankRecorder] = {}
         self._is_wanted, self._is_flush_due = True, False
+        self._has_lived = lock.holder() is not None
+        self._is_left_behind = run.recording_path.exists()
+        self._status_s = float("-inf")
+        self._noted: set[str] = set()
 
-    def run_until_it_ends(self) -> None:
+    def run_until_it_ends(self, teller: Teller) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._flush_soon)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, self._end_soon)
         self.note_incompleteness()
         while self.look() and self._is_wanted:
+            self._tell_status()
+            self.write_notes(teller.take_notes())
             self._sleep()
         for rank in self._ranks.values():
             rank.flush()
+        self.tell_end()
+        teller.wait(TELL_FIRST_S)
         self.note_completeness()
 
     def note_incompleteness(self) -> None:
@@ -87,6 +115,42 @@ class Recorder:
         if self.is_complete:
             with suppress(OSError):
                 self._run.recording_path.unlink(missing_ok=True)
+
+    def _tell_status(self) -> None:
+        """Whether the run stalls, and whether a rank of it has ended before the others."""
+        self._has_lived = True
+        if time.monotonic() - self._status_s < STATUS_EVERY_S:
+            return
+        self._status_s = time.monotonic()
+        self.write_notes(self._news.problems())
+        self._tell_news()
+
+    def tell_end(self) -> None:
+        """Of a run that ended a while ago, nothing: it was told then, or nobody wanted to know."""
+        if not self._ranks or not (self._has_lived or self._is_left_behind):
+            return
+        self._tell_news()
+
+    def _tell(self, message: Message) -> None:
+        if self._has_lived or is_original(self._run):
+            self._tell_people(message)
+
+    def _tell_news(self) -> None:
+        # Pages and folders are bytes that anyone may write, and a disk may fail in any way.
+        try:
+            ranks = [self._ranks[number] for number in sorted(self._ranks)]
+            status = combined_status(self._run, [rank.status() for rank in ranks])
+            self._news.take_status(status, *ranks[0].newest())
+        except Exception as error:
+            self._complain(str(error) or type(error).__name__)
+
+    def write_notes(self, notes: Iterable[str]) -> None:
+        """Among the events, each text once."""
+        new = [note for note in notes if note not in self._noted]
+        self._noted.update(new)
+        new = [note for note in new if not self._events.has_text(note)]
+        with suppress(OSError):
+            self._events.append(map(problem_line, new))
 
     @property
     def is_complete(self) -> bool:
@@ -135,6 +199,8 @@ class Recorder:
                 is_alive=is_alive,
                 sinks=self._sinks,
                 complain=self._complain,
+                rules=self._news.rules,
+                tell=self._news.take_alert,
             )
         return self._ranks[number]
 

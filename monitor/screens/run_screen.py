@@ -114,7 +114,7 @@ class RunScreen(MonitorScreen):
             self.run, self.request = run, request
 
     class Alarmed(Message):
-        """There are alerts that were not there before."""
+        """There are alerts that were not there before, or the run has ended by now."""
 
     def __init__(
         self, source: RunSource, look: Look | None = None, companions: Sequence[Companion] = ()
@@ -125,6 +125,7 @@ class RunScreen(MonitorScreen):
         self._has_sampled = False
         self._gpu_load = GpuLoad()
         self._known_alerts: set[Alert] | None = None
+        self._was_alive = False
         self.feed = RunFeed(
             source,
             Looker(source, look, companions),
@@ -185,7 +186,7 @@ class RunScreen(MonitorScreen):
         is_first, self._looked = self._looked is None, looked
         if is_first:
             self._begin(looked.view)
-        self._ring(looked.alerts)
+        self._ring(looked.alerts, looked.view.status.is_alive)
         if is_first or not self.is_paused:
             self.show_run()
 
@@ -357,9 +358,10 @@ class RunScreen(MonitorScreen):
             self.place_panes()
             events.focus()
 
-    def _ring(self, alerts: Sequence[Alert]) -> None:
+    def _ring(self, alerts: Sequence[Alert], is_alive: bool) -> None:
         known, self._known_alerts = self._known_alerts, set(alerts)
-        if known is not None and self._known_alerts - known:
+        has_ended, self._was_alive = self._was_alive and not is_alive, is_alive
+        if has_ended or (known is not None and self._known_alerts - known):
             self.post_message(self.Alarmed())
 
     def _grid(self) -> ChartGrid:

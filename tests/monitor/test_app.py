@@ -556,6 +556,10 @@ async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch)
         source.view = replace(source.view, alerts=(alert,))
         await until(pilot, shows(pilot, "NaN or infinite"))
         assert rung == [True]
+        ended = replace(source.view.status, state="crashed", message="the process is gone")
+        source.view = replace(source.view, status=ended)
+        await until(pilot, shows(pilot, "crashed"))
+        assert rung == [True, True]
 
 
 @pytest.mark.parametrize("theme", THEMES)

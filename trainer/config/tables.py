@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from ...shared.alert_rule import MOST_RULES, parse_rule
+from ...shared.errors import ConfigError
 from .interval import Interval
 from .section import Fraction, Section
 
@@ -122,8 +124,22 @@ class RecorderConfig(Section):
     prometheus_address: str = Field(
         "127.0.0.1", min_length=1, description="what Prometheus may reach; 0.0.0.0: everyone"
     )
+    alerts: tuple[str, ...] = Field(
+        (), max_length=MOST_RULES, description='rules, as in "loss/value > 1e3, episode/return < '
+        '100 after 1M"; see docs/alerts.md',
+    )  # fmt: skip
 
-    @field_validator("to", mode="before")
+    @field_validator("to", "alerts", mode="before")
     @classmethod
-    def _names_with_commas(cls, to: object) -> object:
-        return [name.strip() for name in to.split(",") if name] if isinstance(to, str) else to
+    def _with_commas(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        return [part.strip() for part in given.split(",") if part.strip()]
+
+    @field_validator("alerts")
+    @classmethod
+    def _are_rules(cls, alerts: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            return tuple(parse_rule(text).text for text in alerts)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...shared.alert_rule import parse_rule
+from ...shared.errors import nearest
+from ...shared.ranks import RANK_METRICS
 from ..envs import (
     CONFIGURED_ENV_NAMES,
     LEARNED_ENV_NAMES,
@@ -44,6 +47,20 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     if not config.recorder.on and config.recorder.to:
         names = ",".join(config.recorder.to)
         yield f"recorder.to = {names}: it is the recorder that sends there, and recorder.on = false"
+    if config.recorder.alerts:
+        yield from _of_alerts(config)
+
+
+def _of_alerts(config: TrainConfig) -> Iterator[str]:
+    if not config.recorder.on:
+        yield "recorder.alerts: it is the recorder that decides on them, and recorder.on = false"
+    from ..run.telemetry import metrics_of  # which is made of configurations
+
+    names = [metric.name for metric in (*metrics_of(config), *RANK_METRICS)]
+    for rule in map(parse_rule, config.recorder.alerts):
+        if rule.metric_of(names) is None:
+            hint = nearest(rule.metric, names)
+            yield f"alert rule '{rule.text}': the run has no metric '{rule.metric}'{hint}"
 
 
 def _of_memory(config: TrainConfig) -> Iterator[str]:

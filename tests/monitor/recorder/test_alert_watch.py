@@ -18,7 +18,9 @@ from operant.monitor.recorder.alert_kinds import (
     Still,
 )
 from operant.monitor.recorder.alert_watch import AlertWatch
+from operant.monitor.recorder.rule_kind import RuleHolds
 from operant.shared import History
+from operant.shared.alert_rule import parse_rule
 from operant.shared.history import NEVER_WRITTEN
 
 
@@ -29,9 +31,10 @@ def found(kind, *parts, every_s=1.0):
     return [(point.at_s, finding.text) for point in points if (finding := kind.take(point))]
 
 
-def watched(num_rows=200, pieces=1, watch=None, **changed):
+def watched(num_rows=200, pieces=1, watch=None, rules=(), **changed):
     """What is found in a run like any other but for `changed`, read in so many pieces."""
     watch = watch or AlertWatch()
+    watch.follow([parse_rule(rule) for rule in rules])
     columns = training_curves(num_rows) | {
         name.replace("__", "/"): column for name, column in changed.items()
     }
@@ -164,6 +167,51 @@ def test_what_a_former_recorder_has_decided_is_not_decided_again():
     again = watched(watch=AlertWatch(first.publish, [first]), policy__approx_kl=kl)
     assert again == [second]
     assert watched(watch=AlertWatch(200, [first, second]), policy__approx_kl=kl) == []
+
+
+def test_a_rule_counts_again_once_it_did_not_hold_ten_times_in_a_row():
+    def told(*parts):
+        return len(found(RuleHolds(parse_rule("x > 3")), *parts))
+
+    assert told((1.0, 5), (4.0, 30)) == 1
+    assert told((4.0, 1), (1.0, 9), (4.0, 1)) == 1
+    assert told((4.0, 1), (1.0, 10), (4.0, 1)) == 2
+
+
+def test_a_rule_is_an_alert_at_the_step_where_it_first_holds():
+    loss = np.where(np.arange(200) < 120, 1.0, 2e3)
+    rules = ["loss/value > 1e3", "return < 100 after 204_800", "nothing > 0", "loss/value > 1e4"]
+    late, high = watched(rules=rules, loss__value=loss, episode__return=np.full(200, 43.0))
+    assert (late.text, late.metric) == (
+        "return < 100 after 204_800: it is 43.00",
+        "episode/return",
+    )
+    assert (late.publish, late.env_steps) == (100, 204_800)
+    assert (high.text, high.publish) == ("loss/value > 1e3: it is 2000", 121)
+    assert (high.kind, high.level) == ("rule", "warning")
+    assert high.numbers == {"value": 2e3, "limit": 1e3}
+
+
+def test_rules_that_come_later_hold_from_then_on_and_those_that_go_hold_no_more():
+    watch = AlertWatch()
+    loss = np.full(200, 5.0)
+    assert watched(100, watch=watch, loss__value=loss[:100]) == []
+    (alert,) = watched(150, watch=watch, rules=["loss/value > 3"], loss__value=loss[:150])
+    assert alert.publish == 101
+    assert watched(200, watch=watch, loss__value=loss) == []
+
+
+def test_a_rule_that_a_former_recorder_has_told_of_is_told_again_only_once_it_was_well():
+    loss = np.where(np.arange(200) % 100 < 50, 5.0, 1.0)
+    rules = ["loss/value > 3", "loss/value > 4"]
+    first, other, *_ = watched(rules=rules, loss__value=loss)
+    assert (first.publish, other.publish) == (1, 1)
+    again = watched(watch=AlertWatch(1, [first]), rules=rules, loss__value=loss)
+    assert [(alert.text[:14], alert.publish) for alert in again] == [
+        ("loss/value > 4", 2),
+        ("loss/value > 3", 101),
+        ("loss/value > 4", 101),
+    ]
 
 
 @given(arrays(float, (5, 60), elements=st.floats()))

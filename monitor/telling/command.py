@@ -1,0 +1,62 @@
+"""Runs a user's command with what there is to tell in its environment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from ...shared.harmless import one_line
+from ...shared.recorder_process import SWITCH
+from .message import Message
+from .receivers import Receiver
+
+TAIL_BYTES = 4096
+# How the recorder itself was started, which is no matter of a command's.
+RECORDERS_OWN = (SWITCH, "OPENBLAS_NUM_THREADS")
+
+
+def run_command(receiver: Receiver, message: Message) -> str:
+    """Once, since half of what it does may be done when it fails; why it failed, nothing where it
+    did not.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in RECORDERS_OWN}
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(
+                receiver.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=kept | message.environment(),
+                cwd=_home(),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            return one_line(getattr(error, "strerror", None) or str(error))
+        try:
+            code = process.wait(receiver.timeout_s)
+        except subprocess.TimeoutExpired:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return f"not done after {receiver.timeout_s:g} s, and ended"
+        return f"exit code {code}{_last_line(errors)}" if code else ""
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, size - TAIL_BYTES))
+    lines = errors.read(TAIL_BYTES).decode("utf-8", "replace").split("\n")
+    told = [line for line in map(one_line, lines) if line]
+    return f": {told[-1][:200]}" if told else ""
+
+
+def _home() -> str | None:
+    """Where commands run: not where a run was started, which may be anybody's folder."""
+    home = Path.home()
+    return str(home) if home.is_dir() else "/"

@@ -1,0 +1,145 @@
+"""Who is told: commands and webhooks, as their user has written them down."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...shared.errors import ConfigError, nearest
+from ...shared.harmless import one_line
+from .message import KINDS, Message
+
+MOST_TIMEOUT_S = 600.0
+MOST_PER_HOUR = 10_000
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A command or a webhook, and what it is told of. `name` is what may be shown of it: addresses
+    and command lines hold secrets.
+    """
+
+    name: str
+    on: frozenset[str]
+    command: tuple[str, ...] = ()
+    webhook: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""  # JSON
+    timeout_s: float = 10.0
+    alerts_per_hour: int = 20
+
+    def wants(self, message: Message) -> bool:
+        """Whether it is to be told: of its kind, or of that sort of alerts."""
+        return message.kind in self.on or (message.is_alert and message.alert in self.on)
+
+
+def receiver_of(table: Any, sorts: tuple[str, ...]) -> Receiver:
+    """The receiver that a `[[tell]]` describes; `sorts` are those of alerts. Raises ConfigError."""
+    if not isinstance(table, dict):
+        raise ConfigError("tell is a table, [[tell]] with keys of its own")
+    for key, value in table.items():
+        if key not in _CHECKS:
+            raise ConfigError(f"[[tell]] has no key '{one_line(key, 50)}'{nearest(key, _CHECKS)}")
+        if not _CHECKS[key](value):
+            raise ConfigError(f"[[tell]] {key} = {one_line(repr(value), 100)}: {_RULES[key]}")
+    if ("command" in table) == ("webhook" in table):
+        raise ConfigError("each [[tell]] has one of command and webhook")
+    on = table.get("on", list(KINDS))
+    for kind in on:
+        known = (*KINDS, *sorts)
+        if kind not in known:
+            raise ConfigError(f"[[tell]] on '{kind}'{nearest(kind, known)}; {', '.join(known)}")
+    if "command" in table:
+        return _command(table, frozenset(on))
+    return _webhook(table, frozenset(on))
+
+
+def _command(table: Mapping[str, Any], on: frozenset[str]) -> Receiver:
+    for key in ("headers", "body"):
+        if key in table:
+            raise ConfigError(f"[[tell]] {key} is for webhooks, and this is a command")
+    command = table["command"]
+    if isinstance(command, str):
+        words, line = command.split(), ("/bin/sh", "-c", command)
+    else:
+        words, line = command, tuple(command)
+    name = one_line(os.path.basename(words[0]), 40)
+    return Receiver(f"command {name}", on, line, **_numbers(table, timeout_s=60.0))
+
+
+def _webhook(table: Mapping[str, Any], on: frozenset[str]) -> Receiver:
+    host = urlsplit(table["webhook"]).hostname
+    return Receiver(
+        f"webhook {one_line(str(host), 60)}",
+        on,
+        webhook=table["webhook"],
+        headers=tuple(table.get("headers", {}).items()),
+        body=json.dumps(table["body"]) if "body" in table else "",
+        **_numbers(table),
+    )
+
+
+def _numbers(table: Mapping[str, Any], **defaults: float) -> dict[str, Any]:
+    given = {key: table[key] for key in ("timeout_s", "alerts_per_hour") if key in table}
+    return {**defaults, **given}
+
+
+def _is_command(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip()) and "\0" not in value
+    is_list = isinstance(value, list) and bool(value) and all(type(v) is str for v in value)
+    return is_list and bool(value[0].strip()) and not any("\0" in word for word in value)
+
+
+def _is_address(value: Any) -> bool:
+    """Users and passwords in addresses are for headers: they would be sent to no one."""
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+        return False
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        return False
+    is_plain = parts.username is None and " " not in value
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain
+
+
+def _is_headers(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(text, str)
+        and all(part.isascii() and part.isprintable() for part in (name, text))
+        for name, text in value.items()
+    )
+
+
+def _is_body(value: Any) -> bool:
+    """Whether JSON can say it: TOML has times as well, and numbers that are none."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(value, dict) and bool(value)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "command": _is_command,
+    "webhook": _is_address,
+    "on": lambda v: isinstance(v, list) and bool(v) and all(isinstance(k, str) for k in v),
+    "headers": _is_headers,
+    "body": _is_body,
+    "timeout_s": lambda v: type(v) in (int, float) and 0.1 <= v <= MOST_TIMEOUT_S,
+    "alerts_per_hour": lambda v: type(v) is int and 1 <= v <= MOST_PER_HOUR,
+}
+_RULES = {
+    "command": "it is a shell line, or a list of a program and its arguments",
+    "webhook": "it is an address, as https://example.org/path; who you are goes into headers",
+    "on": f"it is a list, of {', '.join(KINDS)}",
+    "headers": 'it is a table of texts, as { Authorization = "Bearer ..." }',
+    "body": 'it is a table of what JSON can say, as { content = "{text}" }',
+    "timeout_s": f"seconds, 0.1 to {MOST_TIMEOUT_S:.0f}",
+    "alerts_per_hour": f"1 to {MOST_PER_HOUR}",
+}
