@@ -62,7 +62,7 @@ def parse_rule(text: str) -> AlertRule:
     told = f"alert rule '{one_line(text, 100)}'"
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(f"{told} has {len(text)} characters; {MOST_CHARACTERS} are allowed")
-    match = _RULE.fullmatch(" ".join(text.split()))
+    match = _RULE.fullmatch(one_line(text))
     if match is None:
         raise ConfigError(f"{told} compares nothing; {_EXAMPLE}")
     if not match["metric"]:

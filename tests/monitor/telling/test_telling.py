@@ -12,6 +12,7 @@ from recorded import event_texts, publishes, recorder_pid
 from told import looping, write_settings
 from waiting import wait_for
 
+from operant.monitor.telling.original import is_original
 from operant.shared.run_folder import Run
 
 pytestmark = pytest.mark.usefixtures("recorders")
@@ -77,9 +78,7 @@ def test_a_killed_trainer_is_told_as_a_crash_by_its_recorder(server):
     assert len(server.posted) == 1
 
 
-def test_where_the_recorder_was_killed_too_whoever_completes_the_run_tells(
-    server, tmp_path, monkeypatch
-):
+def test_where_the_recorder_was_killed_too_whoever_completes_the_run_tells(server):
     write_settings(f'[[tell]]\nwebhook = "{server.url}"\non = ["crash"]')
     with looping() as (process, run):
         wait_for(lambda: publishes(run))
@@ -87,20 +86,22 @@ def test_where_the_recorder_was_killed_too_whoever_completes_the_run_tells(
         wait_for(lambda: recorder_pid(run) is None)
         process.kill()
         process.wait()
-    # Of a copy nobody is told: the run may go on elsewhere.
-    copy = tmp_path / "elsewhere/runs" / run.id
-    shutil.copytree(run.folder, copy)
-    with monkeypatch.context() as there:
-        there.setenv("OPERANT_HOME", str(tmp_path / "elsewhere"))
-        there.setenv("OPERANT_PAGES", str(tmp_path))
-        assert operant("runs").returncode == 0
-    assert any(text.startswith("crashed") for text in event_texts(Run(copy)))
-
     for number in range(2):
         assert operant("runs").returncode == 0, number
         assert not run.recording_path.exists()
         wait_for(lambda: server.posted)
     assert [told["folder"] for told in server.posted] == [str(run.folder)]
+
+
+def test_a_copy_of_a_run_is_no_news_as_that_may_go_on_elsewhere(tmp_path):
+    with looping() as (process, run):
+        wait_for(lambda: publishes(run))
+        process.communicate()
+        wait_for(lambda: is_over(run))
+    assert is_original(run)
+    copy = tmp_path / "elsewhere" / run.id
+    shutil.copytree(run.folder, copy)
+    assert not is_original(Run(copy))
 
 
 def test_a_run_that_stalls_is_told_and_what_is_changed_meanwhile_holds(server):
