@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from .errors import ConfigError
 from .harmless import one_line
-from .typed_number import typed_number
+from .typed_numbers import typed_number
 
 MOST_RULES = 100
 MOST_CHARACTERS = 300  # of one
@@ -70,13 +71,13 @@ def parse_rule(text: str) -> AlertRule:
     if match["how"] not in _COMPARISONS:
         raise ConfigError(f"{told}: '{match['how']}' is none of {', '.join(_COMPARISONS)}")
     limit = typed_number(match["limit"])
-    if limit is None:
+    if limit is None or not math.isfinite(limit):
         number = f"'{match['limit']}' is no number" if match["limit"] else "there is no number"
         raise ConfigError(f"{told}: {number}; {_EXAMPLE}")
     after = 0.0
     if re.search(r"\safter\b", match[0][match.end("how") :]):
         given = typed_number(match["after"] or "")
-        if given is None or given < 0:
+        if given is None or not 0 <= given < math.inf:
             steps = one_line(match["after"] or "nothing", 100)
             raise ConfigError(f"{told}: after '{steps}' is no number of env steps, as 1M or 1e6")
         after = given

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ...shared.errors import nearest
-from ..look.typed_numbers import typed_number
+from ...shared.typed_numbers import typed_number
 from .conditions import symbols
 from .run_values import NUMBERS, TYPED, WORDS
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...shared.errors import nearest
-from ..look.typed_numbers import typed_number, typed_seconds
+from ...shared.typed_numbers import typed_number, typed_seconds
 from .conditions import condition_of
 from .run_summary import RETURN
 from .runs_poller import HERE, RunRow

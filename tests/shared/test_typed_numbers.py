@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from operant.monitor.look.typed_numbers import typed_number, typed_seconds
+from operant.shared.typed_numbers import typed_number, typed_seconds
 
 
 @pytest.mark.parametrize(
