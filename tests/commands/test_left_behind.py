@@ -130,7 +130,7 @@ def test_what_was_killed_with_its_recorder_is_completed_by_any_command(command, 
     wait_for(lambda: recorder_pid(run) is None)
     arguments = {
         "status": [run.id],
-        "export": [run.id, "--to", "csv", "--output", str(tmp_path / "run.csv")],
+        "export": [run.id, "--to", "csv", "--yes", "--output", str(tmp_path / "run.csv")],
         "monitor": [run.id, "--once"],
     }[command]
     done = operant(command, *arguments)
