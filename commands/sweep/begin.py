@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,27 +126,28 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
     from ...shared.provenance import provenance
     from ...shared.sweep_folder import free_name, new_sweep
     from ..launching import VERSIONS_OF
-    from ..output import warn
-    from .definition import checked_definition, loader_of, pruning_note, write_definition
+    from .definition import checked_definition, write_definition
     from .parameters import parse_parameters
 
     overrides = given["overrides"]
     parameters = parse_parameters(given["params"], overrides)
     definition = checked_definition(
         config, overrides, parameters, given["maximize"], given["minimize"],
-        is_pruned=not given["no_prune"],
+        may_prune=not given["no_prune"],
         num_trials=given["trials"] or DEFAULT_TRIALS,
         parallel=given["parallel"] or DEFAULT_PARALLEL,
         num_seeds=given["seeds"] or DEFAULT_SEEDS,
         prune_after=given["prune_after"] or DEFAULT_PRUNE_AFTER,
     )  # fmt: skip
     _suggestions(given["tries"], definition)
-    if not given["no_prune"]:
-        warn(pruning_note(definition, loader_of(config, overrides)(())))
     sweep = new_sweep(given["name"] or free_name(Path(config).stem))
-    lock = RunLock(sweep.lock_path, 0)
-    versions = provenance((*VERSIONS_OF, "optuna"))
-    return sweep, lock, write_definition(sweep, definition, versions)
+    try:
+        lock = RunLock(sweep.lock_path, 0)
+        versions = provenance((*VERSIONS_OF, "optuna"))
+        return sweep, lock, write_definition(sweep, definition, versions)
+    except BaseException:
+        shutil.rmtree(sweep.folder, ignore_errors=True)
+        raise
 
 
 def _gone_on_with(
@@ -198,7 +200,8 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
         study = open_study(sweep, definition)
         for values in _suggestions(tries, definition):
             enqueue(study, values)
-        say(_beginning(sweep, definition))
+        for line in _beginning(sweep, definition):
+            say(line)
         began_s = time.monotonic()
         Sweeper(sweep, definition, study, say).run(received)
     table = sweep.table()
@@ -223,9 +226,14 @@ def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str,
     return [checked_suggestion(split_commas(text), definition) for text in tries]
 
 
-def _beginning(sweep: Sweep, definition: Definition) -> str:
+def _beginning(sweep: Sweep, definition: Definition) -> Iterator[str]:
+    """What is searched, and that nothing is pruned where that may be a surprise."""
+    from .definition import loader_of, pruning_note
+
     runs = f", each of {definition.num_seeds} runs" if definition.num_seeds > 1 else ""
-    return (
+    yield (
         f"sweep {sweep.name}: {definition.num_trials} trials{runs}, {definition.parallel} at a "
         f"time; {' '.join(objective.option for objective in definition.objectives)}"
     )
+    if note := pruning_note(definition, loader_of(definition.source, definition.overrides)(())):
+        yield note

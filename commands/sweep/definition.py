@@ -26,8 +26,7 @@ MAX_DEFINITION_BYTES = 1 << 20
 class Definition:
     """A sweep: where all trials begin, what differs, how they are judged and how many there are.
 
-    `mark_env_steps` is how far apart the points are at which trials are compared; of two or more
-    objectives nothing is pruned.
+    `mark_env_steps` is how far apart the points are at which trials are compared.
     """
 
     source: str
@@ -39,8 +38,14 @@ class Definition:
     num_seeds: int
     first_seed: int
     mark_env_steps: int
-    is_pruned: bool
+    may_prune: bool
     prune_after: int
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether trials are compared on their way: one objective has values then."""
+        is_alone = len(self.objectives) == 1
+        return self.may_prune and is_alone and self.objectives[0].metric != SECONDS
 
     @property
     def seeds(self) -> range:
@@ -64,7 +69,7 @@ def checked_definition(
     parameters: tuple[Parameter, ...],
     maximize: Sequence[str],
     minimize: Sequence[str],
-    is_pruned: bool,
+    may_prune: bool,
     **numbers: int,
 ) -> Definition:
     """A definition that holds at every end of every range. Raises UsageError, and ConfigError."""
@@ -81,7 +86,7 @@ def checked_definition(
         source, overrides, parameters, objectives, **numbers,
         first_seed=config.seed,
         mark_env_steps=max(1, config.total_env_steps // NUM_MARKS),
-        is_pruned=is_pruned and len(objectives) == 1 and objectives[0].metric != SECONDS,
+        may_prune=may_prune,
     )  # fmt: skip
 
 
@@ -114,7 +119,9 @@ def check_objectives(objectives: Iterable[SweepObjective], config: TrainConfig) 
 
 
 def pruning_note(definition: Definition, config: TrainConfig) -> str:
-    """Why no trial is ended early though it was not forbidden; empty where some may be."""
+    """Why no trial is ended early though that was not forbidden; empty where some may be."""
+    if not definition.may_prune:
+        return ""
     if len(definition.objectives) > 1:
         return "several objectives: no trial is pruned"
     metric = definition.objectives[0].metric
@@ -155,7 +162,7 @@ def write_definition(
             if parameter["choices"]:
                 del parameter["low"], parameter["high"]
         former = _read(sweep) if sweep.definition_path.exists() else {}
-        text = tomli_w.dumps({**former, "sweep": sweep.name, **(besides or {}), **fields})
+        text = tomli_w.dumps({**former, "sweep": sweep.name, **plain(besides or {}), **fields})
         write_whole(sweep.definition_path, text.encode())
     except OSError as error:
         raise RunFolderError(f"cannot write to {sweep.folder}: {error.strerror}") from None
@@ -201,6 +208,6 @@ def _definition(table: dict[str, Any]) -> Definition:
             SweepObjective(str(each["metric"]), bool(each["is_maximized"]))
             for each in table["objectives"]
         ),
-        is_pruned=bool(table["is_pruned"]),
+        may_prune=bool(table["may_prune"]),
         **{name: int(table[name]) for name in numbers},
     )

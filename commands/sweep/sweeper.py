@@ -19,6 +19,7 @@ from .study import ask, asked_before
 from .trial_run import TrialRun
 
 LOOK_EVERY_S = 0.2
+WRITE_EVERY_S = 1.0  # where nothing but progress is new
 
 
 class Sweeper:
@@ -37,6 +38,7 @@ class Sweeper:
         self._trials: list[OpenTrial] = []
         self._progress: dict[str, float] = {}
         self._table = TableWriter(sweep, definition, study)
+        self._write_at = 0.0
 
     def run(self, stop_signals: Sequence[int] = ()) -> None:
         """Return once all is done, or once a signal is in `stop_signals` and all runs have saved
@@ -61,7 +63,8 @@ class Sweeper:
             self._look_at(trial)
         while len(self._active()) < self._definition.parallel and self._begin_next():
             pass
-        self._write()
+        if time.monotonic() >= self._write_at:
+            self._write()
         return bool(self._trials)
 
     def _active(self) -> list[TrialRun]:
@@ -157,6 +160,7 @@ class Sweeper:
         for run in trial.active.values():
             run.stop()
         self._say(line_of(frozen, self._study, self._definition))
+        self._write_at = 0.0
 
     def _stop_all(self) -> None:
         """All runs in good order; those that finish all the same have finished."""
@@ -178,6 +182,7 @@ class Sweeper:
                     self._has_ended(trial, seed, run)
 
     def _write(self) -> None:
+        self._write_at = time.monotonic() + WRITE_EVERY_S
         going = {
             trial.number: Going(
                 trial.latest,

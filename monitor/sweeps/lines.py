@@ -46,7 +46,8 @@ def summary(table: SweepTable, state: SweepState, width: int = 1000) -> str:
     parts = [state, f"{num_ended} of {max(table.num_wanted, len(table.trials))} trials"]
     for name in ("running", "waiting", "pruned", "failed"):
         if count := table.count(name):
-            parts.append(f"{count} {name}")
+            is_left = name == "running" and state != "running"
+            parts.append(f"{count} {'unfinished' if is_left else name}")
     texts = [", ".join(parts), ", ".join(parts[:2])]
     best = table.best()
     if len(table.objectives) > 1 and best:

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 
+import pytest
 from apps import choosing
 from sweeping import made_up_table
 from views import make_row
@@ -43,6 +44,22 @@ async def opened(app, pilot):
     await pilot.press("w")
     await until(pilot, lambda: isinstance(app.screen, SweepScreen))
     await until(pilot, lambda: "looking" not in "".join(shown(app)))
+
+
+@pytest.mark.parametrize(
+    "size", [(60, 18), (80, 24), (120, 40), (200, 60)], ids=lambda s: f"{s[0]}"
+)
+def test_a_sweep_of_two_objectives(snap_compare, size):
+    make_sweep("search", made_up_table(12, num_objectives=2))
+    app = choosing()
+
+    async def wait(pilot):
+        await opened(app, pilot)
+        await pilot.press("j")
+        await until(pilot, lambda: app.screen.query_one(TrialsTable).selected == 8)
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=wait)
 
 
 async def test_w_shows_the_newest_sweep_and_w_leads_back():

@@ -31,7 +31,7 @@ def definition_of(*, maximize=(), minimize=(), source="cart_pole_ppo", **numbers
 
 def test_a_definition_is_read_as_it_was_written(sweep):
     definition = definition_of(maximize=["episode/return"], minimize=["seconds"], num_seeds=3)
-    write_definition(sweep, definition, {"created": "today"})
+    write_definition(sweep, definition, {"created": "today", "git_commit": None})
     again = read_definition(sweep)
     assert repr(again) == repr(definition)  # choices have NaN for ends
     assert list(again.seeds) == [1, 2, 3]

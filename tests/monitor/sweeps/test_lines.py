@@ -94,6 +94,7 @@ def test_the_summary_counts():
     assert summary(made_up_table(), "running", 45) == "running, 5 of 40 trials; best 120.0"
     assert summary(made_up_table(), "running", 25) == "running, 5 of 40 trials"
     assert summary(made_up_table(), "running", 10) == "running"
+    assert ", 1 unfinished, " in summary(made_up_table(), "interrupted")
 
 
 def test_shares_are_bars_the_greatest_first():
