@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus
 from .choices import Choice
@@ -107,14 +105,22 @@ def middle_of(values: Sequence[float], spread: Spread) -> Middle | None:
     """None where there are no values."""
     if not values:
         return None
-    low, high = (25, 75) if spread == "quartiles" else (0, 100)
-    ends = np.percentile(values, [low, high]).tolist()
-    return Middle(float(np.mean(values)), *ends)
+    rising = sorted(values)
+    low, high = (0.25, 0.75) if spread == "quartiles" else (0.0, 1.0)
+    mean = math.fsum(rising) / len(rising)
+    return Middle(mean, _quantile(rising, low), _quantile(rising, high))
+
+
+def _quantile(rising: Sequence[float], share: float) -> float:
+    """Straight between two of the values: `numpy.percentile` takes ten times as long for a few."""
+    place = share * (len(rising) - 1)
+    below, above = rising[math.floor(place)], rising[math.ceil(place)]
+    return below + (place - math.floor(place)) * (above - below)
 
 
 def is_seed(key: str) -> bool:
     """Whether a key of a configuration is a seed."""
-    return key.rpartition(".")[2] == "seed"
+    return key == "seed" or key.endswith(".seed")
 
 
 def plain_name(row: RunRow) -> str:
@@ -143,8 +149,9 @@ class RunGrouper:
     def _identity(self, row: RunRow) -> GroupKey:
         config, name, identity = self._known.get(row.run, (None, "", ()))
         if config is not row.config or name != row.name:
-            values = sorted((k, repr(v)) for k, v in row.config.items() if not is_seed(k))
-            identity = (NAME, plain_name(row), *values)
+            # One string: thousands of small tuples take longer to make, to hash and to collect.
+            values = repr([(k, row.config[k]) for k in sorted(row.config) if not is_seed(k)])
+            identity = (NAME, plain_name(row), values)
             self._known[row.run] = row.config, row.name, identity
         return identity
 

@@ -17,7 +17,7 @@ from ..runs.filter_terms import Filter, FilterError, parse_filter
 from ..runs.group_source import WatchedGroup
 from ..runs.poll_loop import PollLoop
 from ..runs.run_filter import filtered, listed
-from ..runs.run_groups import RunGroup, RunGrouper, group_choices
+from ..runs.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.run_order import order_choices, ordered, shown_value
 from ..runs.run_summary import RETURN
 from ..runs.run_values import known_names
@@ -287,6 +287,7 @@ class RunsScreen(MonitorScreen):
         """Ask by what; single runs again has the `enter` where they are grouped."""
         if self._view:
             self._ask(_GROUP, group_choices(self._view.rows, self.session.grouped_by))
+            self._grouper.groups(self._view.rows, NAME)  # what most choose, and takes longest
 
     def action_reverse(self) -> None:
         self.sort_by(self.settings.order)
