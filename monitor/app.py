@@ -243,7 +243,9 @@ class MonitorApp(App[None], inherit_bindings=False):
             )
             for other in beside
         ]
-        return RunScreen(self._run_source(run), self.session.looks[run.id], companions)
+        is_reference = run == self.session.comparison.reference
+        look = self.session.looks[run.id]
+        return RunScreen(self._run_source(run), look, companions, is_reference)
 
 
 def _theme_name(palette_name: str) -> str:

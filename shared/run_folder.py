@@ -30,6 +30,7 @@ from .small_file import read_toml, write_whole
 MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
 MAX_RANK_FILES = 1 << 13
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
+_NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
 TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
@@ -251,7 +252,9 @@ def create_run(
 
 def make_run_id(name: str) -> str:
     """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), what, and four letters against chance."""
-    words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:40] or "run"
+    words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
+    if len(words) > _NAME_LETTERS:  # the end tells runs of a sweep apart
+        words = f"{words[:_FIRST_LETTERS]}..{words[2 + _FIRST_LETTERS - _NAME_LETTERS :]}"
     tail = "".join(secrets.choice(_TAIL_LETTERS) for _ in range(4))
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
 

@@ -9,6 +9,7 @@ from ...shared import Metric
 from ..runs.alerts import Alert
 from .chart import Chart, column_of, x_at
 from .choice import chart_of, charted
+from .layers import Mark
 from .options import ChartOptions
 from .shown_run import ShownRun, Watched, shown_run
 from .x_axis import share_of, whole_range, window_between
@@ -28,7 +29,7 @@ class ChartBoard:
         self.runs: list[ShownRun] = []
         self.watched: tuple[Watched, ...] = ()
         self._alerts: tuple[Alert, ...] = ()
-        self._marks: tuple[float, ...] = ()
+        self._marks: tuple[Mark, ...] = ()
 
     def show(self, watched: Sequence[Watched], alerts: Sequence[Alert]) -> bool:
         """Take the runs, the one in front first; returns whether anything looks different now."""
@@ -84,6 +85,14 @@ class ChartBoard:
         x = self._x_at(self.chart(place), column, width)
         return min(max(share_of(x, self.options.window.shown(self.whole)), 0.0), 1.0)
 
+    def chart_with_selection(self, place: int, width: int, start: int, end: int) -> Chart:
+        """The chart at `place` while the mouse is dragged from one of its cells to another."""
+        chart = self.chart(place)
+        if abs(end - start) < _DRAG_CELLS:
+            return chart
+        selection = x_at(chart, start, width), x_at(chart, end, width)
+        return replace(chart, selection=selection)
+
     def dragged(self, place: int, width: int, start: int, end: int) -> ChartOptions:
         """The part between two cells of a chart; the cursor where the mouse hardly moved."""
         if abs(end - start) < _DRAG_CELLS:
@@ -114,5 +123,8 @@ class ChartBoard:
         is_alive = any(view.status.is_alive for view in views)
         axes = [run.axis for run in self.runs]
         self.whole = whole_range(axes, is_alive, self.options.window.width)
-        places = (self.runs[0].place_of(alert.publish) for alert in self._alerts[-MAX_MARKS:])
-        self._marks = tuple(place for place in places if place is not None)
+        self._marks = tuple(
+            Mark(place, alert.level)
+            for alert in self._alerts[-MAX_MARKS:]
+            if (place := self.runs[0].place_of(alert.publish)) is not None
+        )

@@ -12,6 +12,7 @@ from ..look.palette import series_of_group
 from .chart import Chart, Trace
 from .charted_metrics import is_charted
 from .curves import Curve, difference, value_at
+from .layers import Mark
 from .options import ChartOptions
 from .seeds import SEEDS, SeedsHistory
 from .shown_run import ShownRun
@@ -54,7 +55,7 @@ def chart_of(
     runs: Sequence[ShownRun],
     options: ChartOptions,
     whole: tuple[float, float],
-    marks: tuple[float, ...] = (),
+    marks: tuple[Mark, ...] = (),
 ) -> Chart:
     """The chart of `metric` for `runs`, the one in front first; `whole` is all of the axis.
 
@@ -93,7 +94,8 @@ def chart_of(
             run.curve(metric.name, options.strength, span, step_metric=step_metric)
             for run in (front, of_reference)
         ]
-        unit = _to_reference(both[0], both[1], options.cursor) or unit
+        away = _to_reference(both[0], both[1], options.cursor)
+        unit = f"Δ{away}" if away else unit
     unit = _with_seeds(unit, metric.name, front, None if step_metric else options.cursor)
     return Chart(
         title=_title(metric.name, options, shows_difference),
@@ -102,9 +104,11 @@ def chart_of(
         x_range=(low, high),
         note=_note(metric, front, options, step_metric),
         unit=unit,
+        x_unit=step_metric or front.axis.unit,
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
         is_log_y=metric.name in options.log_y,
+        is_full_y=metric.name in options.full_y,
         cursor=options.cursor,
         marks=marks,
     )
@@ -135,7 +139,8 @@ def _at_same_share(x: float, axis: tuple[float, float], other: tuple[float, floa
 def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
     logs = "".join(axis for axis, names in _logs(options) if name in names)
     title = f"Δ {name}" if shows_difference else name
-    return f"{title} log {logs}" if logs else title
+    title = f"{title} log {logs}" if logs else title
+    return f"{title} full" if name in options.full_y else title
 
 
 def _logs(options: ChartOptions) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -148,7 +153,7 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
     value = _at(curve, options.cursor)
     return Trace(
         curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value),
-        has_band=isinstance(run.view.history, SeedsHistory),
+        has_band=isinstance(run.view.history, SeedsHistory), is_reference=run.is_reference,
     )  # fmt: skip
 
 

@@ -10,14 +10,15 @@ from .x_axis import X_COUNTS, XCount, XWindow
 
 @dataclass(frozen=True)
 class ChartOptions:
-    """`log_x` and `log_y` hold the names of metrics; `smoothing` is a place in `STRENGTHS`;
-    `words` must all be in the name of a metric that is shown.
+    """`log_x`, `log_y` and `full_y` hold the names of metrics; `smoothing` is a place in
+    `STRENGTHS`; `words` must all be in the name of a metric that is shown.
     """
 
     x_count: XCount = "env steps"
     smoothing: int = 0
     log_x: frozenset[str] = frozenset()
     log_y: frozenset[str] = frozenset()
+    full_y: frozenset[str] = frozenset()
     window: XWindow = field(default_factory=XWindow)
     cursor: float | None = None
     shows_difference: bool = False
@@ -33,6 +34,10 @@ class ChartOptions:
             return replace(self, log_x=self.log_x ^ {name})
         return replace(self, log_y=self.log_y ^ {name})
 
+    def with_full_toggled(self, name: str) -> ChartOptions:
+        """All values of metric `name` on the vertical axis, or what most of the curve needs."""
+        return replace(self, full_y=self.full_y ^ {name})
+
     def with_smoothing(self, steps: int) -> ChartOptions:
         """Stronger by so many steps, or weaker."""
         return replace(self, smoothing=min(max(self.smoothing + steps, 0), len(STRENGTHS) - 1))
@@ -46,12 +51,12 @@ class ChartOptions:
         return replace(self, words=words)
 
     def reset(self) -> ChartOptions:
-        """All of the axis, no cursor, no smoothing, plain axes; the filter stays."""
+        """All of the axis, no cursor, no smoothing, axes as they come; the filter stays."""
         return ChartOptions(x_count=self.x_count, words=self.words)
 
     def in_words(self) -> str:
         """What differs from the usual, for the title of the charts' pane or a notice."""
-        parts = []
+        parts = [] if self.x_count == X_COUNTS[0] else [f"over {self.x_count}"]
         if self.window.width is not None:
             parts.append("zoomed" + ("" if self.window.end is not None else ", following"))
         if self.smoothing:

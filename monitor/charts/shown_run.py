@@ -72,7 +72,7 @@ class ShownRun:
 
     @property
     def label(self) -> str:
-        return self.view.name + (" (reference)" if self.is_reference else "")
+        return ("ref " if self.is_reference else "") + self.view.name
 
     def curve(
         self,

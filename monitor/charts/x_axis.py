@@ -14,8 +14,9 @@ from ...shared.history import Integers
 from .curves import Flags, Floats
 from .ticks import steady_end
 
-XCount = Literal["env steps", "iterations", "wall time"]
-X_COUNTS: tuple[XCount, ...] = ("env steps", "iterations", "wall time")
+XCount = Literal["env steps", "iterations", "wall time", "training time"]
+X_COUNTS: tuple[XCount, ...] = ("env steps", "iterations", "wall time", "training time")
+TRAINED = "trained"  # a unit of time in which nobody counted while no process trained
 
 _TIME_UNITS = (("days", 86_400.0, 2.0), ("hours", 3_600.0, 2.0), ("minutes", 60.0, 3.0))
 _PAUSE = 12.0  # times as long as the spacing before and after it: nobody trained then
@@ -41,7 +42,8 @@ class Heads(Protocol):
 class XAxis:
     """The unit of an axis and the place of every row of a history on it [R], negative where it has
     none. `pauses` are the rows before which the run stood still. On an axis of time `zero_s` is
-    where it begins, `unit_s` how long a unit is; `is_training` where the wall clock went back.
+    where it begins, `unit_s` how long a unit is; `is_training` where it leaves out downtime, and
+    where the wall clock went back.
     """
 
     unit: str
@@ -55,7 +57,7 @@ class XAxis:
         """The places and the pauses of other rows of the same run."""
         if self.unit_s:
             seconds = (rows.elapsed_s if self.is_training else rows.wall_s) - self.zero_s
-            return seconds / self.unit_s, _pauses(seconds)
+            return seconds / self.unit_s, None if self.pauses is None else _pauses(seconds)
         counts = {"env steps": rows.env_steps, "iterations": rows.iteration}
         return counts.get(self.unit, rows.publish).astype(np.float64), None
 
@@ -67,6 +69,8 @@ def x_axis(history: History, count: XCount = "env steps", unit_of: History | Non
     """
     if count == "wall time":
         return _wall_time(history, unit_of or history)
+    if count == "training time":
+        return _training_time(history, unit_of or history)
     counts = {"env steps": history.env_steps, "iterations": history.iteration}
     for unit in dict.fromkeys([count, "iterations"]):
         if len(history) and counts[unit][-1] >= 0:
@@ -148,15 +152,30 @@ def _wall_time(history: History, unit_of: History) -> XAxis:
     """Time since the run's first publish by the wall clock, with the pauses between its processes;
     by the time it trained where the wall clock went back.
     """
-    longest = _seconds(unit_of)
-    reach = float(longest[-1]) if len(longest) else 0.0
-    fitting = (unit for unit in _TIME_UNITS if reach >= unit[1] * unit[2])
-    name, unit_s, _ = next(fitting, ("seconds", 1.0, 0.0))
+    name, unit_s = _unit_of_time(_seconds(unit_of))
     seconds = _seconds(history)
     is_training = _went_back(history)
     clock = history.elapsed_s if is_training else history.wall_s
     zero_s = float(clock[0]) if len(clock) else 0.0
     return XAxis(name, seconds / unit_s, _pauses(seconds), zero_s, unit_s, is_training)
+
+
+def _training_time(history: History, unit_of: History) -> XAxis:
+    """The same without the time between one process of the run and the next: a page counts on from
+    where the one before it ended.
+    """
+    name, unit_s = _unit_of_time(unit_of.elapsed_s - unit_of.elapsed_s[:1])
+    zero_s = float(history.elapsed_s[0]) if len(history) else 0.0
+    values = (history.elapsed_s - zero_s) / unit_s
+    return XAxis(f"{name} {TRAINED}", values, None, zero_s, unit_s, is_training=True)
+
+
+def _unit_of_time(seconds: Floats) -> tuple[str, float]:
+    """The name of the unit that fits a run of so many seconds, and how long it is."""
+    reach = float(seconds[-1]) if len(seconds) else 0.0
+    fitting = (unit for unit in _TIME_UNITS if reach >= unit[1] * unit[2])
+    name, unit_s, _ = next(fitting, ("seconds", 1.0, 0.0))
+    return name, unit_s
 
 
 def _seconds(history: History) -> Floats:

@@ -77,12 +77,24 @@ class Canvas:
         self._codes[free, column] = ord(letter)
         self._styles[free, column] = self._style(style)
 
+    def shade(self, first: int, end: int, letter: str, style: str) -> None:
+        """Columns from `first` up to `end` of one character, behind all but rules."""
+        columns = slice(max(0, first), max(0, end))
+        codes, styles = self._codes[:, columns], self._styles[:, columns]
+        free = (codes == _BLANK) | (codes == ord(RULE))
+        codes[free], styles[free] = ord(letter), self._style(style)
+
+    def is_free(self, column: int, row: int, width: int) -> bool:
+        """Whether nothing but rules is drawn in so many cells."""
+        codes = self._codes[row, column : column + width]
+        return bool(((codes == _BLANK) | (codes == ord(RULE))).all())
+
     def emptiest_corner(self, columns: int, rows: int) -> tuple[int, int]:
         """The first column and row of the corner of that size where least is drawn."""
         right, below = max(0, self.columns - columns), max(0, self.rows - rows)
-        braille = (self._codes >= _BRAILLE) & (self._codes < _BRAILLE + 256)
+        drawn = (self._codes != _BLANK) & (self._codes != ord(RULE))
         corners = [(0, 0), (right, 0), (0, below), (right, below)]
-        return min(corners, key=lambda at: braille[at[1] :, at[0] :][:rows, :columns].sum())
+        return min(corners, key=lambda at: drawn[at[1] :, at[0] :][:rows, :columns].sum())
 
     def draw_spans(self, spans: Spans, style: str) -> None:
         """Columns of dots; cells that get none keep what they had."""

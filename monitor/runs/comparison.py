@@ -28,8 +28,19 @@ class Comparison(Generic[Item]):
     def with_reference_toggled(self, run: Item) -> Comparison[Item]:
         return replace(self, reference=None if self.reference == run else run)
 
+    @property
+    def chosen(self) -> tuple[Item, ...]:
+        """The reference and those that are marked, each once."""
+        first = [self.reference] if self.reference else []
+        return tuple(dict.fromkeys([*first, *self.marked]))
+
     def beside(self, run: Item) -> list[Item]:
         """The other runs to draw when `run` is open, the reference first."""
-        chosen = [self.reference] if self.reference else []
-        others = dict.fromkeys([*chosen, *self.marked])
-        return [other for other in others if other != run][: MAX_RUNS - 1]
+        return self._others(run)[: MAX_RUNS - 1]
+
+    def num_left_out(self, run: Item) -> int:
+        """How many more were chosen than are drawn when `run` is open."""
+        return max(0, len(self._others(run)) - (MAX_RUNS - 1))
+
+    def _others(self, run: Item) -> list[Item]:
+        return [other for other in self.chosen if other != run]

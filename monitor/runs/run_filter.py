@@ -86,7 +86,8 @@ def _words_test(term: Term) -> Test:
         search = re.compile(term.value, re.IGNORECASE).search
         if term.key == "name":  # as it is, and as narrow lists show it
             return lambda row: any(
-                map(search, (row.notes.name, row.run.id, STAMP.sub("", row.run.id)))
+                search(name)
+                for name in (row.notes.name, row.run.id, STAMP.sub("", row.run.id), row.given_name)
             )
         return lambda row: bool(search(text_of(row)))
     words = [word for word in term.value.lower().split(",") if word] or [","]

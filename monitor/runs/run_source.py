@@ -58,9 +58,14 @@ class Looker:
     EVERY = 4
 
     def __init__(
-        self, source: RunSource, look: Look | None, companions: Sequence[Companion] = ()
+        self,
+        source: RunSource,
+        look: Look | None,
+        companions: Sequence[Companion] = (),
+        is_reference: bool = False,
     ) -> None:
         self._source, self._look, self._companions = source, look, companions
+        self._is_reference = is_reference
         self._others: list[Watched] = []
         self._turn = 0
 
@@ -71,7 +76,8 @@ class Looker:
                 Watched(c.source.poll(), c.look, c.is_reference) for c in self._companions
             ]
         self._turn += 1
-        return Looked((Watched(view, self._look), *self._others), view.alerts)
+        front = Watched(view, self._look, self._is_reference)
+        return Looked((front, *self._others), view.alerts)
 
     def close(self) -> None:
         for source in (self._source, *(one.source for one in self._companions)):

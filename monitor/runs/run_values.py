@@ -18,7 +18,7 @@ STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")  # of the moment, in a run's id
 WORDS: dict[str, Callable[[RunRow], str]] = {
     "state": lambda row: condition_of(row.status, row.is_page_expected).word if row.status else "",
     "device": lambda row: row.device,
-    "name": lambda row: f"{row.notes.name} {row.run.id}",
+    "name": lambda row: f"{row.notes.name} {row.run.id} {row.given_name}",
     "note": lambda row: row.notes.note,
     "tag": lambda row: " ".join(row.notes.tags),
     "archived": lambda row: "yes" if row.notes.is_archived else "no",

@@ -31,7 +31,8 @@ class RunRow:
     """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
     `config` has dotted keys, `ppo.learning_rate`, and of a sweep's run `sweep` and `trial`.
     `returns` is the return over the run. `host` is the machine of a run elsewhere; while that does
-    not answer, the run `is_lost` from sight.
+    not answer, the run `is_lost` from sight. `given_name` is all of what the id
+    has a part of.
     """
 
     run: Run
@@ -40,6 +41,7 @@ class RunRow:
     looked_s: float = 0.0
     device: str = ""
     config: Mapping[str, object] = field(default_factory=dict)
+    given_name: str = ""
     notes: RunNotes = NO_NOTES
     returns: tuple[float, ...] = ()
     returns_s: float = -math.inf  # when they were read
@@ -161,7 +163,8 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     config = dict(dotted(config)) if isinstance(config, dict) else {}
     config |= _sweep_of(manifest)
     device = manifest.get("device") or config.get("device") or ""
-    return replace(row, device=str(device), config=config)
+    name = str(manifest.get("name", ""))
+    return replace(row, device=str(device), config=config, given_name=name)
 
 
 def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:

@@ -40,6 +40,7 @@ class GroupScreen(MonitorScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "make small again, or back to the groups"),
         Binding("slash", "find", "find charts"),
+        Binding("0", "reset", "charts as they come"),
         Binding("v", "next_spread", "bands: 25% to 75%, or min to max"),
     ]
     AUTO_FOCUS = "#charts"
@@ -95,6 +96,10 @@ class GroupScreen(MonitorScreen):
         if message.is_done:
             self.query_one(FilterLine).close()
             grid.focus()
+
+    def action_reset(self) -> None:
+        grid = self.query_one(ChartGrid)
+        grid.options = grid.options.reset()
 
     def action_find(self) -> None:
         self.query_one(FilterLine).open(" ".join(self.query_one(ChartGrid).options.words))

@@ -24,6 +24,7 @@ from ..runs.replay import row_at, view_at
 from ..runs.run_feed import RunFeed
 from ..runs.run_source import Companion, Looked, Looker, RunSource
 from ..runs.run_view import RunView
+from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.config_panel import ConfigPanel
 from ..widgets.events_panel import EventsPanel
@@ -67,6 +68,7 @@ class RunScreen(MonitorScreen):
         *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
           for i, pane in enumerate(PANES, 1)),
         Binding("slash", "find", "find charts, events, log lines, keys"),
+        Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
         Binding("e", "edit('note')", "edit the run's note"),
@@ -117,7 +119,11 @@ class RunScreen(MonitorScreen):
         """There are alerts that were not there before, or the run has ended by now."""
 
     def __init__(
-        self, source: RunSource, look: Look | None = None, companions: Sequence[Companion] = ()
+        self,
+        source: RunSource,
+        look: Look | None = None,
+        companions: Sequence[Companion] = (),
+        is_reference: bool = False,
     ) -> None:
         super().__init__()
         self.run, self._source = source.run, source
@@ -128,7 +134,7 @@ class RunScreen(MonitorScreen):
         self._was_alive = False
         self.feed = RunFeed(
             source,
-            Looker(source, look, companions),
+            Looker(source, look, companions, is_reference),
             interval_s=lambda: self.settings.refresh_s,
             tell=lambda: self.post_message(self.ViewArrived()),
             tell_machine=lambda sample: self.post_message(self.MachineSampled(sample)),
@@ -214,7 +220,8 @@ class RunScreen(MonitorScreen):
         events = (failure_events(view) if view is front.view else None) or view.events
         self.query_one(RunHead).show(view)
         self.query_one(NoticeLine).show(view, alerts, self.session.warning)
-        self.query_one(Legend).show(watched)
+        left_out = self.session.comparison.num_left_out(self.run)
+        self.query_one(Legend).show(watched, left_out)
         # Alerts stand at publishes of rank 0's page.
         self.query_one(ChartGrid).show(watched, () if view.rank else alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
@@ -296,6 +303,18 @@ class RunScreen(MonitorScreen):
             config.focus()
         if not self.focused or not self.focused.display:
             self.focus_next()
+
+    def action_reset(self) -> None:
+        """The charts as they come; where they are, the panes: the second time all is as it was."""
+        grid = self._grid()
+        plain = grid.options.reset()
+        if grid.options != plain:
+            grid.options = plain
+            return
+        for pane in self.query(Pane):
+            pane.is_enlarged = False
+        self.change_settings(panes=Settings().panes)
+        self.place_panes()
 
     def action_find(self) -> None:
         """In the pane that has the keys; among the charts when it has nothing to find."""

@@ -12,7 +12,7 @@ from textual.message import Message
 from ...shared.run_folder import Run
 from ..charts.shown_run import assigned_looks
 from ..runs.choices import Choice
-from ..runs.comparison import Comparison
+from ..runs.comparison import MAX_RUNS, Comparison
 from ..runs.filter_terms import Filter, FilterError, parse_filter
 from ..runs.group_source import WatchedGroup
 from ..runs.poll_loop import PollLoop
@@ -128,7 +128,7 @@ class RunsScreen(MonitorScreen):
         line = self.query_one(FilterLine)
         found, error = self._found(self._view.rows)
         line.complain(error)
-        warning = error if error and not line.display else self.session.warning
+        warning = error if error and not line.display else self._warning()
         by = self.session.grouped_by
         self._show_groups(found) if by and self._view.rows else self._show_single(found)
         rows = listed(self._view.rows, self._understood)
@@ -298,6 +298,11 @@ class RunsScreen(MonitorScreen):
         self.session.group_comparison = Comparison()
         self.query_one(FilterLine).close()
         self.show_runs()
+
+    def _warning(self) -> str:
+        count = len(self.session.comparison.chosen)
+        too_many = f"{count} runs are chosen, {MAX_RUNS} at most are drawn together"
+        return self.session.warning or (too_many if count > MAX_RUNS else "")
 
 
 def _interval_s(view: RunsView) -> float:

@@ -28,7 +28,8 @@ _HEAD = "# How `operant monitor` looks. Edit it as you like: comments stay.\n"
 @dataclass(frozen=True)
 class Settings:
     """`panes` are those that people want to see, the latest choice first; `log_x` and `log_y` the
-    metrics whose charts are logarithmic; `smoothing` a place in `STRENGTHS`.
+    metrics whose charts are logarithmic, `full_y` those that show all values;
+    `smoothing` a place in `STRENGTHS`.
     """
 
     theme: str = "dark"
@@ -40,6 +41,7 @@ class Settings:
     smoothing: int = 0
     log_x: tuple[str, ...] = ()
     log_y: tuple[str, ...] = ()
+    full_y: tuple[str, ...] = ()
     order: str = "newest"
     reversed_order: bool = False
     seeds_spread: Spread = "quartiles"
@@ -47,7 +49,8 @@ class Settings:
     def chart_options(self) -> ChartOptions:
         """The charts as they were left."""
         count = next(count for count in X_COUNTS if count == self.x_axis)
-        return ChartOptions(count, self.smoothing, frozenset(self.log_x), frozenset(self.log_y))
+        log_x, log_y = frozenset(self.log_x), frozenset(self.log_y)
+        return ChartOptions(count, self.smoothing, log_x, log_y, frozenset(self.full_y))
 
     @staticmethod
     def with_chart_options(options: ChartOptions) -> dict[str, Any]:
@@ -57,6 +60,7 @@ class Settings:
             "smoothing": options.smoothing,
             "log_x": tuple(sorted(options.log_x)),
             "log_y": tuple(sorted(options.log_y)),
+            "full_y": tuple(sorted(options.full_y)),
         }
 
 
@@ -140,6 +144,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "smoothing": lambda v: type(v) is int and 0 <= v < len(STRENGTHS),
     "log_x": _is_names,
     "log_y": _is_names,
+    "full_y": _is_names,
     "order": lambda v: isinstance(v, str) and is_order(v),
     "reversed_order": _is_bool,
     "seeds_spread": _is_one_of(SPREADS),

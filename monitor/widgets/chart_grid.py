@@ -42,11 +42,11 @@ class ChartGrid(Pane):
         Binding("greater_than_sign", "cursor(10)", "cursor, ten cells at a time"),
         Binding("y", "log('y')", "logarithmic Y of the selected chart"),
         Binding("x", "log('x')", "logarithmic X of the selected chart"),
-        Binding("a", "next_axis", "axis: env steps, iterations, wall time"),
+        Binding("f", "full", "full range of Y of the selected chart"),
+        Binding("a", "next_axis", "axis: env steps, iterations, wall or training time"),
         Binding("s", "smooth(1)", "smooth more, less"),
         Binding("S", "smooth(-1)", "smooth more, less"),
         Binding("d", "difference", "differences to the reference"),
-        Binding("0", "reset", "undo zoom, cursor, smoothing, log"),
     ]
 
     selected: var[int] = var(0, init=False)
@@ -64,6 +64,7 @@ class ChartGrid(Pane):
         self.board = ChartBoard()
         self._top_row = 0
         self._dragged_from: tuple[int, int] | None = None  # a chart, and a cell of its width
+        self._dragged_to = 0  # another cell
 
     def show(self, watched: Sequence[Watched], alerts: Sequence[Alert] = ()) -> None:
         """Draw the runs, the one in front first, if anything changed since the last time."""
@@ -125,6 +126,12 @@ class ChartGrid(Pane):
             name = self.board.metrics[self.selected].name
             self.options = self.options.with_log_toggled(axis, name)
 
+    def action_full(self) -> None:
+        """All values on the vertical axis of the selected chart, or what most of it needs."""
+        if self.board.metrics:
+            name = self.board.metrics[self.selected].name
+            self.options = self.options.with_full_toggled(name)
+
     def action_next_axis(self) -> None:
         self.options = self.options.with_next_count()
 
@@ -134,9 +141,6 @@ class ChartGrid(Pane):
     def action_difference(self) -> None:
         shows_difference = not self.options.shows_difference
         self.options = replace(self.options, shows_difference=shows_difference)
-
-    def action_reset(self) -> None:
-        self.options = self.options.reset()
 
     def watch_selected(self) -> None:
         self.redraw()
@@ -151,8 +155,15 @@ class ChartGrid(Pane):
         place = self._place_at(event.x, event.y)
         if place is not None:
             self.selected = place
-            self._dragged_from = place, event.x - self._cell(place).x
+            self._dragged_to = event.x - self._cell(place).x
+            self._dragged_from = place, self._dragged_to
             self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """What a drag has selected so far is there to be seen."""
+        if self._dragged_from is not None:
+            self._dragged_to = event.x - self._cell(self._dragged_from[0]).x
+            self.redraw()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         """The end of a click puts the cursor there; the end of a drag shows that part."""
@@ -161,6 +172,7 @@ class ChartGrid(Pane):
             (place, start), self._dragged_from = self._dragged_from, None
             cell = self._cell(place)
             self.options = self.board.dragged(place, cell.width, start, event.x - cell.x)
+            self.redraw()
 
     def on_click(self, event: events.Click) -> None:
         if event.chain == 2 and self._place_at(event.x, event.y) is not None:
@@ -211,7 +223,11 @@ class ChartGrid(Pane):
         if place >= len(self.board.metrics):
             return [[(" " * cell.width, "text")] for _ in range(cell.height)]
         is_selected = place == self.selected and self.has_focus
-        return draw_chart(self.board.chart(place), cell.width, cell.height, is_selected)
+        chart = self.board.chart(place)
+        if self._dragged_from is not None and place == self._dragged_from[0]:
+            start = self._dragged_from[1]
+            chart = self.board.chart_with_selection(place, cell.width, start, self._dragged_to)
+        return draw_chart(chart, cell.width, cell.height, is_selected)
 
     def _draw_excuse(self, width: int, height: int) -> list[Line]:
         if not self.board.watched:

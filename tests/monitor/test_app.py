@@ -13,12 +13,14 @@ from views import (
     StillRun,
     StillRuns,
     all_states,
+    make_row,
     make_view,
     silent_view,
 )
 
 from operant.monitor import app as app_module
 from operant.monitor.app import MonitorApp
+from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Watched
 from operant.monitor.look.palette import THEMES
 from operant.monitor.runs.alerts import Alert
@@ -30,12 +32,15 @@ from operant.monitor.runs.runs_poller import Machine, RunsView
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
+from operant.monitor.widgets.pane import Pane
 from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
+from operant.shared.run_folder import Run
 from operant.shared.status import RunStatus
 
 
@@ -370,6 +375,57 @@ async def test_dragging_over_a_chart_shows_that_part_and_ctrl_with_the_wheel_zoo
         await pilot.press("0")
         await pilot.click(ChartGrid, offset=(20, 4))
         assert low < grid.options.cursor < high
+
+
+async def test_a_drag_shows_what_it_selects_while_it_goes_on():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.mouse_down(ChartGrid, offset=(12, 4))
+        assert "░" not in screen_text(app)
+        await pilot.hover(ChartGrid, offset=(24, 4))
+        await until(pilot, shows(pilot, "░░░░"))
+        await pilot.mouse_up(ChartGrid, offset=(24, 4))
+        await until(pilot, lambda: "░" not in screen_text(app))
+
+
+async def test_0_undoes_what_was_done_to_charts_then_to_panes_wherever_the_keys_go():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return", "events"))
+        grid = app.screen.query_one(ChartGrid)
+        await pilot.press("z", "s", "y", "f", "3", "tab")
+        assert grid.options.log_y == grid.options.full_y == {"episode/return"}
+        assert not app.screen.query_one(EventsPanel).display
+        await pilot.press("0")
+        assert grid.options == ChartOptions()
+        assert not app.screen.query_one(EventsPanel).display
+        await pilot.press("enter", "0")
+        assert not any(pane.is_enlarged for pane in app.screen.query(Pane))
+        assert app.session.settings.panes == Settings().panes
+        assert app.screen.query_one(EventsPanel).display
+
+
+async def test_more_runs_than_are_drawn_are_said():
+    rows = tuple(make_row(f"run-{i}", "running") for i in range(12))
+
+    def source_of(run: Run) -> StillRun:
+        view = make_view()
+        return StillRun(replace(view, status=replace(view.status, run=run.id)))
+
+    app = MonitorApp(run_source=source_of, runs_source=StillRuns(RunsView(rows, is_complete=True)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "12 runs"))
+        for _ in range(9):
+            await pilot.press("space", "down")
+        await until(pilot, shows(pilot, "9 runs are chosen, 8 at most are drawn together"))
+        await pilot.press("p", "enter")
+        await until(pilot, shows(pilot, "+2 not drawn: 8 at most", " ref"))
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        assert screen._looked.watched[0].is_reference
+        await pilot.resize_terminal(60, 20)
+        await until(pilot, shows(pilot, "+2 not drawn", "more"))
 
 
 async def test_slash_finds_charts_and_lines_of_events():

@@ -49,7 +49,8 @@ def test_ascii_takes_as_many_cells(text):
 
 
 def test_curves_in_ascii_go_where_they_went():
-    assert ascii_text("⣀⡤⠖⠋") == "..-'"
+    assert ascii_text("⣀⡤⠖⠋") == "__-'"
+    assert ascii_text("┈⠤┈⠒") == ".-.-"
     assert ascii_text("⡇ ╭─╮") == "| +-+"
 
 
@@ -87,6 +88,9 @@ def test_the_reference_and_the_marked_are_drawn_beside_the_open_run():
     for run in runs[3:]:
         comparison = comparison.with_mark_toggled(run)
     assert len(comparison.beside(runs[0])) == MAX_RUNS - 1
+    assert comparison.num_left_out(runs[0]) == 11 - (MAX_RUNS - 1)
+    assert comparison.num_left_out(runs[2]) == 10 - (MAX_RUNS - 1)
+    assert Comparison((runs[1],)).num_left_out(runs[0]) == 0
 
 
 def test_parts_of_a_phase_are_not_counted_twice():
@@ -117,4 +121,8 @@ def test_resetting_charts_keeps_the_axis_and_the_filter():
     options = options.with_log_toggled("y", "a").with_log_toggled("x", "a")
     assert options.reset() == ChartOptions("iterations", words=("loss",))
     assert options.with_log_toggled("y", "a").log_y == frozenset()
-    assert options.with_next_count().x_count == "wall time"
+    assert options.with_full_toggled("a").reset().full_y == frozenset()
+    by_time = options.with_next_count()
+    assert by_time.x_count == "wall time"
+    assert "over training time" in by_time.with_next_count().in_words()
+    assert by_time.with_next_count().with_next_count().x_count == "env steps"

@@ -21,6 +21,15 @@ def test_an_id_tells_when_and_what():
     assert re.fullmatch(r"\d{8}-\d{6}-cart_pole-ppo-[a-z2-9]{4}", make_run_id("cart_pole-ppo"))
 
 
+def test_of_a_long_name_an_id_keeps_the_end_which_tells_runs_of_a_sweep_apart():
+    ids = [make_run_id(f"ppo-on-the-hardest-of-mazes-lr0.001-clip0.2-seed{i}") for i in (1, 2)]
+    assert [run_id[16:-5] for run_id in ids] == [
+        "ppo-on-the-h..azes-lr0.001-clip0.2-seed1",
+        "ppo-on-the-h..azes-lr0.001-clip0.2-seed2",
+    ]
+    assert len(make_run_id("x" * 200)) == len("20261121-142530-") + 40 + len("-k3f9")
+
+
 @pytest.mark.parametrize("name", ["../../etc", "a b/c", "", "...", "-rf", "\x1b[31m", "ß" * 100])
 def test_an_id_is_a_plain_file_name_whatever_the_run_is_called(name):
     assert re.fullmatch(r"\d{8}-\d{6}-[A-Za-z0-9_][A-Za-z0-9_.-]*-[a-z2-9]{4}", make_run_id(name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,8 @@ from views import texts
 
 from operant.monitor.charts.chart import Chart, Trace, draw_chart
 from operant.monitor.charts.curves import Curve
+from operant.monitor.charts.layers import Mark
+from operant.monitor.look.ascii import ascii_text
 from operant.monitor.look.palette import DARK, make_styles
 
 STYLES = make_styles(DARK)
@@ -38,7 +42,7 @@ def test_a_rising_curve_goes_from_the_lower_left_to_the_upper_right():
         "│   200 ┈┈┈┈┈┈┈⢀⣠⠤⠖⠋⠁┈┈┈┈┈┈┈ │",
         "│          ⢀⣠⠴⠚⠉             │",
         "│     0 ⣠⠴⠚⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
-        "╰────── 0 ────── 0.5 ─── 1.0 ╯",
+        "╰────── 0 ────── 0.5 ── 1.00 ╯",
     ]
 
 
@@ -110,7 +114,13 @@ def test_strange_names_keep_the_frame(title):
 )
 def test_logarithmic_axes_marks_and_a_cursor_keep_the_size(values, width, height, cursor):
     drawn = draw_chart(
-        chart(*values, is_log_x=True, is_log_y=True, cursor=cursor, marks=(0.0, 3.0, 99.0)),
+        chart(
+            *values,
+            is_log_x=True,
+            is_log_y=True,
+            cursor=cursor,
+            marks=(Mark(0.0), Mark(3.0), Mark(99.0)),
+        ),
         width,
         height,
     )
@@ -140,15 +150,52 @@ def test_a_cursor_stands_at_its_place_and_says_where_it_is():
     assert " 50.00 " in lines[-1]
 
 
-def test_marks_stand_on_the_axis():
-    assert texts(draw_chart(chart(*[5.0] * 101, marks=(30.0, 70.0)), 80, 9))[-1].count("▲") == 2
+def test_alerts_have_a_row_of_their_own_and_leave_the_axis_alone():
+    lines = draw_chart(chart(*[5.0] * 101, marks=(Mark(0.0), Mark(70.0, "error"))), 80, 9)
+    plain = texts(draw_chart(chart(*[5.0] * 101), 80, 9))
+    assert texts(lines)[-1] == plain[-1]
+    row = texts(lines)[-2]
+    assert row.startswith("│alerts !")
+    assert row.count("!") == 2
+    assert ("!", "error") in lines[-2]
+    assert ("!", "warning") in lines[-2]
+    assert not any("alerts" in line for line in plain)
+
+
+def test_alerts_outside_of_what_is_shown_take_no_room():
+    assert draw_chart(chart(1.0, 2.0, marks=(Mark(9.0),)), 40, 8) == draw_chart(
+        chart(1.0, 2.0), 40, 8
+    )
+
+
+def test_what_a_drag_selects_is_shaded_and_its_ends_are_told():
+    lines = texts(draw_chart(chart(*[5.0] * 101, selection=(70.0, 30.0)), 80, 9))
+    assert "│░░░" in lines[2]
+    assert "░" not in lines[2][:25] + lines[2][65:]
+    assert " 30.00 " in lines[-1]
+    assert " 70.00 " in lines[-1]
+
+
+def test_a_constant_is_no_rule_in_ascii():
+    for value in (0.0, 0.5, 3e-4):
+        for height in range(5, 12):
+            lines = [
+                ascii_text(line) for line in texts(draw_chart(chart(*[value] * 50), 40, height))
+            ]
+            drawn = [sum(line.count(letter) for letter in "-_'") for line in lines[1:-1]]
+            assert sorted(count > 25 for count in drawn)[-2:] == [False, True], lines
+
+
+def test_a_long_name_keeps_its_end():
+    long = replace(chart(1.0, 2.0), title="train/agent_0/critic/head/value_loss/clip_0.2")
+    assert "loss/clip_0.2 ─" in texts(draw_chart(long, 40, 7))[0]
 
 
 def two_runs(**fields) -> Chart:
     x, y = np.arange(100.0), np.arange(100.0)
     traces = (
         Trace(curve(x, y), "series0", (1, 0), "●", "run-a", "99.00"),
-        Trace(curve(x, 99 - y), "series3", (2, 2), "▲", "run-b", "0"),
+        Trace(curve(x, 99 - y), "series3", (2, 2), "▲", "run-b", "0", is_reference=True),
     )
     return Chart("episode/return", "99", traces, (0.0, 99.0), **fields)
 
@@ -164,3 +211,17 @@ def test_a_large_chart_of_several_runs_names_them():
     assert "run-a" in text
     assert "run-b" in text
     assert "run-b" not in "\n".join(texts(draw_chart(two_runs(), 50, 12)))
+
+
+def test_the_curve_of_the_reference_is_named_beside_it():
+    lines = draw_chart(two_runs(), 40, 12)
+    pieces = [(text, style) for line in lines for text, style in line if "ref" in text]
+    assert [(text[-3:], style) for text, style in pieces] == [("ref", "series3")]
+    alone = Chart("a", "1", two_runs().traces[1:], (0.0, 99.0))
+    assert not any("ref" in line for line in texts(draw_chart(alone, 40, 12)))
+
+
+def test_a_legend_without_room_for_all_says_how_many_more_there_are():
+    traces = tuple(replace(two_runs().traces[0], label=f"run-{i}") for i in range(30))
+    text = "\n".join(texts(draw_chart(Chart("a", "1", traces, (0.0, 99.0)), 100, 24)))
+    assert "9 more" in text

@@ -70,7 +70,7 @@ def test_several_runs_share_charts_and_a_filter_leaves_some():
 def test_with_a_reference_the_difference_to_it_stands_beside_the_value():
     runs = [run_of([1.0, 2.0, 5.0], 0), run_of([1.0, 1.0, 2.0], 1, is_reference=True)]
     chart = chart_of(Metric("a"), runs, ChartOptions(), (0.0, 3.0))
-    assert (chart.value, chart.unit) == ("5.000", "+3.000")
+    assert (chart.value, chart.unit) == ("5.000", "Δ+3.000")
     less = chart_of(Metric("a"), runs, ChartOptions(shows_difference=True), (0.0, 3.0))
     assert (less.title, less.value, len(less.traces)) == ("Δ a", "+3.000", 1)
     assert less.traces[0].curve.mean.tolist() == [0, 1, 3]
@@ -79,3 +79,11 @@ def test_with_a_reference_the_difference_to_it_stands_beside_the_value():
 def test_at_the_cursor_stands_the_value_there():
     chart = chart_of(Metric("a"), [run_of([1.0, 2.0, 5.0])], ChartOptions(cursor=2.5), (0.0, 3.0))
     assert chart.value == "2.000"
+
+
+def test_a_chart_says_what_its_axis_counts_and_whether_it_shows_all_values():
+    runs = [run_of([1.0, 2.0, 5.0])]
+    options = ChartOptions().with_full_toggled("a").with_log_toggled("y", "a")
+    chart = chart_of(Metric("a"), runs, options, (0.0, 3.0))
+    assert (chart.x_unit, chart.is_full_y, chart.title) == ("iterations", True, "a log y full")
+    assert not chart_of(Metric("a"), runs, options.with_full_toggled("a"), (0.0, 3.0)).is_full_y

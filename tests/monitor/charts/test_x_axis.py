@@ -45,6 +45,16 @@ def test_wall_time_shows_the_pause_between_two_processes_of_a_run():
     assert np.flatnonzero(axis.pauses).tolist() == [4]
 
 
+def test_training_time_leaves_the_pause_out_and_says_so():
+    history = at_seconds(0, 1, 2, 3, 900, 901, 902)
+    history._heads[:, 4] = np.arange(7) * 1e9  # a page counts on where the one before it ended
+    axis = x_axis(history, "training time")
+    assert (axis.unit, axis.values.tolist()) == ("seconds trained", [0, 1, 2, 3, 4, 5, 6])
+    places, pauses = axis.places_of(history.since(3))
+    assert places.tolist() == [3, 4, 5, 6]
+    assert pauses is None
+
+
 def test_rows_of_a_coarser_level_are_no_pause():
     axis = x_axis(at_seconds(0, 64, 128, 192, 200, 208, 209, 210), "wall time")
     assert not axis.pauses.any()
