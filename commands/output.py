@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,13 @@ import click
 
 from ..monitor.look.formatting import (
     SHOWN_PHASES,
-    format_age,
     format_count,
     format_duration,
     format_percent,
     format_rate,
     format_short_time,
-    format_written,
 )
-from ..monitor.runs.conditions import part_words, phase_words
+from ..monitor.runs.conditions import phase_words
 from ..shared.errors import UsageError
 from ..shared.harmless import harmless
 from ..shared.ranks import (
@@ -31,6 +29,7 @@ from ..shared.ranks import (
 )
 from ..shared.run_folder import Run
 from ..shared.run_notes import RunNotes
+from ..shared.schema import Metric
 from ..shared.status import RunStatus
 
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
@@ -77,30 +76,19 @@ def headline(status: RunStatus) -> str:
     return ", ".join(parts)
 
 
-def print_runs(looked: Sequence[tuple[RunStatus, RunNotes]]) -> None:
-    """A line for each run."""
-    width = max((len(notes.name or status.run) for status, notes in looked), default=0)
-    for status, notes in looked:
-        words = notes_in_words(notes)
-        line = f"{notes.name or status.run:<{width}}  {headline(status)}"
-        print_line(f"{line}  {words}" if words else line)
+def print_status(
+    status: RunStatus, notes: RunNotes, run: Run | None = None, schema: Iterable[Metric] = ()
+) -> None:
+    """All that is known of a run, as a table; of one whose folder is here, `run`, what that says as
+    well. The `schema` has the units of its metrics.
+    """
+    from .status_lines import facts_of, status_lines
 
-
-def print_status(status: RunStatus, notes: RunNotes) -> None:
-    """All that is known of a run, as plain lines."""
     print_line(f"{notes.name} ({status.run})" if notes.name else status.run)
-    print_line(f"  {headline(status)}")
-    if words := notes_in_words(notes):
-        print_line(f"  {words}")
-    if status.age_s is not None:
-        print_line(f"  last publish {format_age(status.age_s)} ago")
-    width = max(map(len, status.metrics), default=0)
-    for name, value in status.metrics.items():
-        print_line(f"  {name:<{width}}  {format_written(value)}")
+    for line in status_lines(status, notes, facts_of(run) if run else (), schema):
+        print_line(f"  {line}")
     if status.ranks:
         _print_ranks(status)
-    if status.host:
-        print_line(f"  part {part_words(status.host)}")
 
 
 def notes_in_words(notes: RunNotes) -> str:
@@ -118,7 +106,7 @@ def print_report(run: Run) -> None:
     from ..monitor.runs.run_poller import look_once
 
     view = look_once(run)
-    print_status(view.status, view.notes)
+    print_status(view.status, view.notes, run, view.schema)
     phases = recent_phases(view.schema, view.history)
     if phases:
         shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)

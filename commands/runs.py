@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -11,6 +12,25 @@ from .choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
     from ..shared.run_notes import RunNotes
+    from ..shared.status import RunStatus
+    from .tables import Column
+
+RETURN = "episode/return"
+
+
+class Listed(NamedTuple):
+    """A run in the list: how it is doing, what people wrote about it, and where it trains."""
+
+    status: RunStatus
+    notes: RunNotes
+    device: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Of all its metrics the return."""
+        from ..shared.status import json_value
+
+        of_run = {"return": json_value(self.status.metrics.get(RETURN)), "device": self.device}
+        return self.status.as_json(metrics=False) | of_run | self.notes.as_json()
 
 
 @click.command("runs")
@@ -18,46 +38,53 @@ if TYPE_CHECKING:
 @click.option("--archived", is_flag=True, help="Those that `operant archive` left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(hosts: tuple[str, ...], archived: bool, as_json: bool) -> int:
-    """List all runs with their state, newest first; archived ones only where they are asked for.
+    """List all runs with how they are doing, newest first; archived ones only where they are asked
+    for.
 
-    With --host those of other machines as well, as HOST:RUN; what a machine that does not answer
-    has to say goes to standard error, and the exit code is 1.
+    Age is the time since a run last wrote. The table is as wide as the terminal, and whole where it
+    is piped. With --host those of other machines as well, as HOST:RUN; what a machine that does not
+    answer has to say goes to standard error, and the exit code is 1.
     """
     if hosts:
         return _of_machines(checked_hosts(hosts), archived, as_json)
     from ..shared.ranks import status_in_list
     from ..shared.run_folder import list_runs, no_runs_text
-    from .output import print_json, print_line, print_runs
+    from .output import print_json, print_line
+    from .status_lines import device_of
 
     all_notes = {run: run.notes() for run in list_runs()}
-    listed = {run: notes for run, notes in all_notes.items() if notes.is_archived == archived}
-    looked = [(status_in_list(run), notes) for run, notes in listed.items()]
+    listed = [
+        Listed(status_in_list(run), notes, device_of(run.manifest()))
+        for run, notes in all_notes.items()
+        if notes.is_archived == archived
+    ]
     if as_json:
-        print_json([one.as_json(metrics=False) | notes.as_json() for one, notes in looked])
+        print_json([one.as_json() for one in listed])
         return 0
-    if not looked:
+    if not listed:
         left_out = f"all {len(all_notes)} runs are archived; `operant runs --archived` lists them"
         none = "no run is archived" if archived else left_out
         print_line(none if all_notes else no_runs_text())
-    print_runs(looked)
+        return 0
+    _print_table(listed)
     return 0
 
 
 def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
     """This machine's runs and those of `hosts`; all but the silent ones where some are."""
     from ..monitor.remote.listing import list_machines
-    from .output import print_json, print_runs, warn
+    from .output import print_json, warn
 
     rows, troubles = list_machines(hosts)
-    rows = [row for row in rows if row.notes.is_archived == archived]
-    looked = [(row.host, row.status, row.notes) for row in rows if row.status]
+    listed = [
+        (row.host, Listed(row.status, row.notes, row.device))
+        for row in rows
+        if row.status and row.notes.is_archived == archived
+    ]
     if as_json:
-        print_json([
-            status.as_json(metrics=False) | notes.as_json() | {"machine": host or None}
-            for host, status, notes in looked
-        ])  # fmt: skip
-    else:
-        print_runs([(status, _named(host, notes)) for host, status, notes in looked])
+        print_json([one.as_json() | {"machine": host or None} for host, one in listed])
+    elif listed:
+        _print_table([one._replace(notes=_named(host, one.notes)) for host, one in listed])
     for trouble in troubles:
         warn(trouble)
     return 1 if troubles else 0
@@ -66,3 +93,49 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
 def _named(host: str, notes: RunNotes) -> RunNotes:
     """With a name that other commands take as well, where people gave one."""
     return replace(notes, name=f"{host}:{notes.name}") if host and notes.name else notes
+
+
+def _print_table(listed: Sequence[Listed]) -> None:
+    from .output import print_line
+    from .tables import table_lines, terminal_width
+
+    for line in table_lines(columns_of(listed), terminal_width()):
+        print_line(line)
+
+
+def columns_of(listed: Sequence[Listed]) -> list[Column]:
+    """Those of the monitor's list, and what there is to say about a run."""
+    from ..monitor.look.formatting import (
+        UNKNOWN,
+        format_age,
+        format_count,
+        format_percent,
+        format_rate,
+        format_written,
+    )
+    from ..monitor.runs.conditions import condition_of
+    from .output import notes_in_words
+    from .tables import Column
+
+    statuses = [one.status for one in listed]
+    conditions = [condition_of(status) for status in statuses]
+    about = [
+        "; ".join(filter(None, (condition.progress or condition.notice, notes_in_words(one.notes))))
+        for condition, one in zip(conditions, listed, strict=True)
+    ]
+    returns = [format_written(status.metrics.get(RETURN)) for status in statuses]
+    steps = [format_count(status.env_steps) for status in statuses]
+    shares = [format_percent(status.progress_fraction) for status in statuses]
+    speeds = [format_rate(status.env_steps_per_s) for status in statuses]
+    names = [one.notes.name or one.status.run for one in listed]
+    return [
+        Column("run", names, least=20, is_told_by_ends=True),
+        Column("state", [condition.word for condition in conditions]),
+        Column("age", [format_age(s.age_s) for s in statuses], ">", goes_at=3),
+        Column("env steps", steps, ">", goes_at=4),
+        Column("progress", shares, ">", goes_at=2),
+        Column("speed", speeds, ">", goes_at=1),
+        Column("return", returns, ">"),
+        Column("device", [one.device or UNKNOWN for one in listed], goes_at=5),
+        Column("about", about, least=16, goes_at=6),
+    ]

@@ -17,34 +17,28 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     RUN is a run's id or any part of it that no other run has; HOST:RUN one on another machine, over
     your own ssh.
     """
+    from ..monitor.panels.hints import hint_of
+    from ..monitor.runs.run_poller import look_once
+    from ..shared.run_folder import find_run
     from .output import print_json, print_line, print_status
 
     status, notes = looked_anywhere(run, latest)
     is_remote = chosen_host(run, latest) is not None  # whose folder is out of reach
     lost = {} if is_remote else _num_lost(status.run)
-    hint = None if is_remote else _hint(status.run)
+    chosen = None if is_remote else find_run(status.run)
+    view = look_once(chosen) if chosen else None
+    found = hint_of(view) if view else None  # the GPU's load is a mean over half a minute
+    hint = found.in_words() if found else None
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
         print_json(status.as_json() | notes.as_json() | {"hint": hint} | lost_ones)
         return
-    print_status(status, notes)
+    print_status(status, notes, chosen, view.schema if view else ())
     for what, count in lost.items():
         noun, were = (what.removesuffix("s"), "was") if count == 1 else (what, "were")
         print_line(f"  {count} {noun} {were} overwritten before a recorder could keep them")
     if hint:
         print_line(f"  hint: {hint}")
-
-
-def _hint(run_id: str) -> str | None:
-    """What to try where one thing takes most of the time. Of the GPU nothing is known: its load is
-    a mean over half a minute.
-    """
-    from ..monitor.panels.hints import hint_of
-    from ..monitor.runs.run_poller import look_once
-    from ..shared.run_folder import find_run
-
-    hint = hint_of(look_once(find_run(run_id)))
-    return hint.in_words() if hint else None
 
 
 def _num_lost(run_id: str) -> dict[str, int]:

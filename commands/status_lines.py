@@ -1,0 +1,98 @@
+"""A run's status as one aligned table: what it is, how it is doing, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..monitor.look.formatting import (
+    SHOWN_PHASES,
+    format_age,
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+    format_written,
+)
+from ..monitor.runs.conditions import part_words, phase_words
+from .tables import Column, table_lines
+
+if TYPE_CHECKING:
+    from ..shared.run_folder import Run
+    from ..shared.run_notes import RunNotes
+    from ..shared.schema import Metric
+    from ..shared.status import RunStatus
+
+Fact = tuple[str, str]
+
+
+def status_lines(
+    status: RunStatus, notes: RunNotes, facts: Iterable[Fact] = (), schema: Iterable[Metric] = ()
+) -> list[str]:
+    """Lines of two or three columns, the metrics last; `facts` stand behind the state, units of the
+    metrics in `schema` behind their values.
+    """
+    units = {metric.name: metric.unit for metric in schema}
+    rows = [(name, value, "") for name, value in [*_state(status), *facts, *_notes(notes)]]
+    rows += [(name, value, "") for name, value in _progress(status)]
+    rows += [
+        (name, format_written(value), units.get(name, "")) for name, value in status.metrics.items()
+    ]
+    named, told = [[row[i] for row in rows] for i in (0, 1)]
+    if any(units.values()):
+        width = max((len(value) for _, value, unit in rows if unit), default=0)
+        told = [f"{value:<{width}}  {unit}" if unit else value for _, value, unit in rows]
+    return table_lines([Column("", named), Column("", told)], None)[1:]
+
+
+def facts_of(run: Run) -> list[Fact]:
+    """What a run's folder says that it is."""
+    manifest = run.manifest()
+    config = manifest.get("config", {})
+    facts = [(key, str(config.get(key, ""))) for key in ("env", "algorithm", "seed")]
+    facts += [
+        ("device", device_of(manifest)),
+        ("began", str(manifest.get("created", "")).replace("T", " ").replace("Z", " UTC")),
+        ("folder", str(run.folder)),
+    ]
+    return [(name, value[:400]) for name, value in facts if value]
+
+
+def device_of(manifest: Mapping[str, Any]) -> str:
+    """Where a run trains; empty where nothing says so."""
+    device = manifest.get("device") or manifest.get("config", {}).get("device") or ""
+    return str(device)[:40]
+
+
+def _state(status: RunStatus) -> list[Fact]:
+    where = f" on {status.host}" if status.host and status.rank is None else ""
+    facts = [("state", status.state + where), ("message", status.message)]
+    if status.phase in SHOWN_PHASES:
+        facts.append(("phase", phase_words(status)))
+    if status.host:
+        facts.append(("part", part_words(status.host)))
+    return _told(facts)
+
+
+def _notes(notes: RunNotes) -> list[Fact]:
+    tags = " ".join(f"#{tag}" for tag in notes.tags)
+    return _told(
+        [("tags", tags), ("note", notes.note), ("archived", "yes" if notes.is_archived else "")]
+    )
+
+
+def _progress(status: RunStatus) -> list[Fact]:
+    age, fraction = status.age_s, status.progress_fraction
+    known: Mapping[str, object] = {
+        "last publish": None if age is None else f"{format_age(age)} ago",
+        "iteration": status.iteration,
+        "env steps": None if status.env_steps is None else format_count(status.env_steps),
+        "progress": None if fraction is None else format_percent(fraction),
+        "speed": None if status.env_steps_per_s is None else format_rate(status.env_steps_per_s),
+        "time left": None if status.eta_s is None else format_duration(status.eta_s),
+    }
+    return [(name, str(value)) for name, value in known.items() if value is not None]
+
+
+def _told(facts: Iterable[Fact]) -> list[Fact]:
+    return [(name, value) for name, value in facts if value]

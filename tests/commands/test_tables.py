@@ -1,0 +1,132 @@
+"""Tables that fit a terminal, and those of runs and status."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+
+import pytest
+from command_line import operant, operant_json
+
+from operant.commands.tables import Column, table_lines
+from operant.shared.run_folder import create_run
+from operant.shared.run_notes import RunNotes, change_notes
+from operant.shared.schema import Metric
+from operant.shared.session import RunSession
+
+COLUMNS = [
+    Column("run", ["20261121-cart-k3f9", "b"], least=8, is_told_by_ends=True),
+    Column("steps", ["1", "12.3k"], ">", goes_at=1),
+    Column("about", ["", "a long word on it"], least=6, goes_at=2),
+]
+
+
+def test_columns_are_aligned_and_whole_without_a_width():
+    assert table_lines(COLUMNS, None) == [
+        "run                 steps  about",
+        "20261121-cart-k3f9      1",
+        "b                   12.3k  a long word on it",
+    ]
+
+
+def test_the_last_column_gives_way_first_then_the_name_then_columns_go():
+    assert table_lines(COLUMNS, 38)[2] == "b                   12.3k  a long wor…"
+    assert table_lines(COLUMNS, 26)[1:] == ["202…rt-k3f9      1", "b            12.3k  a lon…"]
+    assert table_lines(COLUMNS, 20)[1:] == ["20261…t-k3f9      1", "b             12.3k"]
+    assert table_lines(COLUMNS, 12)[1:] == ["20261…t-k3f9", "b"]
+    assert table_lines(COLUMNS, 3)[1:] == ["20…-k3f9", "b"]  # no narrower than that
+
+
+@pytest.mark.parametrize("width", range(8, 60))
+def test_no_line_is_wider_than_asked_for(width):
+    assert max(map(len, table_lines(COLUMNS, width))) <= width
+
+
+def test_a_column_without_text_is_left_out_and_wide_letters_count_twice():
+    columns = [Column("a", ["日本", "x"]), Column("none", ["", ""]), Column("b", ["1", "2"])]
+    assert table_lines(columns, None) == ["a     b", "日本  1", "x     2"]
+
+
+@pytest.fixture
+def runs():
+    made = []
+    for name in ("first", "second"):
+        run, lock = create_run(name, {"device": "cpu", "config": {"env": "cart_pole"}}, rank=0)
+        session = RunSession(run, lock, publish_interval_s=1)
+        session.metrics.describe(Metric("speed/x", "frames/s"))
+        values = {"episode/return": 12.5, "progress/fraction": 0.25, "speed/x": 1.0}
+        session.metrics.publish(values, 3, 12_345)
+        session.close("failed" if name == "first" else "finished", 0, f"{name} is over")
+        made.append(run)
+    return made
+
+
+def test_runs_is_one_table_with_all_there_is_to_say(runs):
+    change_notes(runs[1].folder, lambda notes: RunNotes("wide net", "a note", ("good",)))
+    head, second, first = operant("runs").stdout.splitlines()
+    assert head.split() == ["run", "state", "age", "env", "steps", "progress", "speed", "return",
+                            "device", "about"]  # fmt: skip
+    for words in (runs[0].id, "failed", "12.3k", "25.0%", "12.50", "cpu", "first is over"):
+        assert words in first
+        assert head.find("device") == first.find("cpu") == second.find("cpu")
+    assert second.startswith("wide net  ")
+    assert second.endswith("second is over; #good a note")
+
+
+def test_programs_are_told_of_return_and_device(runs):
+    listed = operant_json("runs")
+    assert [(each["return"], each["device"]) for each in listed] == [(12.5, "cpu")] * 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_on_a_terminal_the_table_is_as_wide_as_that(runs, width):
+    lines = on_a_terminal(width, "runs")
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= width
+    assert all("cart" in line or runs[0].id[-4:] in line or runs[1].id[-4:] in line
+               for line in lines[1:])  # fmt: skip
+
+
+def on_a_terminal(width, *arguments):
+    """What a command prints on a terminal of that width."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "operant", *arguments], stdin=theirs, stdout=theirs, env=variables
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while data := os.read(ours, 65536):
+            said += data
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return said.decode().splitlines()
+
+
+def test_status_is_one_aligned_table_with_units(runs):
+    change_notes(runs[0].folder, lambda notes: RunNotes("", "a note", ("good",)))
+    name, *lines = operant("status", "first").stdout.splitlines()
+    assert name == runs[0].id
+    table = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in lines)
+    assert (table["state"], table["message"], table["note"]) == (
+        "failed",
+        "first is over",
+        "a note",
+    )
+    assert (table["tags"], table["env"], table["folder"]) == (
+        "#good", "cart_pole", str(runs[0].folder),
+    )  # fmt: skip
+    assert table["progress/fraction"] == "0.2500"
+    assert table["speed/x"].split() == ["1.000", "frames/s"]
+    values = {line.index(line.split(maxsplit=1)[1]) for line in lines if "/" in line.split()[0]}
+    assert len(values) == 1  # all begin in one column
