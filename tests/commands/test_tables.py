@@ -38,8 +38,8 @@ def test_columns_are_aligned_and_whole_without_a_width():
 def test_the_last_column_gives_way_first_then_the_name_then_columns_go():
     assert table_lines(COLUMNS, 38)[2] == "b                   12.3k  a long wor…"
     assert table_lines(COLUMNS, 26)[1:] == ["202…rt-k3f9      1", "b            12.3k  a lon…"]
-    assert table_lines(COLUMNS, 20)[1:] == ["20261…t-k3f9      1", "b             12.3k"]
-    assert table_lines(COLUMNS, 12)[1:] == ["20261…t-k3f9", "b"]
+    assert table_lines(COLUMNS, 20)[1:] == ["2026…art-k3f9      1", "b              12.3k"]
+    assert table_lines(COLUMNS, 12)[1:] == ["202…art-k3f9", "b"]
     assert table_lines(COLUMNS, 3)[1:] == ["20…-k3f9", "b"]  # no narrower than that
 
 
