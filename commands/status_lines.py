@@ -15,6 +15,7 @@ from ..monitor.look.formatting import (
     format_written,
 )
 from ..monitor.runs.conditions import part_words, phase_words
+from .output import notes_in_words
 from .tables import Column, table_lines
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def status_lines(
     metrics in `schema` behind their values.
     """
     units = {metric.name: metric.unit for metric in schema}
-    rows = [(name, value, "") for name, value in [*_state(status), *facts, *_notes(notes)]]
+    rows = [
+        (name, value, "")
+        for name, value in [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
+    ]
     rows += [(name, value, "") for name, value in _progress(status)]
     rows += [
         (name, format_written(value), units.get(name, "")) for name, value in status.metrics.items()
@@ -72,13 +76,6 @@ def _state(status: RunStatus) -> list[Fact]:
     if status.host:
         facts.append(("part", part_words(status.host)))
     return _told(facts)
-
-
-def _notes(notes: RunNotes) -> list[Fact]:
-    tags = " ".join(f"#{tag}" for tag in notes.tags)
-    return _told(
-        [("tags", tags), ("note", notes.note), ("archived", "yes" if notes.is_archived else "")]
-    )
 
 
 def _progress(status: RunStatus) -> list[Fact]:

@@ -118,13 +118,13 @@ def test_status_is_one_aligned_table_with_units(runs):
     name, *lines = operant("status", "first").stdout.splitlines()
     assert name == runs[0].id
     table = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in lines)
-    assert (table["state"], table["message"], table["note"]) == (
+    assert (table["state"], table["message"], table["notes"]) == (
         "failed",
         "first is over",
-        "a note",
+        "#good a note",
     )
-    assert (table["tags"], table["env"], table["folder"]) == (
-        "#good", "cart_pole", str(runs[0].folder),
+    assert (table["env"], table["folder"]) == (
+        "cart_pole", str(runs[0].folder),
     )  # fmt: skip
     assert table["progress/fraction"] == "0.2500"
     assert table["speed/x"].split() == ["1.000", "frames/s"]

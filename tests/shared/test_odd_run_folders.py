@@ -103,7 +103,7 @@ def test_one_odd_run_is_listed_with_the_reason_and_the_others_are_shown(good, od
     replaced(odd.manifest_path, os.mkfifo)
     done = operant("runs")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 2
+    assert done.stdout.count("\n") == 3
     assert "finished" in next(line for line in done.stdout.splitlines() if good.id in line)
     line = next(line for line in done.stdout.splitlines() if odd.id in line)
     assert "run.toml: not a regular file" in line
