@@ -16,7 +16,7 @@ from .shared.harmless import one_line
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
     "record", "alerts", "note", "tag", "rename", "archive", "rm", "completion", "bench", "autotune",
-    "sweep", "tinyphysics", "stream", "rank",
+    "sweep", "tinyphysics", "mcp", "stream", "rank",
 )  # fmt: skip
 
 

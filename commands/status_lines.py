@@ -34,11 +34,8 @@ def status_lines(
     metrics in `schema` behind their values.
     """
     units = {metric.name: metric.unit for metric in schema}
-    rows = [
-        (name, value, "")
-        for name, value in [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
-    ]
-    rows += [(name, value, "") for name, value in _progress(status)]
+    about = [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
+    rows = [(name, value, "") for name, value in [*about, *_progress(status)]]
     rows += [
         (name, format_written(value), units.get(name, "")) for name, value in status.metrics.items()
     ]
