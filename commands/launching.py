@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -115,7 +116,8 @@ def _resumed_run(
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )
-    run.write_manifest(manifest)
+    with contextlib.suppress(OSError):  # a full disk is no reason not to train
+        run.write_manifest(manifest)
     return Prepared(run, lock, config, checkpoint.publish)
 
 
@@ -154,7 +156,7 @@ def foreground_training(
                 )
             others.wait(exit_code)
     if elastic:
-        elastic.go_on(exit_code, as_json)
+        elastic.go_on(exit_code, received, as_json)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})

@@ -51,7 +51,7 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
             )
             others.wait(exit_code)
     if elastic:
-        elastic.go_on(exit_code)
+        elastic.go_on(exit_code, received)
     return ended_at_once(exit_code) if launch else exit_code
 
 

@@ -7,7 +7,7 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,9 +26,10 @@ MOST_GPUS = 64
 
 
 class MeetingPlace(NamedTuple):
-    """The address of this machine that all others reach, and how many GPUs each of them has."""
+    """The address of this machine that all `nodes` reach, and how many GPUs each of them has."""
 
     address: str
+    nodes: list[Node]
     num_gpus: list[int]
 
 
@@ -37,9 +38,11 @@ def meeting_place(
     config: TrainConfig,
     listener: socket.socket,
     environ: Mapping[str, str],
+    leave_out: Callable[[Node, OperantError], None] | None = None,
 ) -> MeetingPlace:
-    """Where all `nodes` reach `listener`: at $MASTER_ADDR where that is set. Raises OperantErrors
-    for the first that is not ready for a rank, UsageErrors where the user's input is what is wrong.
+    """Where `nodes` reach `listener`: at $MASTER_ADDR where that is set. Raises OperantErrors for
+    the first that is not ready for a rank, UsageErrors where the user's input is what is wrong;
+    `leave_out` takes those that are not ready, and the others meet.
     """
     from ...trainer.ranks.versions import versions
 
@@ -50,36 +53,59 @@ def meeting_place(
                  addresses=addresses, port=port)  # fmt: skip
     with word_told(listener) as word, _interruptible():
         answers = answers_of(nodes, asked)
-    reached = []
+    found: list[tuple[Node, list[str], int]] = []
     for node, answer in zip(nodes, answers, strict=True):
-        check_answer(node, answer, own)
-        heard = _table(answer, "heard")
-        reached.append([address for address in heard if heard[address] == word])
-        if not set(reached[-1]) & ({chosen} if chosen else set(heard)):
-            raise OperantError(
-                f"{node.name} cannot reach this machine at {', '.join(addresses[:4])} port {port}: "
-                "is there a firewall? MASTER_ADDR and MASTER_PORT name another address and port"
-            )
-    for address in [chosen] if chosen else reached[0]:
+        try:
+            if isinstance(answer, OperantError):
+                raise answer
+            check_answer(node, answer, own)
+            heard = _table(answer, "heard")
+            reached = [each for each in heard if heard[each] == word and chosen in ("", each)]
+            if not reached:
+                raise OperantError(
+                    f"{node.name} cannot reach this machine at {', '.join(addresses[:4])} port "
+                    f"{port}: is there a firewall? MASTER_ADDR and MASTER_PORT name another "
+                    "address and port"
+                )
+            found.append((node, reached, num_gpus_of(answer)))
+        except OperantError as error:
+            if leave_out is None:
+                raise
+            leave_out(node, error)
+    ready = [node for node, _, _ in found]
+    return MeetingPlace(_common([each for _, each, _ in found], ready), ready,
+                        [count for _, _, count in found])  # fmt: skip
+
+
+def _common(reached: Sequence[list[str]], nodes: Sequence[Node]) -> str:
+    """The first address that all reach. Raises OperantError where there is none."""
+    for address in reached[0] if reached else [LOOPBACK]:
         if all(address in each for each in reached):
-            return MeetingPlace(address, [num_gpus_of(answer) for answer in answers])
+            return address
     raise OperantError(
         f"no address of this machine is one that {', '.join(node.name for node in nodes)} all "
         "reach; MASTER_ADDR names one"
     )
 
 
-def answers_of(nodes: Sequence[Node], asked: bytes) -> list[dict[str, Any]]:
-    """What each says. Raises what the first of `nodes` that says nothing deserves."""
+def answers_of(nodes: Sequence[Node], asked: bytes) -> list[dict[str, Any] | OperantError]:
+    """What each says, or why it says nothing."""
     questions: list[Question] = []
     with ThreadPoolExecutor(len(nodes)) as pool:
         try:
             questions.extend(Question(node) for node in nodes)
-            answers = [pool.submit(question.answer, asked) for question in questions]
+            answers = [pool.submit(_answer, question, asked) for question in questions]
             return [answer.result() for answer in answers]
         finally:  # before the pool waits for its threads, who wait for these
             for question in questions:
                 question.end()
+
+
+def _answer(question: Question, asked: bytes) -> dict[str, Any] | OperantError:
+    try:
+        return question.answer(asked)
+    except OperantError as error:
+        return error
 
 
 def check_answer(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -135,8 +161,11 @@ def word_told(listener: socket.socket) -> Iterator[str]:
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Ctrl-C and SIGTERM end what is inside at once: there is no run yet that would stop in good
-    order.
+    order. Where a thread asks beside a run there is one.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with exit_by_sigterm():

@@ -12,11 +12,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ...shared.errors import OperantError
+from ...shared.errors import OperantError, UsageError
 from ...shared.harmless import one_line
 from ...shared.run_folder import Run
 from .nodes import Node
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
     from .launch import Launch
 
-ASK_AGAIN_S = 30.0  # unless $OPERANT_ASK_AGAIN_S says otherwise
+ASK_AGAIN, ASK_AGAIN_S = "OPERANT_ASK_AGAIN_S", 30.0
 MOST_IN_VAIN = 3  # times in a row that a run ends without a newer checkpoint
 IN_VAIN = "OPERANT_RESUMED_IN_VAIN"  # how many there were, where a run goes on by itself
 
@@ -35,30 +35,35 @@ def goes_on_by_itself() -> bool:
     return IN_VAIN in os.environ
 
 
-def ready(nodes: Sequence[Node], config: TrainConfig) -> list[Node]:
-    """Those of other machines that answer, and could train; says why the others cannot."""
-    found = []
-    for node in nodes:
-        if why := why_not_ready(node, config):
-            with suppress(OSError):
-                print(f"operant: {node.name} is left out: {why}", file=sys.stderr)
-        else:
-            found.append(node)
-    return found
+def say_left_out(node: Node, error: OperantError) -> None:
+    """For `meeting_place`: it is not waited for."""
+    with suppress(OSError):  # the terminal may have gone
+        print(f"operant: {node.name} is left out: {one_line(str(error), 300)}", file=sys.stderr)
 
 
-def why_not_ready(node: Node, config: TrainConfig) -> str:
-    from ...trainer.ranks.versions import versions
-    from .asking import answers_of, check_answer
-    from .messages import task
+def is_ready(node: Node, config: TrainConfig) -> bool:
+    """Whether a machine answers, could train and reaches this one."""
+    from .asking import meeting_place
+    from .launch import listening
 
-    own = versions()
-    asked = task("ask", versions=own, config=config.model_dump(mode="json"), addresses=[], port=0)
+    try:  # ranks meet at MASTER_PORT this moment; elsewhere a firewall may forbid it
+        with listening("", 0) as listener:
+            meeting_place([node], config, listener, os.environ)
+    except OperantError:
+        return False
+    return True
+
+
+def ask_again_s(environ: Mapping[str, str]) -> float:
+    """Raises UsageError where $OPERANT_ASK_AGAIN_S is no time."""
+    text = environ.get(ASK_AGAIN, "")
     try:
-        check_answer(node, answers_of([node], asked)[0], own)
-    except OperantError as error:
-        return one_line(str(error), 300)
-    return ""
+        seconds = float(text or ASK_AGAIN_S)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 86_400:
+        raise UsageError(f"{ASK_AGAIN} = {text} is no number of seconds between 0.1 and 86400")
+    return seconds
 
 
 class Elastic:
@@ -74,17 +79,20 @@ class Elastic:
 
     def _ask_again(self) -> None:
         """Stop the run in good order once a machine that was left out answers again."""
-        interval_s = float(os.environ.get("OPERANT_ASK_AGAIN_S", ASK_AGAIN_S))
-        while not self._is_over.wait(interval_s):
-            if any(not why_not_ready(node, self._config) for node in self._launch.left_out):
+        while not self._is_over.wait(ask_again_s(os.environ)):
+            if any(is_ready(node, self._config) for node in self._launch.left_out):
                 self._takes_back = not self._is_over.is_set()
                 if self._takes_back:
                     os.kill(os.getpid(), signal.SIGTERM)
                 return
 
-    def go_on(self, exit_code: int, as_json: bool = False) -> None:
-        """Does not return where the run goes on: this process is then its next one."""
+    def go_on(self, exit_code: int, stop_signals: Sequence[int], as_json: bool = False) -> None:
+        """Does not return where the run goes on: this process is then its next one. It does not
+        after `stop_signals` of others, though a rank was lost as well.
+        """
         self._is_over.set()
+        if len(stop_signals) > self._takes_back:
+            return
         newest = _newest(self._run)
         in_vain = 0 if newest > self._first_checkpoint else int(os.environ.get(IN_VAIN, "0")) + 1
         is_lost = exit_code == 1 and newest >= 0 and in_vain <= MOST_IN_VAIN

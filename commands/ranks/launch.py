@@ -12,15 +12,15 @@ from itertools import accumulate, chain, compress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...shared.errors import OperantError, UsageError
-from ...trainer.ranks.place import Place
+from ...trainer.ranks.place import MAX_RANKS, Place
 from ...trainer.ranks.refusals import check_ranks
-from .elastic import goes_on_by_itself, ready
+from .elastic import ask_again_s, goes_on_by_itself, say_left_out
 from .nodes import HERE, LOOPBACK, Node, nodes_of
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
 
-MAX_RANKS = 1024
+ONE_IS_NOT_ELASTIC = "--elastic is for several ranks: --processes or --nodes start them"
 
 T = TypeVar("T")
 
@@ -65,8 +65,8 @@ class Launch:
         there are other machines, OperantError for the first that is not ready for it. The ranks
         may then meet.
         """
-        if self.is_elastic and goes_on_by_itself():
-            self._leave_out(ready(self.nodes[1:], config))
+        if self.is_elastic:
+            ask_again_s(os.environ)
         is_by_gpu = config.device == "cuda" and "--processes" not in self.asked
         if not is_by_gpu:
             check_ranks(config, self.split, self.world_size)
@@ -77,11 +77,13 @@ class Launch:
         from .asking import meeting_place
 
         self.listener = listening("", _port_asked_for(os.environ))
-        place = meeting_place(self.nodes[1:], config, self.listener, os.environ)
+        leave_out = say_left_out if self.is_elastic and goes_on_by_itself() else None
+        place = meeting_place(self.nodes[1:], config, self.listener, os.environ, leave_out)
         self.address = place.address
         if is_by_gpu:
             self._start_one_per_gpu([num_gpus(), *place.num_gpus])
-            check_ranks(config, self.split, self.world_size)
+        self._leave_out(place.nodes)
+        check_ranks(config, self.split, self.world_size)
 
     def _start_one_per_gpu(self, num_gpus: Sequence[int]) -> None:
         counts = [max(1, number) for number in num_gpus]
@@ -140,11 +142,13 @@ def launch_of(
     """
     if processes is None and nodes is None:
         if is_elastic:
-            raise UsageError("--elastic is for several ranks: --processes or --nodes start them")
+            raise UsageError(ONE_IS_NOT_ELASTIC)
         return None
     machines = [HERE] if nodes is None else nodes_of(nodes)
     counts = _counts(processes, len(machines))
     if sum(counts) == 1:
+        if is_elastic:
+            raise UsageError(f"{ONE_IS_NOT_ELASTIC}, and these are one")
         return None
     first = next(i for i, node in enumerate(machines) if node.is_here)
     options = {"--processes": processes, "--nodes": nodes, "--split": split or None}

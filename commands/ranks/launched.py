@@ -127,7 +127,11 @@ class Launched:
     def __init__(self, launch: Launch | None, run: Run) -> None:
         self.place: Place | None = None
         self._ranks: list[StartedRank] = []
-        if launch is None or launch.world_size == 1:  # all others are left out
+        if launch is None:
+            return
+        if launch.world_size == 1:  # all others are left out, and nobody is met
+            if launch.listener:
+                launch.listener.close()
             return
         first, *others = launch.members()
         assert launch.listener

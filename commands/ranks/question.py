@@ -16,6 +16,8 @@ from .reaching import kill_with_children, rank_command
 
 ANSWER_WITHIN_S = 90.0  # of a cold disk
 END_WITHIN_S = 2.0
+# What ssh says where it would not help to answer it.
+NOT_OF_ASKING = ("refused", "resolve", "timed out", "No route", "no route", "unreachable")
 
 
 class Question:
@@ -72,10 +74,10 @@ class Question:
             return OperantError(f"{name} says what is no answer of operant's")
         said = errors.last_line(END_WITHIN_S).removeprefix("operant: ")
         if exit_code == SSH_NOT_REACHED:
-            return OperantError(
-                f"cannot reach {name}: {said or 'ssh failed'}; `ssh {self._node.host}` must get in "
-                "without asking anything"
-            )
+            told = f"cannot reach {name}: {said.rstrip('.') or 'ssh failed'}"
+            if not any(word in said for word in NOT_OF_ASKING):
+                told += f"; `ssh {self._node.host}` must get in without asking anything"
+            return OperantError(told)
         if exit_code == SHELL_NOT_FOUND:
             return UsageError(
                 f"{name} has no operant where its shell looks ({said}); write "

@@ -194,7 +194,7 @@ def test_ranks_with_other_configurations_refuse_each_other(tmp_path):
     ("arguments", "told"),
     [
         (("--split", "1:1:1"), "split = 1:1:1 is for 3 ranks, and there are 2"),
-        (("--set", "num_envs=1"), "num_envs = 1 environments are too few for 2 ranks"),
+        (("--set", "num_envs=1"), "num_envs = 1 is too few for 2 ranks"),
         (("--set", "compile=true"), "compile = true does not go with several ranks yet"),
         (("--detach",), "of several ranks each trains where it is started"),
     ],

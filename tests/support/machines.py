@@ -34,6 +34,9 @@ PERIOD_US = 100_000
 MOST_BYTES = 2000  # of a packet, which is 1500 at most
 
 
+_NUMBERS = itertools.count()
+
+
 def why_none() -> str:
     """Why there cannot be machines here; empty where there can."""
     if os.geteuid() != 0:
@@ -62,7 +65,7 @@ class Machines:
         self, count: int, delay_s: float = 0.0, loss: float = 0.0, quotas: Sequence[float] = ()
     ) -> None:
         self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
-        self._names = [f"operant-{os.getpid()}-{i}" for i in range(count)]
+        self._names = [f"operant-{os.getpid()}-{next(_NUMBERS)}" for _ in range(count)]
         self._quotas = quotas
         self.delay_s, self.loss = delay_s, loss
         self.cut_off: set[int] = set()  # whose cable is pulled
@@ -109,8 +112,7 @@ class Machines:
             os.close(tun)
         for name in self._names:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True)
-            with contextlib.suppress(OSError):
-                (QUOTAS / name).rmdir()
+            _remove_group(QUOTAS / name)
 
     def _relay(self) -> None:
         """Take packets from everyone, and give each to whom it is for, when it is due."""
@@ -216,3 +218,13 @@ def _socket_in(namespace: str) -> socket.socket:
     thread.start()
     thread.join()
     return found[0]
+
+
+def _remove_group(group: Path) -> None:
+    """A group of processes with a quota, once those that are left in it have ended."""
+    deadline = time.monotonic() + 5.0
+    while group.exists() and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(0.05)

@@ -12,6 +12,7 @@ from learning import check_that_a_stopped_run_goes_on, differing
 from waiting import PATIENCE_S
 
 from operant.shared import MetricsReader, MetricsWriter
+from operant.shared.errors import CheckpointError
 from operant.trainer.config.files import load_config
 from operant.trainer.loop import train
 from operant.trainer.run.checkpoints import (
@@ -96,7 +97,9 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config,
     writer, reader = page
     folder = tmp_path / "checkpoints"
     folder.write_text("a file in the way")
-    with pytest.raises(OSError, match="File exists"):  # the last one, for which it cannot go on
+    with pytest.raises(
+        CheckpointError, match="File exists"
+    ):  # the last one, for which it cannot go on
         train(small_config("checkpoint.every_iterations=2"), writer, folder)
     assert reader.read().iteration == 6
     assert "error" in {event.level for event in reader.events()}
@@ -229,6 +232,17 @@ def test_what_could_not_be_written_in_time_is_written_at_the_end(
     assert [event.text for event in reader.events() if event.level == "error"] == [
         "OSError: [Errno 28] No space left on device"
     ]
+
+
+def test_a_last_checkpoint_that_finds_no_room_is_one_line(
+    small_config, page, tmp_path, monkeypatch
+):
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(CheckpointError, match=r"no checkpoint of iteration .* No space left"):
+        train(small_config("checkpoint.every_iterations=0"), page[0], tmp_path)
 
 
 def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(

@@ -105,6 +105,9 @@ class RanksConfig(Section):
         description="once 60 % of the ranks have their rollout, the others, from a quarter of "
         "theirs on, learn from what they have; no two runs are then the same",
     )
+    silent_for_s: float = Field(
+        7.0, ge=1, le=3600, description="how long one may say nothing before it counts as lost"
+    )
 
 
 class RecorderConfig(Section):

@@ -55,8 +55,9 @@ def joined(
     except ConfigError:
         wait_until_read(store, place, TOLD_WITHIN_S)
         raise
-    watch = Watch(store.clone(), place.rank, [one.named for one in ranks])
     stragglers, pages = None, Pages(ranks, place.rank, session)
+    names = [one.named for one in ranks]
+    watch = Watch(store.clone(), place.rank, names, config.ranks.silent_for_s)
     try:
         pages.open(config, store, watch)
         address = own_address(own.address, [one.address for one in ranks], place.master_port)

@@ -99,6 +99,11 @@ def introduced(
     """What all ranks say of themselves, once all have; `metrics` meanwhile tell for whom they wait.
     Raises MeetingError.
     """
+    if store.add(f"came/{place.rank}", 1) > 1:
+        raise MeetingError(
+            f"rank {place.rank} is there already at {place.master_addr} port {place.master_port}: "
+            "another run may use this port"
+        )
     say_alive(store, place.rank)
     store.set(f"rank/{place.rank}", json.dumps(vars(own)))
     found: list[Introduction] = []

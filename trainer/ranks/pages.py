@@ -191,7 +191,8 @@ class Pages:
         """
         assert self._run
         told, host = self._run, self._ranks[0].host
-        manifest = {"name": told["name"], "seed": config.seed, "device": "cpu"}
+        manifest = {"name": told["name"], "seed": config.seed,
+                    "device": "cuda" if config.device == "cuda" else "cpu"}  # fmt: skip
         manifest["config"] = config.model_dump(mode="json")
         with contextlib.suppress(OperantError, OSError):
             run, lock = open_part(told["id"], host, told["folder"], manifest)

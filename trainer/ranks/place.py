@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...shared.errors import UsageError
 
+MAX_RANKS = 1024
 FIRST_SLURM_PORT, NUM_SLURM_PORTS = 20_000, 10_000
 
 
@@ -43,14 +44,16 @@ def place_of(environ: Mapping[str, str]) -> Place | None:
         return _checked(environ, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
     # Of a step alone: a script that sbatch runs has SLURM_PROCID as well, and is one process.
     if "SLURM_STEP_NUM_TASKS" in environ and "SLURM_PROCID" in environ:
-        return _checked(_with_master(environ), "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                        "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE")  # fmt: skip
+        return _checked(_told_by_slurm(environ), "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                        "SLURM_LOCALID", "LOCAL_WORLD_SIZE")  # fmt: skip
     return None
 
 
 def _checked(environ: Mapping[str, str], *names: str) -> Place | None:
     rank_name, size_name, local_rank_name, local_size_name = names
     rank, world_size = (_number(environ, name) for name in (rank_name, size_name))
+    if world_size > MAX_RANKS:
+        raise UsageError(f"{size_name} = {world_size} ranks are too many: {MAX_RANKS} are the most")
     if not 0 <= rank < world_size:
         raise UsageError(
             f"{rank_name} = {rank} and {size_name} = {world_size}: ranks are 0 to {size_name} - 1"
@@ -58,10 +61,13 @@ def _checked(environ: Mapping[str, str], *names: str) -> Place | None:
     if world_size == 1:
         return None
     local_rank = _number(environ, local_rank_name, 0)
+    port = _number(environ, "MASTER_PORT")
+    if not 1 <= port <= 65535:
+        raise UsageError(f"MASTER_PORT = {port} is no port; they are 1 to 65535")
     return Place(
         rank, world_size, local_rank,
         max(_number(environ, local_size_name, 1), local_rank + 1),
-        _text(environ, "MASTER_ADDR"), _number(environ, "MASTER_PORT"),
+        _text(environ, "MASTER_ADDR"), port,
         is_met=environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
         attempt=environ.get("TORCHELASTIC_RESTART_COUNT", "0"),
     )  # fmt: skip
@@ -82,9 +88,9 @@ def _number(environ: Mapping[str, str], name: str, default: int | None = None) -
     return int(text)
 
 
-def _with_master(environ: Mapping[str, str]) -> dict[str, str]:
+def _told_by_slurm(environ: Mapping[str, str]) -> dict[str, str]:
     """Where Slurm's ranks meet, unless that is said: on the step's first node, at a port by the
-    job's and the step's number.
+    job's and the step's number. And how many of them there are on this node.
     """
     named = dict(environ)
     nodes = environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST", "")
@@ -93,7 +99,19 @@ def _with_master(environ: Mapping[str, str]) -> dict[str, str]:
     job, step = (_number(environ, f"SLURM_{name}_ID", 0) for name in ("JOB", "STEP"))
     port = FIRST_SLURM_PORT + (job + step) % NUM_SLURM_PORTS
     named.setdefault("MASTER_PORT", str(port))
+    tasks = tasks_per_node(environ.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    node = _number(environ, "SLURM_NODEID", 0)
+    if node < len(tasks):
+        named.setdefault("LOCAL_WORLD_SIZE", str(tasks[node]))
     return named
+
+
+def tasks_per_node(text: str) -> list[int]:
+    """Of Slurm's `2(x3),1` it is 2, 2, 2, 1; nothing where it is no such list."""
+    if not re.fullmatch(r"\d+(\(x\d{1,5}\))?(,\d+(\(x\d{1,5}\))?)*", text, re.ASCII):
+        return []
+    counts = re.findall(r"(\d+)(?:\(x(\d+)\))?", text)
+    return [int(tasks) for tasks, times in counts for _ in range(int(times or 1))]
 
 
 def first_node(nodes: str) -> str:

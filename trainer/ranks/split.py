@@ -42,8 +42,7 @@ def shares(split: str, num_envs: int, world_size: int, together: int = 1) -> lis
     if num_envs // together < world_size:
         needed = "one" if together == 1 else f"{together}, those along a route"
         raise ConfigError(
-            f"num_envs = {num_envs} environments are too few for {world_size} ranks: each needs "
-            f"{needed}"
+            f"num_envs = {num_envs} is too few for {world_size} ranks: each needs {needed}"
         )
     return shares_by(weights, num_envs, together)
 

@@ -36,6 +36,8 @@ class Word(NamedTuple):
         if not isinstance(said, list) or len(said) != len(cls._fields):
             raise ValueError("no word of a rank")
         *numbers, phase = said
+        if not isinstance(phase, list | None):
+            raise ValueError("no word of a rank")
         return cls(*numbers)._replace(phase=tuple(phase) if phase else None)
 
 

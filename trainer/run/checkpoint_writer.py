@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ...shared.errors import CheckpointError
 from .checkpoints import Checkpoint, save_checkpoint
 from .telemetry import Telemetry
 
@@ -49,9 +50,18 @@ class CheckpointWriter:
         return self._saved_at != iteration
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write it now. Raises OSError when the disk does not take it."""
+        """Write it now. Raises CheckpointError when the disk does not take it."""
         self.tell(wait=True)
-        path = save_checkpoint(self._folder, checkpoint, self._keep)
+        try:
+            path = save_checkpoint(self._folder, checkpoint, self._keep)
+        except OSError as error:
+            newest = (
+                f"the newest is that of {self._saved_at}" if self._saved_at else "there is none"
+            )
+            raise CheckpointError(
+                f"no checkpoint of iteration {checkpoint.iteration} in {self._folder}: "
+                f"{error.strerror or error}; {newest}"
+            ) from None
         self._written(path, checkpoint.iteration)
 
     def close(self) -> None:

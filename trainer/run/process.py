@@ -74,7 +74,7 @@ def run_training(
         from .checkpoints import latest_checkpoint  # torch takes a second to import
         from .device import chosen_device, device_name
 
-        device = device_name(chosen_device("cpu" if place else config.device))
+        device = device_name(chosen_device(device_setting(config, place)))
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
             run.write_manifest({**run.manifest(), "device": device})
         checkpoint = None
@@ -117,6 +117,11 @@ def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:
     exit_code = 2 if isinstance(error, ConfigError) else 1
     session.close("failed", exit_code, message)
     return exit_code
+
+
+def device_setting(config: TrainConfig, place: Place | None) -> str:
+    """`device`, of which `auto` is the processor for several ranks."""
+    return "cpu" if place and config.device == "auto" else config.device
 
 
 @contextlib.contextmanager

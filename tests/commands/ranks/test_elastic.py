@@ -14,8 +14,11 @@ from command_line import PATIENCE_S, error_line
 from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, training
 from waiting import wait_for
 
+from operant.commands.ranks import elastic
 from operant.commands.ranks.launch import Launch, launch_of
 from operant.shared.ranks import read_status
+from operant.shared.run_folder import create_run
+from operant.trainer.config.files import load_config
 from operant.trainer.run.checkpoints import latest_checkpoint
 
 ROOT = Path(__file__).parents[3]
@@ -102,7 +105,35 @@ def test_what_fails_time_and_again_without_getting_further_ends():
     assert errors.count("goes on after iteration") == 4
 
 
-@pytest.mark.parametrize("options", [[], ["--split", "auto"]])
+@pytest.mark.parametrize(
+    ("stop_signals", "takes_back", "goes"),
+    [([], False, True), ([signal.SIGINT], False, False), ([signal.SIGTERM], True, True),
+     ([signal.SIGTERM, signal.SIGINT], True, False)],
+)  # fmt: skip
+def test_a_run_that_was_to_stop_does_not_go_on(monkeypatch, stop_signals, takes_back, goes):
+    started = []
+    monkeypatch.setattr(os, "execv", lambda *told: started.append(told))
+    monkeypatch.setattr(elastic, "_newest", lambda _: 3)
+    monkeypatch.setenv(elastic.IN_VAIN, "0")
+    launch = launch_of("2", None, "", is_elastic=True)
+    run, lock = create_run("test", {}, rank=0)
+    ended = elastic.Elastic(launch, run, load_config("cart_pole_ppo"))
+    ended._takes_back = takes_back
+    ended.go_on(143 if takes_back else 1, stop_signals)
+    lock.release()
+    assert bool(started) == goes
+
+
+@pytest.mark.parametrize("seconds", ["abc", "0", "nan", "1e9"])
+def test_how_often_machines_are_asked_again_is_checked_before_there_is_a_run(monkeypatch, seconds):
+    monkeypatch.setenv("OPERANT_ASK_AGAIN_S", seconds)
+    line = error_line("train", "cart_pole_ppo", "--elastic", "--processes", "2")
+    assert f"OPERANT_ASK_AGAIN_S = {seconds} is no number of seconds" in line
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--split", "auto"], ["--processes", "1"], ["--nodes", "localhost"]]
+)
 def test_one_process_alone_has_nobody_to_lose(options):
     line = error_line("train", "cart_pole_ppo", "--elastic", *options)
     assert "--elastic is for several ranks" in line

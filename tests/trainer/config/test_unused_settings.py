@@ -130,6 +130,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "ranks.cut_stragglers": (
         TINYPHYSICS, ("ranks.cut_stragglers=true",), "stepped in whole rollouts",
     ),
+    "ranks.silent_for_s": None,
     "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
     "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),
 }  # fmt: skip

@@ -61,6 +61,14 @@ def test_who_has_not_come_is_named_while_it_is_waited_for(monkeypatch, alone):
     assert told.events == ["rank 1 has not come within 0 s; it is waited for up to 300 s"]
 
 
+def test_a_rank_that_is_there_already_is_refused(alone):
+    store, place, introduction = alone
+    with pytest.raises(MeetingError, match="stopped"):
+        introduced(store, place, introduction, lambda: True)
+    with pytest.raises(MeetingError, match="rank 0 is there already"):
+        introduced(store, place, introduction, lambda: True)
+
+
 def test_who_has_not_come_in_time_is_named(monkeypatch, alone):
     monkeypatch.setattr(meeting, "MEET_WITHIN_S", 0.0)
     with pytest.raises(MeetingError, match="rank 1 of 2 has not come within 0 s"):

@@ -33,6 +33,17 @@ def test_as_srun_says_where_torchrun_says_nothing():
 
 
 @pytest.mark.parametrize(
+    ("tasks", "node", "local_world_size"),
+    [("4", "0", 4), ("2(x3),1", "2", 2), ("2(x3),1", "3", 1), ("2(x", "0", 1), ("2", "1", 1)],
+)
+def test_slurm_says_how_many_ranks_share_a_node(tasks, node, local_world_size):
+    told = {**SRUN, "SLURM_STEP_TASKS_PER_NODE": tasks, "SLURM_NODEID": node}
+    place = place_of(told)
+    assert place is not None
+    assert place.local_world_size == local_world_size
+
+
+@pytest.mark.parametrize(
     "environ",
     [
         {},
@@ -53,6 +64,9 @@ def test_one_process_is_alone(environ):
         ({"WORLD_SIZE": ""}, "WORLD_SIZE is not set"),
         ({"MASTER_ADDR": ""}, "MASTER_ADDR is not set"),
         ({"MASTER_PORT": "x"}, "MASTER_PORT = x is no number"),
+        ({"MASTER_PORT": "0"}, "MASTER_PORT = 0 is no port"),
+        ({"MASTER_PORT": "99999"}, "MASTER_PORT = 99999 is no port"),
+        ({"WORLD_SIZE": "9" * 30}, "ranks are too many: 1024 are the most"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(changed, told):

@@ -59,7 +59,7 @@ def test_the_first_environments_are_those_of_rank_0():
         ("1:inf:1", 6, "'inf' is no number above 0"),
         ("1::1", 6, "'' is no number above 0"),
         ("a:1:1", 6, "'a' is no number above 0"),
-        ("", 2, "num_envs = 2 environments are too few for 3 ranks"),
+        ("", 2, "num_envs = 2 is too few for 3 ranks"),
     ],
 )
 def test_a_split_that_cannot_be_is_one_line(split, num_envs, told):

@@ -77,7 +77,7 @@ def test_rank_0_publishes_what_one_process_would(results, task, case):
 def test_the_environments_along_a_route_stay_together():
     config = make_config({key: x for key, x in SMALL.items() if key != "iterations"})
     assert [share.num_envs for share in shares_of(config, "5:2:1", 3)] == [8, 2, 2]
-    with pytest.raises(ConfigError, match="are too few for 7 ranks: each needs 2, those along a"):
+    with pytest.raises(ConfigError, match="is too few for 7 ranks: each needs 2, those along a"):
         check_ranks(config, "", 7)
 
 
