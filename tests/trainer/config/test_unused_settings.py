@@ -113,6 +113,10 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "recorder.wait_s": None,
     "recorder.prometheus_port": None,
     "recorder.prometheus_address": None,
+    "recorder.alerts": (
+        CART_POLE, ("recorder.on=false", "recorder.alerts=['loss/value > 1']"),
+        "it is the recorder that decides",
+    ),
     **{f"{table}.{key}": None
        for table in ("gradients", "weights", "trace", "episodes")
        for key in ("every_iterations", "every_env_steps", "every_s")},
