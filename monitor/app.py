@@ -18,7 +18,7 @@ from ..shared.run_folder import Run
 from .charts.shown_run import assigned_looks
 from .look.ascii import needs_ascii
 from .look.palette import THEMES, Palette
-from .remote.host import RunElsewhere
+from .remote.run_elsewhere import RunElsewhere
 from .runs.comparison import MAX_RUNS
 from .runs.run_poller import RunPoller
 from .runs.run_source import Companion, RunSource

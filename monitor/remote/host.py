@@ -1,13 +1,11 @@
-"""A run on another machine: its name, and the command that streams it from there."""
+"""The name of a run on another machine, and the commands that stream it, and lists, from there."""
 
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import NamedTuple
 
 from ...shared.errors import UsageError
-from ...shared.run_folder import Run
 from ...shared.ssh import remote_operant, ssh_command
 
 
@@ -19,14 +17,6 @@ class RemoteName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.host}:{self.run}"
-
-
-class RunElsewhere(Run):
-    """A run on another machine: it has no folder here, only a name to show and to compare."""
-
-    def __init__(self, remote: RemoteName) -> None:
-        super().__init__(Path(f"{remote.host}:{remote.run.replace('/', ' ')}"))
-        self.remote = remote
 
 
 def checked_host(host: str, meant: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from ..runs.runs_poller import RunRow
-from .host import RemoteName, RunElsewhere
+from .host import RemoteName
 from .messages import Measured, Message, NotesMessage, StatusMessage, Text, refusal
+from .run_elsewhere import RunElsewhere
 
 MAX_ROWS = 1 << 14  # of a machine; what is more is left out
 MAX_RETURNS = 1 << 12

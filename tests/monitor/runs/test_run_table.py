@@ -9,7 +9,8 @@ from views import all_states, make_row, texts
 
 from operant.monitor.look.lines import line_width
 from operant.monitor.look.sparks import BLOCKS
-from operant.monitor.remote.host import RemoteName, RunElsewhere
+from operant.monitor.remote.host import RemoteName
+from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.runs.run_table import (
     draw_count,
     draw_head,
