@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import click
 
 from ..monitor.remote.host import RemoteName
+from ..monitor.session.browser import is_in_a_browser
 from ..shared.errors import UsageError, nearest
 from .candidates import theme_option
 from .choosing_a_run import (
@@ -18,6 +21,8 @@ from .choosing_a_run import (
 )
 from .terminal import has_terminal
 
+DEFAULT_PORT = 8765
+
 
 @click.command("monitor")
 @run_argument
@@ -29,6 +34,9 @@ from .terminal import has_terminal
 @theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
 @click.option("--rank", type=click.IntRange(min=0), help="Of several ranks: whose charts.")
+@click.option("--web", is_flag=True, help="Show it in a browser, at an address that is printed.")
+@click.option("--port", type=click.IntRange(0, 65535), help="With --web; by default 8765, 0: any.")
+@click.option("--address", help="With --web, what may reach it; 127.0.0.1: this machine.")
 def command(
     run: str | None,
     latest: bool,
@@ -40,6 +48,9 @@ def command(
     theme: str | None,
     as_ascii: bool,
     rank: int | None,
+    web: bool,
+    port: int | None,
+    address: str | None,
 ) -> None:
     """Watch a run from any terminal, or choose one from the list of all runs.
 
@@ -50,6 +61,13 @@ def command(
     here, `operant` there.
     """
     theme = known_theme(theme)
+    if web:
+        if once or as_json or follow:
+            raise UsageError("--web shows a screen, and goes with no --once, --json or --follow")
+        _serve(run, latest, rank, address, port)
+        return
+    if port is not None or address is not None:
+        raise UsageError("--port and --address go with --web")
     if follow and not as_json:
         raise UsageError("--follow goes with --json")
     if hosts or listed_host(run):
@@ -65,7 +83,7 @@ def command(
     if once or as_json:
         _print_once(run, latest, as_json)
         return
-    if not has_terminal():
+    if not (has_terminal() or is_in_a_browser()):
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
     remote = chosen_host(run, latest)
     if remote:
@@ -76,6 +94,39 @@ def command(
     from ..monitor.app import watch
 
     watch(chosen, theme=theme, is_ascii=as_ascii, is_readonly=readonly, rank=rank or 0)
+
+
+def _serve(
+    run: str | None, latest: bool, rank: int | None, address: str | None, port: int | None
+) -> None:
+    """Have browsers show what the same command would show here. What can be wrong with it is said
+    before anybody opens one.
+    """
+    if importlib.util.find_spec("textual_serve") is None:
+        raise UsageError("--web needs textual-serve: pip install 'operant-rl[web]'")
+    if rank is not None:
+        _check_rank(run, latest, rank, has_charts=True)
+    if (run or latest) and not (listed_host(run) or chosen_host(run, latest)):
+        chosen_run(run, latest)
+    from .web_monitor import serve
+
+    serve(_same_arguments(), address or "127.0.0.1", DEFAULT_PORT if port is None else port)
+
+
+def _same_arguments() -> list[str]:
+    """Those of this command, less those about the server."""
+    context = click.get_current_context()
+    told: list[str] = []
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name in ("web", "port", "address") or value is None or value is False:
+            continue
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(parameter, click.Argument):
+                told = [*told, "--", str(each)] if str(each).startswith("-") else [*told, str(each)]
+            else:
+                told += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
+    return told
 
 
 def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:

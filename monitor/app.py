@@ -31,6 +31,7 @@ from .screens.noting import note_dialog, tags_dialog, why_not
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
+from .session.browser import STREAMS, is_in_a_browser
 from .session.hang_up import leaving_with_the_terminal
 from .session.keys import Section, key_name
 from .session.memory import keep_memory_flat
@@ -309,7 +310,8 @@ def watch(
         is_ascii=is_ascii or needs_ascii(),
         is_readonly=is_readonly,
     )
-    with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit)):
+    streams = STREAMS if is_in_a_browser() else None
+    with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit), streams):
         app.run()
     if machines:
         machines.close()

@@ -1,0 +1,167 @@
+"""`operant monitor --web`: over HTTP, its websocket, and in a real browser where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+from browser import MISSING, opened
+from command_line import error_line
+from waiting import wait_for
+
+from operant.shared.run_folder import create_run
+from operant.shared.session import RunSession
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("textual_serve") is None, reason="the extra web is not installed"
+)
+PATIENCE_S = 300
+
+
+@pytest.fixture
+def run():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    for number in range(1, 30):
+        session.metrics.publish({"episode/return": float(number)}, number, 100 * number)
+    session.close("finished", 0)
+    return run
+
+
+@pytest.fixture
+def serve():
+    """Start a server; gives the process and the address that it prints."""
+    processes = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "operant", "monitor", "--web", "--port", "0", *arguments]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process, process.stdout.readline().strip()
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+async def screen_text(url, wanted):
+    """What the websocket behind `url` brings until `wanted` is in it."""
+    import aiohttp
+
+    text = ""
+    address = f"{url}ws?width=100&height=30"
+    async with aiohttp.ClientSession() as session, session.ws_connect(address) as websocket:
+        while wanted not in text:
+            text += (await websocket.receive_bytes()).decode("utf-8", "replace")
+    return text
+
+
+def test_nothing_is_served_without_the_token(run, serve):
+    import aiohttp
+
+    _, url = serve("--latest")
+    root, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/([\w-]{32})/", url).groups()
+
+    async def statuses(paths):
+        async with aiohttp.ClientSession() as session:
+            answers = {}
+            for path in paths:
+                async with session.get(f"{root}{path}") as answer:
+                    answers[path] = answer.status
+            for path in ("/ws", "/x/ws", f"/{token[:-1]}/ws"):
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await session.ws_connect(f"{root}{path}")
+                answers[f"ws {path}"] = refused.value.status
+            async with session.get(url) as answer:
+                page, headers = await answer.text(), answer.headers
+        return answers, page, headers
+
+    paths = ["/", "/ws", "/static/js/textual.js", "/download/x", f"/{token[:-1]}/", f"/x{token}/",
+             f"//{token}/", f"/x/../{token[1:]}/", f"/?token={token}"]  # fmt: skip
+    answers, page, headers = asyncio.run(statuses(paths))
+    assert set(answers.values()) == {404}
+    assert f"/{token}/ws" in page
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+
+
+def test_a_run_and_the_list_come_over_the_websocket(run, serve):
+    _, of_run = serve(run.id, "--theme", "light")
+    assert "episode/return" in asyncio.run(
+        asyncio.wait_for(screen_text(of_run, "episode/return"), PATIENCE_S)
+    )
+    _, of_all = serve()
+    assert "1 run" in asyncio.run(asyncio.wait_for(screen_text(of_all, "1 run"), PATIENCE_S))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_server_leaves_nothing_behind_however_it_ends(run, serve, number):
+    process, url = serve(run.id)
+
+    async def watched():
+        import aiohttp
+
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}ws") as websocket:
+            await asyncio.wait_for(websocket.receive_bytes(), PATIENCE_S)
+            screens = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(number)
+            while (await websocket.receive()).type == aiohttp.WSMsgType.BINARY:
+                pass
+        return screens
+
+    screens = asyncio.run(watched())
+    assert screens
+    wait_for(lambda: process.poll() is not None)
+    wait_for(lambda: not any(map(psutil.Process.is_running, screens)))
+    if number == signal.SIGINT:
+        assert process.returncode in (0, 130)
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.skipif(bool(MISSING), reason=MISSING or "there is one")
+def test_a_browser_shows_the_monitor_and_its_keys_work(run, serve, tmp_path):
+    _, url = serve(run.id)
+
+    async def look():
+        async with opened(url, tmp_path / "profile") as page:
+            await page.wait_for("document.body.classList.contains('-first-byte')")
+            await page.wait_for_text("episode/return")
+            assert await page.value("document.querySelector('.xterm') !== null")
+            num_frames = page.num_frames
+            await page.picture(tmp_path / "before.png")
+            await page.press("?")
+            while page.num_frames == num_frames:
+                await asyncio.sleep(0.05)
+            await page.press("q")
+            await page.press("q")
+            await page.wait_for("document.body.classList.contains('-closed')")
+
+    asyncio.run(asyncio.wait_for(look(), PATIENCE_S))
+    assert (tmp_path / "before.png").stat().st_size > 10_000
+
+
+def test_wrong_input_is_one_line(run):
+    assert "no run is called 'zzz'" in error_line("monitor", "--web", "zzz")
+    assert "--web shows a screen" in error_line("monitor", "--web", "--once")
+    assert "go with --web" in error_line("monitor", "--port", "9000")
+    assert "cannot listen at 192.0.2.1" in error_line("monitor", "--web", "--address", "192.0.2.1")
+    assert "no rank 3" in error_line("monitor", "--web", "--latest", "--rank", "3")
+
+
+def test_without_the_package_one_line_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\nu.find_spec = "
+        "lambda name, package=None: None if name == 'textual_serve' else find(name, package)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    assert "pip install 'operant-rl[web]'" in error_line("monitor", "--web")
