@@ -23,7 +23,6 @@ class Page:
     def __init__(self, websocket: Any) -> None:
         self._websocket, self._number = websocket, 0
         self.received = ""  # of all frames that came over websockets
-        self.num_frames = 0
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._reading = asyncio.create_task(self._read())
 
@@ -68,7 +67,6 @@ class Page:
                 if frame["opcode"] == 2:
                     data = base64.b64decode(data).decode("utf-8", "replace")
                 self.received += data
-                self.num_frames += 1
 
 
 @asynccontextmanager
