@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...shared import Metric
+from ...shared import Event, Metric
 from ..runs.alerts import Alert
+from ..runs.filter_terms import FilterError
 from .chart import Chart, column_of, x_at
 from .choice import chart_of, charted
 from .layers import Mark
 from .options import ChartOptions
+from .sections import ALL, HIDDEN, Section, arranged
 from .shown_run import ShownRun, Watched, shown_run
 from .x_axis import share_of, whole_range, window_between
 
@@ -20,10 +22,17 @@ MAX_MARKS = 32
 
 
 class ChartBoard:
-    """What the grid of charts shows. All that changes how charts look gives new `ChartOptions`."""
+    """What the grid of charts shows. All that changes how charts look gives new `ChartOptions`.
+
+    `metrics` are those of each place: of a chart, or of a heading whose group is closed; `problem`
+    is what is wrong with the filter: then the last one holds that was understood.
+    """
 
     def __init__(self) -> None:
         self.metrics: list[Metric] = []
+        self.sections: list[Section] = []
+        self.problem = ""
+        self._understood: tuple[str, ...] = ()
         self.options = ChartOptions()
         self.whole = (0.0, 0.0)
         self.runs: list[ShownRun] = []
@@ -43,7 +52,8 @@ class ChartBoard:
     def choose(self, options: ChartOptions) -> None:
         """Draw as `options` say from now on."""
         is_same = all(
-            getattr(options, name) == getattr(self.options, name) for name in ("x_count", "words")
+            getattr(options, name) == getattr(self.options, name)
+            for name in ("x_count", "words", "arrangement")
         )
         is_same &= options.window.width == self.options.window.width
         self.options = options
@@ -52,7 +62,23 @@ class ChartBoard:
 
     def chart(self, place: int) -> Chart:
         """The chart at `place` of the metrics."""
-        return chart_of(self.metrics[place], self.runs, self.options, self.whole, self._marks)
+        metric = self.metrics[place]
+        chart = chart_of(metric, self.runs, self.options, self.whole, self._marks)
+        is_pinned = metric.name in self.options.arrangement.pinned
+        if is_pinned and self.sections[0].key == ALL:  # no heading says so
+            chart = replace(chart, title=f"{chart.title} pinned")
+        return chart
+
+    @property
+    def num_hidden(self) -> int:
+        return sum(section.num_charts for section in self.sections if section.key == HIDDEN)
+
+    def next_chart(self, place: int, step: int) -> int | None:
+        """The place of the next chart after `place`, or before it; headings are none."""
+        charts = [p for one in self.sections if one.is_open for p in range(one.start, one.end)]
+        if step > 0:
+            return next((other for other in charts if other > place), None)
+        return next((other for other in reversed(charts) if other < place), None)
 
     def zoomed(self, steps: int) -> ChartOptions:
         """Around the cursor; without one the newest end, or the middle of a part before it."""
@@ -79,6 +105,19 @@ class ChartBoard:
 
     def with_cursor_under(self, place: int, width: int, column: int) -> ChartOptions:
         return replace(self.options, cursor=self._x_at(self.chart(place), column, width))
+
+    def at_event(self, event: Event) -> ChartOptions | None:
+        """The cursor where the run in front was at an event, in the middle of what is shown unless
+        it is in there anyway; None where nobody knows.
+        """
+        x = self.runs[0].place_of_event(event) if self.runs else None
+        if x is None:
+            return None
+        window = self.options.window
+        low, high = window.shown(self.whole)
+        if not low <= x <= high:
+            window = window.panned(self.whole, share_of(x, (low, high)) - 0.5)
+        return replace(self.options, cursor=x, window=window)
 
     def share_under(self, place: int, width: int, column: int) -> float:
         """How far along the shown part of the axis a cell of the chart lies, from 0 to 1."""
@@ -113,7 +152,7 @@ class ChartBoard:
         if not self.watched:
             return
         views = [one.view for one in self.watched]
-        self.metrics = charted([view.schema for view in views], self.options.words)
+        self._find([view.schema for view in views])
         longest = max(views, key=lambda view: view.elapsed_s or 0.0)
         known = {run.view.status.run: run for run in self.runs}
         self.runs = [
@@ -128,3 +167,14 @@ class ChartBoard:
             for alert in self._alerts[-MAX_MARKS:]
             if (place := self.runs[0].place_of(alert.publish)) is not None
         )
+
+    def _find(self, schemas: Sequence[Sequence[Metric]]) -> None:
+        """The metrics that the filter leaves, each at its place."""
+        try:
+            found, self.problem = charted(schemas, self.options.words), ""
+            self._understood = self.options.words
+        except FilterError as error:
+            found, self.problem = charted(schemas, self._understood), str(error)
+        is_search = bool(self._understood)
+        num_all = len(charted(schemas)) if is_search else 0
+        self.sections, self.metrics = arranged(found, self.options.arrangement, num_all, is_search)

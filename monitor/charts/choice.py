@@ -13,6 +13,7 @@ from .chart import Chart, Trace
 from .charted_metrics import is_charted
 from .curves import Curve, difference, value_at
 from .layers import Mark
+from .metric_filter import metric_filter
 from .options import ChartOptions
 from .seeds import SEEDS, SeedsHistory
 from .shown_run import ShownRun
@@ -36,16 +37,15 @@ _FIRST = (
 
 
 def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
-    """The metrics of all runs that get a chart, those whose names hold all `words`, in the order of
-    the charts: details last.
+    """The metrics of all runs that get a chart, those that the filter of `words` leaves, in the
+    order of the charts: details last. Raises FilterError where it is not understood.
     """
+    is_wanted = metric_filter(" ".join(words))
     metrics: dict[str, Metric] = {}
     for metric in (metric for schema in schemas for metric in schema):
         metrics.setdefault(metric.name, metric)
     wanted = [
-        metric
-        for metric in metrics.values()
-        if is_charted(metric) and all(word.lower() in metric.name.lower() for word in words)
+        metric for metric in metrics.values() if is_charted(metric) and is_wanted(metric.name)
     ]
     return sorted(wanted, key=lambda metric: (metric.level, _rank(metric.name)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 _WIDTH, _HEIGHT = 40, 8  # cells of a chart that is easy to read
-MIN_HEIGHT = 5
+MIN_WIDTH, MIN_HEIGHT = 18, 5
 
 
 class Cell(NamedTuple):
@@ -41,10 +41,20 @@ class GridShape(NamedTuple):
         return 0
 
 
-def grid_shape(width: int, height: int, num_charts: int) -> GridShape:
-    """The shape that shows most charts at a good size, and no more places than there are charts."""
+def most_columns(width: int) -> int:
+    """Beyond which charts have no room for a curve."""
+    return max(1, width // MIN_WIDTH)
+
+
+def grid_shape(width: int, height: int, num_charts: int, wanted_columns: int = 0) -> GridShape:
+    """The shape that shows most charts at a good size, and no more places than there are charts;
+    with the columns that are wanted, if any, as far as they have room.
+    """
     columns = max(1, min(int(width / _WIDTH + 0.55), num_charts))
+    if wanted_columns:
+        columns = min(wanted_columns, most_columns(width), num_charts)
     rows = max(1, min(int(height / _HEIGHT + 0.5), height // MIN_HEIGHT))
     rows = min(rows, -(-num_charts // columns)) or 1
-    columns = min(columns, -(-num_charts // rows)) or 1
+    if not wanted_columns:
+        columns = min(columns, -(-num_charts // rows)) or 1
     return GridShape(columns, rows, width, height)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from .arrangement import Arrangement
 from .smoothing import STRENGTHS
 from .x_axis import X_COUNTS, XCount, XWindow
 
@@ -11,7 +12,7 @@ from .x_axis import X_COUNTS, XCount, XWindow
 @dataclass(frozen=True)
 class ChartOptions:
     """`log_x`, `log_y` and `full_y` hold the names of metrics; `smoothing` is a place in
-    `STRENGTHS`; `words` must all be in the name of a metric that is shown.
+    `STRENGTHS`; `words` are the filter of the metrics shown.
     """
 
     x_count: XCount = "env steps"
@@ -23,6 +24,7 @@ class ChartOptions:
     cursor: float | None = None
     shows_difference: bool = False
     words: tuple[str, ...] = ()
+    arrangement: Arrangement = field(default_factory=Arrangement)
 
     @property
     def strength(self) -> float:
@@ -51,8 +53,12 @@ class ChartOptions:
         return replace(self, words=words)
 
     def reset(self) -> ChartOptions:
-        """All of the axis, no cursor, no smoothing, axes as they come; the filter stays."""
-        return ChartOptions(x_count=self.x_count, words=self.words)
+        """All of the axis, no cursor, no smoothing, axes as they come, all charts; the filter and
+        pins stay.
+        """
+        return ChartOptions(
+            x_count=self.x_count, words=self.words, arrangement=self.arrangement.reset()
+        )
 
     def in_words(self) -> str:
         """What differs from the usual, for the title of the charts' pane or a notice."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...shared import Event
 from ..runs.run_view import RunView
 from .curves import Curve, Flags, Floats, curve_of, curve_of_points, curve_over
 from .point_fold import Points
@@ -120,6 +121,18 @@ class ShownRun:
     def place_of(self, publish: int) -> float | None:
         """Where a publish lies on the axis; None where the history does not reach it."""
         row = int(np.searchsorted(self.view.history.publish, publish))
+        if row >= len(self.axis.values) or self.axis.values[row] < 0:
+            return None
+        return float(self.axis.values[row])
+
+    def place_of_event(self, event: Event) -> float | None:
+        """Where the run was on the axis when something happened: at its env steps, else at the
+        newest row of that time, at the first where it was before all.
+        """
+        if event.env_steps >= 0 and self.axis.unit == "env steps":
+            return float(event.env_steps)
+        row = int(np.searchsorted(self.view.history.wall_s, event.wall_ns / 1e9, side="right")) - 1
+        row = max(row, 0)
         if row >= len(self.axis.values) or self.axis.values[row] < 0:
             return None
         return float(self.axis.values[row])

@@ -93,8 +93,10 @@ class GroupScreen(MonitorScreen):
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         grid = self.query_one(ChartGrid)
         grid.options = grid.options.with_words(tuple(message.text.split()))
-        if message.is_done:
-            self.query_one(FilterLine).close()
+        line = self.query_one(FilterLine)
+        line.complain(grid.board.problem)
+        if message.is_done and not grid.board.problem:
+            line.close()
             grid.focus()
 
     def action_reset(self) -> None:
@@ -108,6 +110,8 @@ class GroupScreen(MonitorScreen):
         grid = self.query_one(ChartGrid)
         if grid.is_enlarged:
             grid.is_enlarged = False
+        elif grid.options.words:
+            grid.options = grid.options.with_words(())
         else:
             self.app.pop_screen()
 

@@ -21,8 +21,10 @@ class KeyList(Drawing, can_focus=True):
     """Every key and what it does; it scrolls where it does not fit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll(-1)", "scroll"),
-        Binding("down", "scroll(1)", "scroll"),
+        Binding("up,k", "scroll(-1)", "scroll"),
+        Binding("down,j", "scroll(1)", "scroll"),
+        Binding("home,g", "scroll(-1000)", "scroll"),
+        Binding("end,G", "scroll(1000)", "scroll"),
     ]
 
     first: var[int] = var(0, init=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -24,6 +25,7 @@ from ..runs.replay import row_at, view_at
 from ..runs.run_feed import RunFeed
 from ..runs.run_source import Companion, Looked, Looker, RunSource
 from ..runs.run_view import RunView
+from ..session.arrangements import project_of
 from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.config_panel import ConfigPanel
@@ -177,7 +179,8 @@ class RunScreen(MonitorScreen):
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
-        self.query_one(ChartGrid).options = self.settings.chart_options()
+        arrangement = self.session.arrangements.of(project_of(self.run.id))
+        self._grid().options = replace(self.settings.chart_options(), arrangement=arrangement)
         self.place_panes()
         self.feed.start()
 
@@ -262,7 +265,9 @@ class RunScreen(MonitorScreen):
             modes.append(f"charts of rank {self._looked.view.rank}")
         if slider.is_in_the_past:
             modes.append("playing" if slider.is_playing else "in the past")
-        modes.append(self.query_one(ChartGrid).options.in_words())
+        grid = self._grid()
+        modes += [f"{grid.board.num_hidden} hidden"] if grid.board.num_hidden else []
+        modes.append(grid.options.in_words())
         self.query_one(KeyLine).tell(" · ".join(mode for mode in modes if mode))
 
     def on_pane_enlarged(self, message: Pane.Enlarged) -> None:
@@ -270,29 +275,46 @@ class RunScreen(MonitorScreen):
 
     def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
         self.change_settings(**self.settings.with_chart_options(message.options))
+        self.session.keep_arrangement(project_of(self.run.id), message.options.arrangement)
         self.tell_modes()
+
+    def on_events_panel_chosen(self, message: EventsPanel.Chosen) -> None:
+        self._grid().go_to(message.event)
 
     def on_time_slider_moved(self) -> None:
         self.show_run()
 
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         words = tuple(message.text.split())
+        line, problem = self.query_one(FilterLine), ""
         if isinstance(self._found_in, ScrollingPane | ConfigPanel):
             self._found_in.words = words
         else:
-            grid = self.query_one(ChartGrid)
-            grid.options = grid.options.with_words(words)
-        if message.is_done:
-            self.query_one(FilterLine).close()
+            self._found_in.options = self._found_in.options.with_words(words)
+            problem = self._found_in.board.problem
+        line.complain(problem)
+        if message.is_done and not problem:
+            line.close()
             self._found_in.focus()
 
     def action_back(self) -> None:
-        """Make the enlarged pane small; leave where none is."""
+        """Make the enlarged pane small; else drop the filters; leave where there is neither."""
         enlarged = [pane for pane in self.query(Pane) if pane.is_enlarged]
         for pane in enlarged:
             pane.is_enlarged = False
-        if not enlarged:
+        if not enlarged and not self._drop_filters():
             self.post_message(self.Closed(self.run))
+
+    def _drop_filters(self) -> bool:
+        """Of the charts and of every pane; returns whether there were any."""
+        grid = self._grid()
+        panes = [*self.query(ScrollingPane), self.query_one(ConfigPanel)]
+        if not grid.options.words and not any(pane.words for pane in panes):
+            return False
+        grid.options = grid.options.with_words(())
+        for pane in panes:
+            pane.words = ()
+        return True
 
     def action_toggle_pane(self, pane: str) -> None:
         self.change_settings(panes=toggled(self.settings.panes, pane))
@@ -319,7 +341,7 @@ class RunScreen(MonitorScreen):
     def action_find(self) -> None:
         """In the pane that has the keys; among the charts when it has nothing to find."""
         focused = self.focused
-        self._found_in: Pane = (
+        self._found_in: ScrollingPane | ConfigPanel | ChartGrid = (
             focused if isinstance(focused, ScrollingPane | ConfigPanel) else self._grid()
         )
         words = (
@@ -331,7 +353,9 @@ class RunScreen(MonitorScreen):
 
     def action_pause(self) -> None:
         slider = self.query_one(TimeSlider)
-        if slider.is_in_the_past or (slider.display and slider.has_focus):
+        has_ended = self._looked is not None and not self._looked.view.status.is_alive
+        if has_ended or slider.is_in_the_past or (slider.display and slider.has_focus):
+            slider.display = True
             slider.play_or_pause()
         else:
             self.is_paused = not self.is_paused

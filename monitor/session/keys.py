@@ -26,6 +26,8 @@ _NAMES = {
     "escape": "esc",
     "shift+left": "shift+←",
     "shift+right": "shift+→",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "pageup": "pgup",
     "pagedown": "pgdn",
 }
@@ -38,6 +40,16 @@ def key_name(keys: str) -> str:
     """The first of the keys of a binding, as people know it."""
     first = keys.split(",")[0]
     return _NAMES.get(first, first)
+
+
+def key_under(keys: str, column: int) -> str:
+    """The key that a click on `column` of some, as a screen names them, is meant for: of several
+    characters the one there, the first of them beyond all; empty where there is none.
+    """
+    known = {name: key for key, name in _NAMES.items()}
+    names = (keys,) if keys in known or keys.isalpha() else tuple(keys)
+    name = names[column] if column < len(names) else names[0]
+    return "" if len(names) > 1 and name == "-" else known.get(name, name)
 
 
 def key_rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:

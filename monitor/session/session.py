@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ...shared.run_folder import Run
+from ..charts.arrangement import Arrangement
 from ..charts.shown_run import Look
 from ..runs.comparison import Comparison
 from ..runs.run_groups import SINGLE, GroupKey
+from .arrangements import FILE_NAME, Arrangements
 from .settings import Settings, load_settings, save_settings
 
 
@@ -39,6 +41,8 @@ class Session:
         self.grouped_by = SINGLE
         self.group_comparison = Comparison[GroupKey]()
         self.group_looks: dict[str, Look] = {}
+        self.arrangements = Arrangements(path.with_name(FILE_NAME) if path else None)
+        self.warning = self.warning or self.arrangements.problem
 
     @property
     def palette_name(self) -> str:
@@ -56,6 +60,13 @@ class Session:
             except OSError as error:
                 self.warning = f"cannot write {self._path}: {error.strerror}"
                 self._path = None
+
+    def keep_arrangement(self, project: str, arrangement: Arrangement) -> None:
+        """Remember how the charts of a project stand, as settings are."""
+        try:
+            self.arrangements.keep(project, arrangement)
+        except OSError as error:
+            self.warning = f"cannot write {FILE_NAME}: {error.strerror}"
 
 
 class _HasSession(Protocol):

@@ -9,29 +9,31 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.reactive import var
 
-from ..charts.board import ChartBoard
+from ...shared import Event
 from ..charts.chart import draw_chart
-from ..charts.grid_shape import Cell, GridShape, grid_shape
+from ..charts.grid_layout import GridLayout
+from ..charts.grid_shape import Cell
+from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
+from ..charts.sections import Section
 from ..charts.shown_run import Watched
-from ..look.lines import Line, boxed
-from ..look.scroll import scrollbar, window_start
+from ..look.lines import Line, boxed, line_width
+from ..look.scroll import scrollbar
 from ..runs.alerts import Alert
-from .pane import Pane
+from .arranging import Arranging
 
 
-class ChartGrid(Pane):
+class ChartGrid(Arranging):
     """All charts in one widget: drawing them costs no layout, however many there are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "move(-1, 0)", "select a chart"),
         Binding("right", "move(1, 0)", "select a chart"),
-        Binding("up", "move(0, -1)", "select a chart"),
-        Binding("down", "move(0, 1)", "select a chart"),
-        Binding("home", "select(0)", "select the first, the last chart"),
-        Binding("end", "select(-1)", "select the first, the last chart"),
+        Binding("up,k", "move(0, -1)", "select a chart"),
+        Binding("down,j", "move(0, 1)", "select a chart"),
+        Binding("home,g", "select(0)", "select the first, the last chart"),
+        Binding("end,G", "select(-1)", "select the first, the last chart"),
         Binding("z", "zoom(1)", "zoom in, out (ctrl+wheel, or drag)"),
         Binding("Z", "zoom(-1)", "zoom in, out (ctrl+wheel, or drag)"),
         Binding("h,shift+left", "pan(-0.25)", "move the zoomed part to the left"),
@@ -49,9 +51,6 @@ class ChartGrid(Pane):
         Binding("d", "difference", "differences to the reference"),
     ]
 
-    selected: var[int] = var(0, init=False)
-    options: var[ChartOptions] = var(ChartOptions(), init=False)
-
     class OptionsChanged(Message):
         """Somebody wants the charts otherwise."""
 
@@ -61,53 +60,58 @@ class ChartGrid(Pane):
 
     def __init__(self) -> None:
         super().__init__(id="charts")
-        self.board = ChartBoard()
-        self._top_row = 0
         self._dragged_from: tuple[int, int] | None = None  # a chart, and a cell of its width
         self._dragged_to = 0  # another cell
 
     def show(self, watched: Sequence[Watched], alerts: Sequence[Alert] = ()) -> None:
         """Draw the runs, the one in front first, if anything changed since the last time."""
+        name = self._selected_name()
         if self.board.show(watched, alerts):
-            self.selected = min(self.selected, max(0, len(self.board.metrics) - 1))
+            self.select_again(name)
             self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        metrics = self.board.metrics
-        if not metrics:
+        if not self.board.metrics:
             return self._draw_excuse(width, height)
         if self.is_enlarged:
             return self._draw_one(self.selected, Cell(0, 0, width, height))
-        shape = self._shape(width, height)
-        num_rows = -(-len(metrics) // shape.columns)
-        self._top_row = window_start(
-            self.selected // shape.columns, self._top_row, shape.rows, num_rows
-        )
-        first = self._top_row * shape.columns
+        layout = self.layout_of_charts()
+        self._top = layout.top
         lines: list[Line] = [[] for _ in range(height)]
-        for place in range(shape.columns * shape.rows):
-            cell = shape.cell(place)
-            drawn = self._draw_one(first + place, cell)
-            for y in range(cell.height):
-                lines[cell.y + y] += drawn[y]
-        if shape.width < width:
-            bar = scrollbar(self._top_row, shape.rows, num_rows, height)
-            lines = [line + mark for line, mark in zip(lines, bar, strict=True)]
-        return lines
+        for placed in layout.placed:
+            if placed.band.heading:
+                lines[placed.y] = self._draw_heading(placed.band.heading, layout.width)
+                continue
+            for column, cell in enumerate(layout.cells(placed)):
+                place = placed.band.first + column if column < placed.band.num else None
+                for y, line in enumerate(self._draw_one(place, cell)):
+                    lines[cell.y + y] += line
+        if layout.is_all:
+            return lines
+        return self._with_scrollbar(lines, layout)
 
     def action_move(self, columns: int, rows: int) -> None:
         """Select the chart that many places away; enlarged charts stand in one row."""
-        step = self._shape(*self.size).columns if not self.is_enlarged else 1
-        num_charts = len(self.board.metrics)
-        target = self.selected + columns + rows * step
-        if 0 <= target < num_charts:
+        if not self.board.metrics:
+            return
+        if not self.is_enlarged:
+            self.selected = self.layout_of_charts().neighbour(self.selected, columns, rows)
+            return
+        target = self.board.next_chart(self.selected, columns + rows)
+        if target is not None:
             self.selected = target
-        elif rows > 0 and self.selected // step < (num_charts - 1) // step:
-            self.selected = num_charts - 1
 
     def action_select(self, place: int) -> None:
         if self.board.metrics:
             self.selected = place % len(self.board.metrics)
+
+    def action_enlarge(self) -> None:
+        """The selected chart; where it is a heading, its group opens."""
+        section = self.selected_section
+        if section and not section.is_open and not self.is_enlarged:
+            self.toggle_section(section.key)
+        else:
+            super().action_enlarge()
 
     def action_zoom(self, steps: int) -> None:
         self.options = self.board.zoomed(steps)
@@ -116,20 +120,26 @@ class ChartGrid(Pane):
         self.options = self.board.panned(share)
 
     def action_cursor(self, cells: int) -> None:
-        if self.board.metrics:
+        if self.selected_chart:
             width = self._cell(self.selected).width
             self.options = self.board.with_cursor_moved(self.selected, width, cells)
 
+    def go_to(self, event: Event) -> None:
+        """The cursor where the run in front was at an event; the part that is shown moves there."""
+        options = self.board.at_event(event)
+        if options:
+            self.options = options
+
     def action_log(self, axis: str) -> None:
         """Logarithmic x or y of the selected chart, or linear again."""
-        if self.board.metrics:
-            name = self.board.metrics[self.selected].name
+        name = self.selected_chart
+        if name:
             self.options = self.options.with_log_toggled(axis, name)
 
     def action_full(self) -> None:
         """All values on the vertical axis of the selected chart, or what most of it needs."""
-        if self.board.metrics:
-            name = self.board.metrics[self.selected].name
+        name = self.selected_chart
+        if name:
             self.options = self.options.with_full_toggled(name)
 
     def action_next_axis(self) -> None:
@@ -146,13 +156,16 @@ class ChartGrid(Pane):
         self.redraw()
 
     def watch_options(self) -> None:
+        name = self._selected_name()
         self.board.choose(self.options)
-        self.selected = min(self.selected, max(0, len(self.board.metrics) - 1))
+        self.select_again(name)
         self.redraw()
         self.post_message(self.OptionsChanged(self.options))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        place = self._place_at(event.x, event.y)
+        heading, place = self._under(event.x, event.y)
+        if heading:
+            self.toggle_section(heading.key)
         if place is not None:
             self.selected = place
             self._dragged_to = event.x - self._cell(place).x
@@ -175,7 +188,7 @@ class ChartGrid(Pane):
             self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        if event.chain == 2 and self._place_at(event.x, event.y) is not None:
+        if event.chain == 2 and self._under(event.x, event.y)[1] is not None:
             self.action_enlarge()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
@@ -186,7 +199,7 @@ class ChartGrid(Pane):
 
     def _turn_wheel(self, event: events.MouseEvent, up: int) -> None:
         """With ctrl it zooms around the mouse; else it goes through the charts."""
-        place = self._place_at(event.x, event.y)
+        place = self._under(event.x, event.y)[1]
         if not event.ctrl or place is None:
             self.action_move(0, -up)
             return
@@ -194,33 +207,27 @@ class ChartGrid(Pane):
         share = self.board.share_under(place, cell.width, event.x - cell.x)
         self.options = self.board.zoomed_about(up, share)
 
-    def _place_at(self, x: int, y: int) -> int | None:
-        """The chart under the mouse."""
+    def _under(self, x: int, y: int) -> tuple[Section | None, int | None]:
+        """The heading, or the place of the chart, under the mouse."""
+        if not self.board.metrics:
+            return None, None
         if self.is_enlarged:
-            return self.selected if self.board.metrics else None
-        shape = self._shape(*self.size)
-        place = self._top_row * shape.columns + shape.place_at(x, y)
-        return place if place < len(self.board.metrics) else None
+            return None, self.selected
+        return self.layout_of_charts().at(x, y)
 
     def _cell(self, place: int) -> Cell:
         """Where the chart at `place` stands."""
-        width, height = self.size
         if self.is_enlarged:
-            return Cell(0, 0, width, height)
-        shape = self._shape(width, height)
-        return shape.cell(max(0, place - self._top_row * shape.columns))
+            return Cell(0, 0, *self.size)
+        return self.layout_of_charts().cell(place)
 
-    def _shape(self, width: int, height: int) -> GridShape:
-        """The grid's shape, one column narrower where a scrollbar is needed."""
-        num_charts = len(self.board.metrics)
-        shape = grid_shape(width, height, num_charts)
-        if shape.columns * shape.rows < num_charts:
-            shape = grid_shape(width - 1, height, num_charts)
-        return shape
+    def _selected_name(self) -> str:
+        metrics = self.board.metrics
+        return metrics[self.selected].name if self.selected < len(metrics) else ""
 
-    def _draw_one(self, place: int, cell: Cell) -> list[Line]:
+    def _draw_one(self, place: int | None, cell: Cell) -> list[Line]:
         """The chart at `place` of the run's charts; blank beyond the last."""
-        if place >= len(self.board.metrics):
+        if place is None:
             return [[(" " * cell.width, "text")] for _ in range(cell.height)]
         is_selected = place == self.selected and self.has_focus
         chart = self.board.chart(place)
@@ -229,11 +236,22 @@ class ChartGrid(Pane):
             chart = self.board.chart_with_selection(place, cell.width, start, self._dragged_to)
         return draw_chart(chart, cell.width, cell.height, is_selected)
 
+    def _draw_heading(self, section: Section, width: int) -> Line:
+        has_keys = self.has_focus and section == self.selected_section
+        return draw_heading(section, width, has_keys)
+
+    def _with_scrollbar(self, lines: list[Line], layout: GridLayout) -> list[Line]:
+        bar = scrollbar(layout.top, len(layout.placed), len(layout.bands), len(lines))
+        return [
+            [*line, (" " * (layout.width - line_width(line)), "text"), *mark]
+            for line, mark in zip(lines, bar, strict=True)
+        ]
+
     def _draw_excuse(self, width: int, height: int) -> list[Line]:
         if not self.board.watched:
             words = "waiting for the run"
         elif self.options.words:
-            words = f"no metric's name holds {' and '.join(self.options.words)}"
+            words = f"no metric's name fits {' '.join(self.options.words)}"
         else:
             words = "waiting for the first metric"
         return boxed([("charts", "text")], [[], [(words, "dim")]], width, height, self.border)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
+from textual.message import Message
+
 from ...shared import Event
 from ..look.lines import Line
-from ..panels.event_lines import brief_lines, full_lines
+from ..panels.event_lines import brief_lines, full_lines, matching
 from .scrolling_pane import ScrollingPane
 
 
 class EventsPanel(ScrollingPane):
     """The events and alerts of a run, newest last: a line each, or in full when enlarged."""
+
+    class Chosen(Message):
+        """Somebody clicked an event."""
+
+        def __init__(self, event: Event) -> None:
+            super().__init__()
+            self.event = event
 
     def __init__(self) -> None:
         super().__init__(id="events")
@@ -24,6 +34,20 @@ class EventsPanel(ScrollingPane):
             self._events = tuple(events)
             self.changed(num_before)
 
+    def on_click(self, click: events.Click) -> None:
+        """The line under the mouse stands for all of its event."""
+        width = self.size.width - 4
+        owners = [
+            event
+            for event in self._events
+            for _ in matching(self._lines_of([event], width), self.words)
+        ]
+        line = self.line_at(click.y)
+        if line is not None:
+            self.post_message(self.Chosen(owners[line]))
+
     def texts(self, width: int) -> list[Line]:
-        as_lines = full_lines if self.is_enlarged else brief_lines
-        return as_lines(self._events, width)
+        return self._lines_of(self._events, width)
+
+    def _lines_of(self, some: Sequence[Event], width: int) -> list[Line]:
+        return (full_lines if self.is_enlarged else brief_lines)(some, width)

@@ -17,12 +17,12 @@ class ScrollingPane(Pane):
     """Newest lines last. What somebody reads further up stands still while others come."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll(1)", "older and newer lines"),
-        Binding("down", "scroll(-1)", "older and newer lines"),
+        Binding("up,k", "scroll(1)", "older and newer lines"),
+        Binding("down,j", "scroll(-1)", "older and newer lines"),
         Binding("pageup", "scroll(10)", "ten older, ten newer lines"),
         Binding("pagedown", "scroll(-10)", "ten older, ten newer lines"),
-        Binding("home", "scroll(100000)", "the oldest, the newest line"),
-        Binding("end", "scroll(-100000)", "the oldest, the newest line"),
+        Binding("home,g", "scroll(100000)", "the oldest, the newest line"),
+        Binding("end,G", "scroll(-100000)", "the oldest, the newest line"),
     ]
 
     # Lines between the end of what is shown and the newest one; 0 follows what comes.
@@ -48,9 +48,8 @@ class ScrollingPane(Pane):
     def draw(self, width: int, height: int) -> list[Line]:
         lines = matching(self.texts(width - 4), self.words)
         room = max(0, height - 2)
-        back = min(self.lines_back, max(0, len(lines) - room))
-        end = len(lines) - back
-        start = max(0, end - room)
+        start, end = self._span(len(lines), room)
+        back = len(lines) - end
         title: Line = [(str(self.id), "text")]
         if self.words:
             title.append((f"  /{' '.join(self.words)}: {len(lines)} lines", "focus"))
@@ -63,6 +62,16 @@ class ScrollingPane(Pane):
             if len(lines) > room and width > 4:
                 drawn[1 + y] = [*drawn[1 + y][:-1], (drawn[1 + y][-1][0][:-1], self.border), *mark]
         return drawn
+
+    def line_at(self, y: int) -> int | None:
+        """Which of the lines found stands in row `y` of the pane; None where none does."""
+        start, end = self._span(len(self.found()), max(0, self.size.height - 2))
+        return start + y - 1 if 0 <= y - 1 < end - start else None
+
+    def _span(self, num_lines: int, room: int) -> tuple[int, int]:
+        """The lines to show: the first, and the one after the last."""
+        end = num_lines - min(self.lines_back, max(0, num_lines - room))
+        return max(0, end - room), end
 
     def action_scroll(self, lines: int) -> None:
         """Go `lines` lines back; forward where it is negative."""
