@@ -18,7 +18,7 @@ from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
 from ..charts.sections import Section
 from ..charts.shown_run import Watched
-from ..look.lines import Line, boxed, line_width
+from ..look.lines import Line, boxed
 from ..look.scroll import scrollbar
 from ..runs.alerts import Alert
 from .arranging import Arranging
@@ -242,10 +242,7 @@ class ChartGrid(Arranging):
 
     def _with_scrollbar(self, lines: list[Line], layout: GridLayout) -> list[Line]:
         bar = scrollbar(layout.top, len(layout.placed), len(layout.bands), len(lines))
-        return [
-            [*line, (" " * (layout.width - line_width(line)), "text"), *mark]
-            for line, mark in zip(lines, bar, strict=True)
-        ]
+        return [line + mark for line, mark in zip(lines, bar, strict=True)]
 
     def _draw_excuse(self, width: int, height: int) -> list[Line]:
         if not self.board.watched:
