@@ -36,8 +36,10 @@ def counted(count: int, noun: str) -> str:
     return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def format_bytes(count: float) -> str:
+def format_bytes(count: float | None) -> str:
     """How much room: 812 B, 4.2 KiB, 512 MiB, 1.2 GiB."""
+    if count is None or not math.isfinite(count):
+        return UNKNOWN
     units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
     place = 0
     while count >= 999.5 and place < len(units) - 1:
