@@ -40,13 +40,14 @@ def format_bytes(count: float | None) -> str:
     """How much room: 812 B, 4.2 KiB, 512 MiB, 1.2 GiB."""
     if count is None or not math.isfinite(count):
         return UNKNOWN
-    units = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-    place = 0
-    while count >= 999.5 and place < len(units) - 1:
+    if count < 1000:
+        return f"{count:.0f} B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
         count /= 1024
-        place += 1
-    digits = 1 if place and count < 99.95 else 0
-    return f"{count:.{digits}f} {units[place]}"
+        if count < 1000 or unit == "TiB":
+            break
+    is_fine = count < (100 if unit in ("GiB", "TiB") else 10)
+    return f"{count:.{1 if is_fine else 0}f} {unit}"
 
 
 def format_rate(per_s: float | None) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..look.formatting import UNKNOWN, format_percent
+from ..look.formatting import UNKNOWN, format_bytes, format_percent
 from ..look.lines import Line, fit, line_width
 from ..runs.gpus import ALARMING
 from ..runs.machine import GpuProcess, GpuSample, MachineSample
 from .machine_rows import (
     LABEL_WIDTH,
     MIN_HISTORY_WIDTH,
-    format_bytes,
     format_of_total,
     history,
     row,

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..look.formatting import UNKNOWN, format_percent
+from ..look.formatting import UNKNOWN, format_bytes, format_percent
 from ..look.lines import Line, fit
 from ..runs.machine import DiskSample, MachineSample
 from .core_lines import core_bars, core_map
 from .gpu_lines import draw_others, few_gpu_rows, gpu_details, gpu_troubles, other_row
-from .machine_rows import LABEL_WIDTH, format_bytes, format_of_total, row, word_row
+from .machine_rows import LABEL_WIDTH, format_of_total, row, word_row
 
 NEARLY_FULL = 0.95  # of memory or a disk, from where it is said first of all
 _MAP_ROWS = 2

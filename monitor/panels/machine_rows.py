@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..look.formatting import format_bytes
 from ..look.lines import Line, fit, line_width
 
 LABEL_WIDTH, VALUE_WIDTH = 6, 16
@@ -47,18 +48,6 @@ def level(share: float) -> str:
     """A share from 0 to 1 as one cell that is filled as high."""
     place = min(max(round(share * len(LEVELS)), 0), len(LEVELS))
     return LEVELS[place - 1] if place else LEVELS[0]
-
-
-def format_bytes(count: float) -> str:
-    """1.2 GiB, 512 MiB, 0 B."""
-    if count < 1000:
-        return f"{count:.0f} B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        count /= 1024
-        if count < 1000 or unit == "TiB":
-            break
-    is_fine = count < (100 if unit in ("GiB", "TiB") else 10)
-    return f"{count:.{1 if is_fine else 0}f} {unit}"
 
 
 def format_of_total(used: float, total: float) -> str:

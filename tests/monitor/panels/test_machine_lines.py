@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from views import GPU, SAMPLES, texts
 
+from operant.monitor.look.formatting import format_bytes
 from operant.monitor.panels.machine_lines import draw_machine
-from operant.monitor.panels.machine_rows import format_bytes
 from operant.monitor.runs.machine import DiskSample, GpuProcess, MachineSample
 
 OTHERS = (
