@@ -128,6 +128,8 @@ def draw_row(
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width, order, machine)
     name = short_name(row.name, columns.name)
+    if any(cell_len(f"{name} #{tag}") > columns.name for tag in row.notes.tags[:1]):
+        name = fit_middle(STAMP.sub("", name), columns.name)  # a tag says more than the date
     notes = _notes(row, columns.name - cell_len(name), prefix)
     where = _machine(row, machine, prefix)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
