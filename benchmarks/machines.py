@@ -104,6 +104,7 @@ def main() -> int:
             round_trip_s = statistics.median(ping_s(machines))
             print(f"{1e3 * delay_s:g} ms, {loss:.0%} lost; there and back in "
                   f"{1e3 * round_trip_s:.2f} ms", flush=True)  # fmt: skip
+            speed(machines, SPLITS[1], next(numbers), 1.0, Path(place))  # loops are compiled then
             found = defaultdict(list)
             for repeat in range(arguments.repeats):
                 for split in SPLITS[repeat:] + SPLITS[:repeat]:
