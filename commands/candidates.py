@@ -6,6 +6,7 @@ cannot be read is not offered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ..trainer.config.keys import Key
 
 NEWEST_RUNS = 5  # whose metrics are offered
+# What no shell takes for more than a word: a folder may be called anything.
+_PLAIN = re.compile(r"\w[\w./@%+=#-]*", re.ASCII)
 HELP_CHARACTERS = 70
 
 Item = CompletionItem[str]
@@ -143,7 +146,7 @@ def metrics(context: click.Context, typed: str) -> Iterable[Item]:
     return [
         Item(name, help=_brief(description))
         for name, description in sorted(described.items())
-        if name.startswith(typed) and name.isprintable()
+        if name.startswith(typed) and _PLAIN.fullmatch(name)
     ]
 
 
@@ -166,7 +169,7 @@ def _matching(names: list[str], typed: str) -> Iterable[Item]:
     """A shell puts what several have in common in place of what was typed: where they begin with
     something else, that would take away what tells them apart.
     """
-    names = [name for name in names if name.isprintable() and not set(name) & set(" ,:'\"\\$`")]
+    names = list(filter(_PLAIN.fullmatch, names))
     begin = [name for name in names if name.startswith(typed)]
     within = [name for name in names if typed in name]
     return map(Item, begin or (within if len(within) == 1 else []))

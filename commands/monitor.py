@@ -117,16 +117,17 @@ def _same_arguments() -> list[str]:
     """Those of this command, less those about the server."""
     context = click.get_current_context()
     told: list[str] = []
+    names: list[str] = []
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if parameter.name in ("web", "port", "address") or value is None or value is False:
             continue
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(parameter, click.Argument):
-                told = [*told, "--", str(each)] if str(each).startswith("-") else [*told, str(each)]
+                names.append(str(each))
             else:
                 told += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
-    return told
+    return [*told, "--", *names]
 
 
 def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:

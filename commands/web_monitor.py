@@ -88,7 +88,7 @@ def serve(arguments: Sequence[str], address: str, port: int) -> None:
     listener = _listener(address, port)
     shown = f"[{address}]" if ":" in address else address
     click.echo(f"http://{shown}:{listener.getsockname()[1]}/{token}/")
-    click.echo("Who has this address sees the monitor; Ctrl-C ends it.", err=True)
+    click.echo("Who has this address sees the monitor and can use it; Ctrl-C ends it.", err=True)
     sys.stdout.flush()
     logging.getLogger("textual-serve").setLevel(logging.CRITICAL)
     with listener:

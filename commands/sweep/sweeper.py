@@ -109,6 +109,8 @@ class Sweeper:
                     run = _found(trial.run_ids.get(str(seed), ""))
                     if run and _needs_no_restart(TrialRun(run)):
                         trial.active[seed] = TrialRun(run)
+                if trial.scores() is not None:  # it was killed before it could tell
+                    self._end(trial, TrialState.COMPLETE)
             elif frozen.state.is_finished():
                 for run_id in frozen.user_attrs.get(RUNS, {}).values():
                     if (run := _found(run_id)) and trainer_of(run):

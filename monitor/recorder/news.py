@@ -52,7 +52,9 @@ class News:
         return [*self._own_problems, *self._settings().problems]
 
     def take_alert(self, alert: Alert, rank: int) -> None:
-        if time.time() - alert.wall_ns / 1e9 > ALERT_IS_NEWS_S:
+        # A stall has the time of the last publish, long before it counts as one.
+        is_news_s = END_IS_NEWS_S if alert.kind == STALL else ALERT_IS_NEWS_S
+        if time.time() - alert.wall_ns / 1e9 > is_news_s:
             return
         who = f"rank {rank}: " if rank else ""
         at = f" (at {format_count(alert.env_steps)} env steps)" if alert.env_steps >= 0 else ""
@@ -91,7 +93,11 @@ class News:
         # As of the last publish: however long it lasts, and whoever finds it, it is one alert.
         text = f"stalled: no sign of life for {format_duration(after_s)} and more"
         alert = Alert("warning", text, newest.publish, newest.env_steps, newest.wall_ns, kind=STALL)
-        if self._events.append([event_line(alert.as_event())]):
+        try:
+            is_new = bool(self._events.append([event_line(alert.as_event())]))
+        except OSError:  # a full disk is no reason to be silent
+            is_new = True
+        if is_new:
             self.take_alert(alert, 0)
 
     def _take_end(self, status: RunStatus, newest: Snapshot | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -56,7 +57,8 @@ class Connection:
     def close(self) -> None:
         """End ssh; the stream on the other side ends with it."""
         self._process.kill()
-        self._process.wait(END_WITHIN_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_WITHIN_S)
         for pipe in (self._process.stdin, self._out):
             if pipe:
                 pipe.close()

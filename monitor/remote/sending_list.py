@@ -14,6 +14,7 @@ from .frames import PROTOCOL, Frame, write_frame
 
 SOON_S = 0.05  # while some runs were never looked at
 FRAME_BYTES = 1 << 18  # about, of the rows of one frame
+MOST = 1e18  # of a number in the pipe
 MAX_METRICS, MAX_KEYS, VALUE_CHARACTERS = 256, 512, 200
 MOVED_S = 0.5  # a last publish that moved by more is another one
 
@@ -96,7 +97,7 @@ def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
         "is_page_expected": row.is_page_expected,
         "device": row.device,
         "notes": row.notes.as_json(),
-        "returns": [value for value in row.returns if abs(value) <= 1e18],
+        "returns": [min(max(value, -MOST), MOST) for value in row.returns],
     }
     if row.status:
         metrics = dict(list(row.status.metrics.items())[:MAX_METRICS])

@@ -50,7 +50,8 @@ class GroupsLooker:
         self._sources = {run: source_of(run) for run in runs}
         self._views: dict[Run, RunView] = {}
         self._known: dict[int, tuple[object, GroupLook]] = {}
-        self._turn = self._next = 0
+        self._turn = 0
+        self._next = {True: 0, False: 0}  # among those that live, and among all
 
     def look(self) -> tuple[GroupLook, ...]:
         for run in self._due():
@@ -67,10 +68,11 @@ class GroupsLooker:
         if new:
             return new
         alive = [run for run, view in self._views.items() if view.status.is_alive]
-        runs = alive if self._turn % ENDED_EVERY else list(self._sources)
-        begin = self._next if self._next < len(runs) else 0
-        self._next = begin + POLLED_AT_ONCE
-        return runs[begin : self._next]
+        is_of_alive = bool(self._turn % ENDED_EVERY)
+        runs = alive if is_of_alive else list(self._sources)
+        begin = self._next[is_of_alive] if self._next[is_of_alive] < len(runs) else 0
+        self._next[is_of_alive] = begin + POLLED_AT_ONCE
+        return runs[begin : begin + POLLED_AT_ONCE]
 
     def _look_at(self, place: int, group: WatchedGroup) -> GroupLook:
         views = tuple(self._views[run] for run in group.runs)

@@ -11,6 +11,7 @@ from ..look.lines import Line, fit, fit_end, fit_line, line_width
 from ..look.sparks import sparkline
 from .run_groups import RunGroup, Spread
 from .run_order import METRIC, shown_value, value_text
+from .run_returns import NUM_RETURNS
 from .run_summary import RETURN
 
 _RUNS_WIDTH, _NUMBER_WIDTH, _SPREAD_WIDTH, _STEPS_WIDTH = 5, 8, 16, 13
@@ -129,8 +130,8 @@ def _value(group: RunGroup, order: str) -> str:
 
 def _mean_curve(group: RunGroup) -> list[float]:
     """The mean of the runs' curves, each from its own start to its own end."""
-    curves = [row.returns for row in group.rows if row.returns]
-    return np.mean(curves, axis=0).tolist() if curves else []
+    curves = [row.returns for row in group.rows if len(row.returns) == NUM_RETURNS]
+    return (np.array(curves) / len(curves)).sum(axis=0).tolist() if curves else []
 
 
 def _heads(width: int, order: str) -> list[tuple[str, int, str]]:

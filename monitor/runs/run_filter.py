@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Sequence
 
 from .filter_terms import Filter, FilterError, Term
@@ -102,6 +103,9 @@ def _has_number(rows: Sequence[RunRow], keys: Sequence[str]) -> bool:
 
 
 def _is_number(value: object) -> bool:
+    """Of those that fit into a float: a file may hold any."""
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return False
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

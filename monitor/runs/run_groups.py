@@ -107,7 +107,7 @@ def middle_of(values: Sequence[float], spread: Spread) -> Middle | None:
         return None
     rising = sorted(values)
     low, high = (0.25, 0.75) if spread == "quartiles" else (0.0, 1.0)
-    mean = math.fsum(rising) / len(rising)
+    mean = math.fsum(value / len(rising) for value in rising)  # their sum may be too large
     return Middle(mean, _quantile(rising, low), _quantile(rising, high))
 
 
@@ -115,7 +115,8 @@ def _quantile(rising: Sequence[float], share: float) -> float:
     """Straight between two of the values: `numpy.percentile` takes ten times as long for a few."""
     place = share * (len(rising) - 1)
     below, above = rising[math.floor(place)], rising[math.ceil(place)]
-    return below + (place - math.floor(place)) * (above - below)
+    part = place - math.floor(place)
+    return (1 - part) * below + part * above
 
 
 def is_seed(key: str) -> bool:

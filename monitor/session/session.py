@@ -67,6 +67,8 @@ class Session:
             self.arrangements.keep(project, arrangement)
         except OSError as error:
             self.warning = f"cannot write {FILE_NAME}: {error.strerror}"
+        except ValueError:  # a run's name that is no text
+            self.warning = f"cannot write {FILE_NAME}: {project!r} cannot be written"
 
 
 class _HasSession(Protocol):

@@ -55,7 +55,7 @@ class Message:
     def as_json(self, body: str = "") -> bytes:
         """One JSON object: all of it or, of a `body`, that with `{text}` and the like filled in."""
         told = asdict(self) if not body else _filled(json.loads(body), self._words())
-        return json.dumps(told, ensure_ascii=False, allow_nan=False).encode()
+        return json.dumps(told, ensure_ascii=False, allow_nan=False).encode(errors="replace")
 
     def _words(self) -> dict[str, str]:
         variables = self.environment().items()

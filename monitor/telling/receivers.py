@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -110,8 +111,10 @@ def _is_address(value: Any) -> bool:
 
 def _is_headers(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        isinstance(text, str)
-        and all(part.isascii() and part.isprintable() for part in (name, text))
+        re.fullmatch(r"[!#$%&'*+.^_|~0-9A-Za-z-]+", name)
+        and isinstance(text, str)
+        and text.isascii()
+        and text.isprintable()
         for name, text in value.items()
     )
 

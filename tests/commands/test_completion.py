@@ -12,7 +12,7 @@ from command_line import error_line, operant, python
 
 from operant.cli import cli
 from operant.commands.completion import Bash, answer_shell
-from operant.shared.run_folder import create_run
+from operant.shared.run_folder import create_run, find_run
 from operant.shared.run_notes import RunNotes, change_notes
 from operant.shared.session import RunSession
 from operant.trainer.config.files import fields_with_defaults, preset_names
@@ -45,6 +45,16 @@ def test_runs_are_offered_wherever_one_is_asked_for(complete, line):
     ids = {new_run("first"), new_run("second")}
     assert set(complete(line)) == ids
     assert set(complete(f"{line}{next(iter(ids))[:8]}")) == ids
+
+
+def test_what_a_shell_would_run_is_not_offered(complete):
+    run = new_run("plain")
+    folder = find_run(run).folder
+    for name in ("aa;reboot", "aa|b", "aa&b", "aa$(b)", "aa(b)", "-aa", "aa>b"):
+        (folder.parent / name).mkdir()
+        (folder.parent / name / "run.toml").write_text("")
+    assert complete("status aa") == []
+    assert complete("status ") == [run]
 
 
 def test_a_part_of_an_id_is_completed_where_only_one_run_has_it(complete):

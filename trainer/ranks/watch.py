@@ -155,6 +155,7 @@ class Watch:
 
     def _lose(self, line: str) -> None:
         """Somebody is gone, as `line` says; or it was this process that the others missed."""
-        if held_up_s := self._clock.held_up_s:
+        held_up_s = self._clock.held_up_s
+        if held_up_s >= min(self._patience_s, self._silent_for_s):  # else nobody has missed it
             line = f"{self._names[self._rank]} was held up for {held_up_s:.0f} s, and others ended"
         self.lost = self.lost or line

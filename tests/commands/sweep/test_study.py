@@ -7,8 +7,10 @@ from optuna.trial import TrialState
 
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
 from operant.commands.sweep.found_table import Going, TableWriter
+from operant.commands.sweep.open_trial import SCORES
 from operant.commands.sweep.parameters import parse_parameter
 from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
+from operant.commands.sweep.sweeper import Sweeper
 from operant.shared.sweep_folder import new_sweep
 
 RANGES = (
@@ -126,3 +128,13 @@ def test_what_decides_is_what_matters(sweep, direction):
         study.tell(ask(study, definition.parameters), float(sign * epochs))
     table = TableWriter(sweep, definition, study).write()
     assert table.by_importance()[0] == "ppo.num_epochs"
+
+
+def test_a_trial_whose_sweeper_died_before_it_could_tell_is_told(sweep):
+    definition = definition_of(num_trials=1)
+    trial = ask(open_study(sweep, definition), definition.parameters)
+    trial.set_user_attr(SCORES, {str(seed): [7.0] for seed in definition.seeds})
+    study = open_study(sweep, definition)
+    Sweeper(sweep, definition, study).run()
+    (told,) = study.get_trials()
+    assert (told.state, told.value) == (TrialState.COMPLETE, 7.0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from groups import ROWS, member
 from views import StillRun
 
 from operant.monitor.runs.group_source import GroupsLooker, WatchedGroup
+from operant.shared.run_folder import Run
 
 RUNS = tuple(row.run for row in ROWS)
 
@@ -63,3 +65,17 @@ def test_all_sources_are_closed():
     looks.look()
     looks.close()
     assert all(source.is_closed for source in sources.values())
+
+
+def test_of_many_runs_all_are_looked_at_again_some_time():
+    runs = [replace(row, run=Run(Path(f"20260101-000000-many-{i:04}")))
+            for i, row in enumerate([*ROWS, *ROWS] * 5)]  # fmt: skip
+    sources = {row.run: Counted(member(row).view) for row in runs}
+    for source in list(sources.values())[:20]:
+        status = replace(source.view.status, state="running")
+        source.view = replace(source.view, status=status)
+    group = WatchedGroup("many", tuple(sources))
+    looks = GroupsLooker([group], lambda run: sources[run], lambda: "range")
+    for _ in range(60):
+        looks.look()
+    assert min(source.num_polls for source in sources.values()) > 1

@@ -51,3 +51,10 @@ def test_columns_that_can_be_sorted_by_can_be_clicked():
         "state": "state", "return": "return", "steps": "steps", "value↓": "metric:loss/value",
         "group": None,
     }  # fmt: skip
+
+
+def test_a_curve_of_another_length_is_left_out_of_the_mean():
+    first, *others = GROUP.rows
+    short = replace(GROUP, rows=(replace(first, returns=first.returns[:5]), *others))
+    without = replace(GROUP, rows=(replace(first, returns=()), *others))
+    assert texts([draw_group(short, 119, False)]) == texts([draw_group(without, 119, False)])

@@ -171,3 +171,10 @@ def test_a_run_is_found_by_all_of_its_name_of_which_its_id_has_a_part():
     rows = [replace(ROWS[0], given_name="sweep-of-the-learning-rate"), *ROWS[1:]]
     assert names("the-learning", rows) == "a"
     assert names("name:the-learning -lander", rows) == "a"
+
+
+def test_a_number_that_no_float_holds_is_a_word():
+    rows = [replace(ROWS[0], config={"x": 10**400})]
+    assert (names("x:1", rows), names("x=1", rows)) == ("a", "")
+    with pytest.raises(FilterError, match="'x' is a word"):
+        names("x>1", rows)

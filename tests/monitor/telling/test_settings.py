@@ -64,6 +64,7 @@ def test_without_a_file_nobody_is_told(tmp_path):
         ('[[tell]]\ncommand = "x"\nbody = { a = 1 }', "body is for webhooks"),
         ('[[tell]]\nwebhook = "file:///etc/passwd"', "webhook = 'file:///etc/passwd': it is an"),
         ('[[tell]]\nwebhook = "https://me:secret@x.org/"', "who you are goes into headers"),
+        ('[[tell]]\nwebhook = "http://x.org"\nheaders = { "A: secret" = "b" }', "headers"),
         ('[[tell]]\nwebhook = "http://x.org"\nbody = { a = nan }', "what JSON can say"),
         ('[[tell]]\nwebhook = "http://x.org"\ntimeout_s = 0', "timeout_s = 0: seconds, 0.1 to 600"),
         ("rules = [", "is not used: "),

@@ -101,6 +101,12 @@ def test_who_was_held_up_and_is_left_alone_says_so(watches):
     assert lost_within(watches[0], 5) == f"{NAMES[0]} was held up for 12 s, and others ended"
 
 
+def test_a_moment_in_which_this_one_was_held_up_blames_nobody_else(watches):
+    watches[0]._clock._held_up = (0.9, watches[0]._clock.now())
+    watches[2].close()
+    assert lost_within(watches[0], 5).startswith(f"{NAMES[2]} is gone")
+
+
 def test_a_clock_knows_how_long_it_stood_still():
     code = """
 import os, signal, sys
