@@ -16,7 +16,7 @@ MAX_KEY_CHARACTERS = 1_000
 MAX_ALL_CHARACTERS = (
     100_000  # escaped and indented, they still fit in the 1 MiB that is read of run.toml
 )
-MAX_INTEGER_BITS = 1024  # more digits than anybody reads; Python itself refuses to print 4300
+MAX_INTEGER_BITS = 1023  # as a float can have; Python itself refuses to print 4300 digits
 
 _CONTAINERS = (Mapping, list, tuple, set, frozenset)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .plain_values import MAX_INTEGER_BITS
+
 MAX_DEPTH = 64  # of tables and lists within each other
 
 Parsed = TypeVar("Parsed")
@@ -46,10 +48,14 @@ def create_anew(path: Path) -> int:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old or the new one, never half of it."""
+    """Write a file so that readers see the old or the new one, never half of it: not after a power
+    cut either. Raises OSError, and the old one stays.
+    """
     building = path.with_name(f".{path.name}.building")
     with os.fdopen(create_anew(building), "wb") as file:
         file.write(data)
+        file.flush()
+        os.fsync(file.fileno())  # the name may be on the disk before what was written
     building.rename(path)
 
 
@@ -73,16 +79,16 @@ def read_small(path: Path, limit_bytes: int) -> bytes:
 
 def read_toml(path: Path, limit_bytes: int) -> dict[str, Any]:
     """The table in the small file at `path`. Raises OSError, or ValueError where it is not TOML in
-    UTF-8 or nests deeper than `MAX_DEPTH`.
+    UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
     """
     text = read_small(path, limit_bytes).decode("utf-8")
-    return _shallow(lambda: tomllib.loads(text))
+    return _bounded(lambda: tomllib.loads(text))
 
 
 def read_json(path: Path, limit_bytes: int) -> Any:
     """As `read_toml`, for JSON."""
     data = read_small(path, limit_bytes)
-    return _shallow(lambda: json.loads(data))
+    return _bounded(lambda: json.loads(data))
 
 
 def _opened(path: Path, flags: int) -> int:
@@ -96,14 +102,18 @@ def _opened(path: Path, flags: int) -> int:
     return fd
 
 
-def _shallow(parse: Callable[[], Parsed]) -> Parsed:
-    """What `parse` gives, where it does not nest too deeply for whatever looks at it."""
+def _bounded(parse: Callable[[], Parsed]) -> Parsed:
+    """What `parse` gives, where it does not nest too deeply for whatever looks at it, and holds no
+    whole number that raises where it is printed or compared.
+    """
     try:
         parsed = parse()
     except RecursionError:
         raise ValueError(f"it nests deeper than {MAX_DEPTH}") from None
     level: list[Any] = [parsed]
     for _ in range(MAX_DEPTH):
+        if any(isinstance(v, int) and v.bit_length() > MAX_INTEGER_BITS for v in level):
+            raise ValueError(f"it has a whole number of more than {MAX_INTEGER_BITS} bits")
         level = [inner for value in level for inner in _parts(value)]
         if not level:
             return parsed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from .status import json_value
 TrialState = Literal["waiting", "running", "finished", "pruned", "failed"]
 TRIAL_STATES: tuple[TrialState, ...] = ("waiting", "running", "finished", "pruned", "failed")
 ENDED = ("finished", "pruned", "failed")
+_RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # as `make_run_id` has it: no way elsewhere
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class SweepTable:
             if trial["scores"] is not None:
                 trial["scores"] = [json_value(score) for score in trial["scores"]]
             trial["latest"] = json_value(trial["latest"])
+            trial["values"] = json_value(trial["values"])
         return fields
 
     @classmethod
@@ -136,6 +139,8 @@ def _table(value: Any) -> SweepTable:
     )
     if not objectives:
         raise ValueError("it has no objective")
+    if not parameters:
+        raise ValueError("it has no parameter")
     return SweepTable(
         name=str(value["name"]),
         config=str(value["config"]),
@@ -146,7 +151,9 @@ def _table(value: Any) -> SweepTable:
         num_seeds=int(value["num_seeds"]),
         trials=tuple(_trial(each, len(objectives)) for each in value["trials"]),
         importances={
-            str(metric): {str(key): _number(share) for key, share in shares.items()}
+            str(metric): {
+                str(key): float(share) for key, share in shares.items() if _is_finite(share)
+            }
             for metric, shares in importances.items()
         },
     )
@@ -162,15 +169,28 @@ def _trial(value: Any, num_objectives: int) -> SweepTrial:
     return SweepTrial(
         number=int(value["number"]),
         state=state,
-        values={str(key): each for key, each in value["values"].items()},
+        values={str(key): _plain(each) for key, each in value["values"].items()},
         scores=None if scores is None else tuple(_number(score) for score in scores),
         is_best=bool(value.get("is_best")),
         latest=None if latest is None else _number(latest),
-        done=min(max(_number(value.get("done", 0.0)), 0.0), 1.0),
-        runs=tuple(str(run) for run in value.get("runs", ())),
+        done=_share(value.get("done")),
+        runs=tuple(filter(_RUN_ID.fullmatch, map(str, value.get("runs", ())))),
         message=str(value.get("message", "")),
     )
 
 
 def _number(value: Any) -> float:
     return math.nan if value is None else float(value)
+
+
+def _is_finite(value: Any) -> bool:
+    return math.isfinite(_number(value))
+
+
+def _share(value: Any) -> float:
+    return min(max(float(value), 0.0), 1.0) if _is_finite(value) else 0.0
+
+
+def _plain(value: Any) -> Any:
+    """A parameter has one value, and no list or table of them."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

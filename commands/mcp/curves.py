@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -61,6 +62,7 @@ def _curve(view: RunView, name: str, step_metric: str, most: int) -> dict[str, A
     """Points of one metric: where their rows end, and what the rows hold."""
     found = view.points.points(name, step_metric) if view.points else None
     known = found or _points_of(view.history, name)
+    num_rows = _rows_in(known) if found else view.history.num_publishes
     is_there = np.isfinite(known.low) | np.isfinite(known.mean) | np.isfinite(known.high)
     places = np.flatnonzero(is_there)
     parts = np.array_split(places, min(most, len(places))) if len(places) else []
@@ -72,20 +74,30 @@ def _curve(view: RunView, name: str, step_metric: str, most: int) -> dict[str, A
             "iteration": _or_none(known.iteration[last]),
             "seconds": round(float(known.elapsed_s[last]), 3),
         }
-        point |= _values(known.low[part], known.mean[part], known.high[part])
+        point |= _values(known.low[part], known.mean[part], known.high[part], num_rows[part])
         told.append(point)
     return {"num_points": len(told), "is_downsampled": known.span > 1 or len(places) > most,
             "points": told}  # fmt: skip
 
 
-def _values(low: Floats, mean: Floats, high: Floats) -> dict[str, float]:
-    """One `value` where the point is a single row."""
+def _values(low: Floats, mean: Floats, high: Floats, num_rows: Integers) -> dict[str, float]:
+    """One `value` where the point is a single row; else each mean counts by the rows behind it."""
+    is_there = np.isfinite(mean)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of nothing but NaN
-        values = [float(np.nanmin(low)), float(np.nanmean(mean)), float(np.nanmax(high))]
+        share = num_rows[is_there] / num_rows[is_there].sum()
+        middle = float((mean[is_there] * share).sum()) if is_there.any() else math.nan
+        values = [float(np.nanmin(low)), middle, float(np.nanmax(high))]
     if values[0] == values[1] == values[2]:
         return {"value": values[1]}
     return dict(zip(("min", "mean", "max"), values, strict=True))
+
+
+def _rows_in(points: Points) -> Integers:
+    """How many rows each point stands for [P]."""
+    num_rows = np.full(len(points), points.span, np.int64)
+    num_rows[-1:] = points.newest_span
+    return num_rows
 
 
 def _points_of(history: History, name: str) -> Points:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...shared.errors import UsageError
+from ...shared.errors import OperantError, UsageError
 from .. import candidates
 
 if TYPE_CHECKING:
@@ -203,7 +203,13 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
         for line in _beginning(sweep, definition):
             say(line)
         began_s = time.monotonic()
-        Sweeper(sweep, definition, study, say).run(received)
+        try:
+            Sweeper(sweep, definition, study, say).run(received)
+        except OSError as error:  # as where the disk is full
+            raise OperantError(
+                f"sweep {sweep.name} cannot go on: {error.strerror or error}; its runs were asked "
+                f"to stop, and `operant sweep --resume {sweep.name}` takes them up again"
+            ) from None
     table = sweep.table()
     if as_json:
         print_json({"state": sweep.state_when_free(table), **table.as_json()})

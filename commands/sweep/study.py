@@ -27,6 +27,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from ...shared.errors import RunFolderError
+from ...shared.harmless import one_line
 from ...shared.sweep_folder import Sweep
 from .definition import Definition
 from .parameters import Parameter, Value
@@ -99,8 +100,10 @@ def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:
             pruner=_pruner(definition),
             load_if_exists=True,
         )
-    except (OSError, ValueError) as error:
-        raise RunFolderError(f"{path} cannot be used: {error}") from None
+    # Optuna looks into the lines of a damaged journal with whatever errors these lead to.
+    except Exception as error:
+        what = str(error) if isinstance(error, OSError | ValueError) else type(error).__name__
+        raise RunFolderError(f"{path} cannot be used: {one_line(what, 200)}") from None
     # Another seed each time, or a sweep that goes on would draw again what it began with.
     study.sampler = TPESampler(
         seed=definition.first_seed + len(study.get_trials(deepcopy=False)), constant_liar=True

@@ -39,6 +39,7 @@ class Sweeper:
         self._progress: dict[str, float] = {}
         self._table = TableWriter(sweep, definition, study)
         self._write_at = 0.0
+        self._is_table_lost = False
 
     def run(self, stop_signals: Sequence[int] = ()) -> None:
         """Return once all is done, or once a signal is in `stop_signals` and all runs have saved
@@ -194,7 +195,13 @@ class Sweeper:
             for trial in self._trials
             if not trial.is_told
         }  # fmt: skip
-        self._table.write(going)
+        try:
+            self._table.write(going)
+            self._is_table_lost = False
+        except OSError as error:  # it is for who looks on alone: the journal knows all
+            if not self._is_table_lost:
+                self._say(f"the table cannot be written: {error.strerror or error}")
+            self._is_table_lost = True
 
 
 def _found(run_id: str) -> Run | None:

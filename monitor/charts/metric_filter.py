@@ -7,10 +7,9 @@ return or loss      one of several choices
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from ..runs.filter_terms import FilterError, Term, parse_filter
+from ..runs.filter_terms import FilterError, Term, compiled, parse_filter
 
 Test = Callable[[str], bool]
 
@@ -32,7 +31,7 @@ def _test(term: Term) -> Test:
 
 def _plain_test(term: Term) -> Test:
     if term.how == "~":
-        search = re.compile(term.value, re.IGNORECASE).search
+        search = compiled(term.value).search
         return lambda name: search(name) is not None
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = term.how != "!="

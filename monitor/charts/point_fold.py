@@ -36,8 +36,9 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Points:
-    """The rows of one metric, oldest first, each [P]: `span` of them in one point. `heads` [6, P]
-    are those of the newest row in each, `own_x` the value of the metric's step metric there.
+    """The rows of one metric, oldest first, each [P]: `span` of them in one point, `newest_span` in
+    the newest. `heads` [6, P] are those of the newest row in each, `own_x` the value of the
+    metric's step metric there.
     """
 
     heads: Integers
@@ -46,6 +47,7 @@ class Points:
     mean: Floats
     high: Floats
     span: int = 1
+    newest_span: int = 1
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -85,7 +87,8 @@ class Points:
         is_kept = self.publish <= publish
         heads, own_x = self.heads[:, is_kept], self.own_x[is_kept]
         low, mean, high = (side[is_kept] for side in (self.low, self.mean, self.high))
-        return Points(heads, own_x, low, mean, high, self.span)
+        newest_span = self.newest_span if is_kept.all() else self.span
+        return Points(heads, own_x, low, mean, high, self.span, newest_span)
 
 
 class FoldedPoints:
@@ -109,7 +112,7 @@ class FoldedPoints:
         step = self._steps.get(step_place, -1)
         own_x = family.steps[step] if step >= 0 else np.full(family.heads.shape[1], np.nan)
         low, mean, high = family.values[:, index]
-        return Points(family.heads, own_x, low, mean, high, family.span)
+        return Points(family.heads, own_x, low, mean, high, family.span, family.newest_span)
 
 
 class _FamilyPoints(NamedTuple):
@@ -118,6 +121,7 @@ class _FamilyPoints(NamedTuple):
     steps: Floats  # [S, P]
     values: Floats  # [3, F, P]: low, mean, high
     span: int
+    newest_span: int
 
 
 class PointFold:
@@ -288,7 +292,8 @@ class _Family:
             heads = np.concatenate([heads, newest_heads], axis=1)
             steps = np.concatenate([steps, newest_steps], axis=1)
             values = np.concatenate([values, _means(sums)], axis=2)
-        return _FamilyPoints(self.places, heads, steps, values, self._span)
+        newest_span = self._num_rows % self._span or self._span
+        return _FamilyPoints(self.places, heads, steps, values, self._span, newest_span)
 
     def _put(self, heads: Integers, steps: Floats, values: Floats) -> None:
         """Append full points; buffers without room are made anew."""

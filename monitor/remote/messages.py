@@ -21,7 +21,7 @@ MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
 MAX_CORES = 1 << 13
 SHOWN_EXTRAS = 3  # fields of a newer operant that are shown as text
 
-_SET_APART = {"run", "ranks", "message"}
+_SET_APART = ("run", "ranks", "message")  # fields of a status that are filled in otherwise
 
 Text = Annotated[str, AfterValidator(lambda text: one_line(text, 1000))]
 # Of a log: what it is indented by has a meaning.
@@ -63,11 +63,7 @@ class RankMessage(Message):
     rank: Count | None = None
 
     def status(self, run: str, ranks: tuple[RunStatus, ...] = ()) -> RunStatus:
-        known = {field.name for field in dataclasses.fields(RunStatus)} - {
-            "run",
-            "ranks",
-            "message",
-        }
+        known = {field.name for field in dataclasses.fields(RunStatus)}.difference(_SET_APART)
         fields = {name: value for name, value in self if name in known}
         said = [self.message, *self._extras()]
         message = "; ".join(text for text in said if text)
@@ -78,7 +74,7 @@ class RankMessage(Message):
         named = [
             one_line(f"{name}: {value}", 80)
             for name, value in extras
-            if isinstance(value, (str, float, bool)) and name not in ("run", "ranks")
+            if isinstance(value, (str, float, bool)) and name not in _SET_APART
         ]
         return named[:SHOWN_EXTRAS]
 

@@ -13,7 +13,8 @@ from ..runs.runs_poller import RunRow
 from .connection import Connection
 from .frames import Frame
 from .host import list_command
-from .row_messages import MAX_ROWS, read_list
+from .row_bounds import MAX_LIST_BYTES, MAX_ROWS
+from .row_messages import read_list, row_bytes
 
 AGAIN_AFTER_S = 5.0
 SILENT_AFTER_S = 10.0  # a frame comes every second, whether there is news or not
@@ -41,6 +42,7 @@ class RemoteList:
         self._ended = threading.Event()
         self._connection: Connection | None = None
         self._rows: dict[str, RunRow] = {}
+        self._num_bytes = 0  # of all rows, about
         self._unnamed: set[str] = set()  # known before this connection, and not named in it
         self._is_complete = self._is_connected = False
         self._trouble = "connecting"
@@ -112,14 +114,25 @@ class RemoteList:
                 before = self._rows.get(row.run)
                 if before is None and len(self._rows) >= MAX_ROWS:
                     continue
-                self._rows[row.run] = row.row(self.host, self._now(), before)
+                self._keep(row.run, row.row(self.host, self._now(), before))
                 self._unnamed.discard(row.run)
             gone = {*said.gone, *(self._unnamed if said.is_complete else ())}
             self._unnamed -= gone
             for run_id in gone:
-                self._rows.pop(run_id, None)
+                self._drop(run_id)
             self._is_complete = said.is_complete
             self._trouble, self._is_connected, self._seen_s = "", True, self._now()
+
+    def _keep(self, run_id: str, row: RunRow) -> None:
+        """In place of what was known of that run, where there is room for it."""
+        before = self._rows.get(run_id)
+        num_bytes = self._num_bytes + row_bytes(row) - (row_bytes(before) if before else 0)
+        if num_bytes <= MAX_LIST_BYTES:
+            self._rows[run_id], self._num_bytes = row, num_bytes
+
+    def _drop(self, run_id: str) -> None:
+        if row := self._rows.pop(run_id, None):
+            self._num_bytes -= row_bytes(row)
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None

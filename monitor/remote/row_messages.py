@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from ...shared.harmless import one_line
 from ..runs.runs_poller import RunRow
 from .host import RemoteName
-from .messages import Measured, Message, NotesMessage, StatusMessage, Text, refusal
+from .messages import Measured, Message, NotesMessage, RankMessage, Text, refusal
+from .row_bounds import (
+    MAX_KEYS,
+    MAX_METRICS,
+    MAX_RETURNS,
+    MAX_ROWS,
+    NAME_CHARACTERS,
+    VALUE_CHARACTERS,
+    bytes_of,
+    plain_value,
+)
 from .run_elsewhere import RunElsewhere
 
-MAX_ROWS = 1 << 14  # of a machine; what is more is left out
-MAX_RETURNS = 1 << 12
-MAX_KEYS = 1 << 10  # of a run's configuration
+
+def _first(most: int) -> Callable[[Any], Any]:
+    """What is beyond so many is dropped before anything of it is looked at."""
+
+    def cut(told: Any) -> Any:
+        if isinstance(told, dict):
+            return dict(islice(told.items(), most))
+        return told[:most] if isinstance(told, list) else told
+
+    return cut
+
+
+def _is_plain(value: Any) -> Any:
+    return plain_value(value) if isinstance(value, int) else value
+
+
+_Name = Annotated[str, AfterValidator(lambda text: one_line(text, NAME_CHARACTERS))]
+_Short = Annotated[str, AfterValidator(lambda text: one_line(text, VALUE_CHARACTERS))]
+_Value = Annotated[bool | int | float | _Short, BeforeValidator(_is_plain)]
+
+
+class _RowStatusMessage(RankMessage):
+    """Without the ranks of a run, which a list does not have."""
+
+    metrics: Annotated[dict[_Name, float], BeforeValidator(_first(MAX_METRICS))] = Field({})
 
 
 class RowMessage(Message):
     """A `RunRow`; without `config` where that is as it was."""
 
     run: Text = Field(min_length=1)
-    status: StatusMessage | None = None
+    status: _RowStatusMessage | None = None
     is_page_expected: bool = True
     device: Text = ""
     notes: NotesMessage = NotesMessage()
-    returns: list[Measured] = Field([], max_length=MAX_RETURNS)
-    config: dict[Text, bool | int | float | Text] | None = Field(None, max_length=MAX_KEYS)
+    returns: Annotated[list[Measured], BeforeValidator(_first(MAX_RETURNS))] = Field([])
+    config: Annotated[dict[_Short, _Value] | None, BeforeValidator(_first(MAX_KEYS))] = None
 
     def row(self, host: str, looked_s: float, before: RunRow | None) -> RunRow:
         run = before.run if before else RunElsewhere(RemoteName(host, self.run))
         known = before.config if before else {}
         return RunRow(
             run=run,
-            status=self.status.of_run(run.id) if self.status else None,
+            status=self.status.status(run.id) if self.status else None,
             is_page_expected=self.is_page_expected,
             looked_s=looked_s,
             device=self.device,
@@ -42,6 +76,12 @@ class RowMessage(Message):
             returns=tuple(self.returns),
             host=host,
         )
+
+
+def row_bytes(row: RunRow) -> int:
+    """What a row takes in memory, about."""
+    metrics = row.status.metrics if row.status else {}
+    return bytes_of(metrics, row.config) + sum(map(len, row.notes.tags)) + len(row.returns) * 32
 
 
 class ListMessage(Message):

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 from ..runs.runs_poller import RunRow, RunsPoller
 from .frames import PROTOCOL, Frame, write_frame
+from .row_bounds import MAX_KEYS, MAX_METRICS, VALUE_CHARACTERS, plain_value
 
 SOON_S = 0.05  # while some runs were never looked at
 FRAME_BYTES = 1 << 18  # about, of the rows of one frame
 MOST = 1e18  # of a number in the pipe
-MAX_METRICS, MAX_KEYS, VALUE_CHARACTERS = 256, 512, 200
 MOVED_S = 0.5  # a last publish that moved by more is another one
 
 
@@ -104,11 +104,5 @@ def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
         message["status"] = replace(row.status, metrics=metrics, ranks=()).as_fields()
     if with_config:
         values = list(row.config.items())[:MAX_KEYS]
-        message["config"] = {key[:VALUE_CHARACTERS]: _plain(value) for key, value in values}
+        message["config"] = {key[:VALUE_CHARACTERS]: plain_value(value) for key, value in values}
     return message
-
-
-def _plain(value: object) -> bool | int | float | str:
-    if isinstance(value, (bool, int, float)):
-        return value
-    return str(value)[:VALUE_CHARACTERS]

@@ -17,6 +17,7 @@ Level = Literal["warning", "error"]
 
 MARK = "alert: "
 _LINE = re.compile(rf"(\S+)Z  (\w+) +(?:rank \d+: )?{MARK}(.*?) (\{{.*\}})")
+_MOST_CHARACTERS = 10_000  # of a line that can be an alert: no recorder writes a longer one
 _MOST_NUMBERS = 8  # that an alert is said to rest on
 
 
@@ -45,7 +46,8 @@ class Alert:
 
 def alerts_in(lines: Iterable[str]) -> tuple[Alert, ...]:
     """The alerts among the lines of an `events.log`, oldest first; what is none is passed over."""
-    found = {alert for line in lines if MARK in line and (alert := _alert_of(line))}
+    possible = (line for line in lines if MARK in line and len(line) <= _MOST_CHARACTERS)
+    found = {alert for line in possible if (alert := _alert_of(line))}
     return tuple(sorted(found, key=lambda alert: (alert.wall_ns, alert.publish, alert.text)))
 
 
@@ -79,9 +81,11 @@ def _alert_of(line: str) -> Alert | None:
         return None
     if not (isinstance(kind, str) and isinstance(metric, str)):
         return None
-    if not all(type(number) is int for number in (publish, env_steps)):
+    if not (_is_count(publish) and _is_count(env_steps)):
         return None
-    numbers = {name: value for name, value in about.items() if type(value) in (int, float)}
+    numbers = {
+        name: value for name, value in about.items() if isinstance(value, float) or _is_count(value)
+    }
     return Alert(
         "error" if match[2] == "error" else "warning",
         match[3],
@@ -92,3 +96,8 @@ def _alert_of(line: str) -> Alert | None:
         kind,
         dict(list(numbers.items())[:_MOST_NUMBERS]),
     )
+
+
+def _is_count(value: Any) -> bool:
+    """Of 64 bits: a larger one could be neither drawn nor said."""
+    return type(value) is int and -(1 << 63) <= value < 1 << 63

@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 import sys
 from collections.abc import Callable, Sequence
 
-from .filter_terms import Filter, FilterError, Term
+from .filter_terms import Filter, FilterError, Term, compiled
 from .run_values import NUMBERS, STAMP, WORDS, Known, known_names, metric_of
 from .runs_poller import RunRow
 
@@ -84,7 +83,7 @@ def _plain_test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: 
 def _words_test(term: Term) -> Test:
     text_of = WORDS[term.key]
     if term.how == "~":
-        search = re.compile(term.value, re.IGNORECASE).search
+        search = compiled(term.value).search
         if term.key == "name":  # as it is, and as narrow lists show it
             return lambda row: any(
                 search(name)
@@ -112,7 +111,7 @@ def _is_number(value: object) -> bool:
 def _fits(value: object, term: Term) -> bool:
     """Numbers compare as numbers, all else as words; `:` and `=` take several, with commas."""
     if term.how == "~":
-        return re.search(term.value, str(value), re.IGNORECASE) is not None
+        return compiled(term.value).search(str(value)) is not None
     if term.is_order:
         return _is_number(value) and _compares(float(value), term.how, term.number)  # type: ignore[arg-type]
     choices = dict.fromkeys([term.value, *filter(None, term.value.split(","))])

@@ -23,6 +23,7 @@ HERE = "here"  # this machine's name, where there are others beside it
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
 CHECKED_AT_ONCE = 40  # ended runs looked at in one poll, in case somebody resumed one
 RETURNS_FOR_S = 0.1  # of reading curves in one poll
+MAX_NAME_CHARACTERS, MAX_DEVICE_CHARACTERS = 1000, 40
 RETURNS_EVERY_S = 10.0  # for a run that is alive
 
 
@@ -163,8 +164,9 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     config = dict(dotted(config)) if isinstance(config, dict) else {}
     config |= _sweep_of(manifest)
     device = manifest.get("device") or config.get("device") or ""
-    name = str(manifest.get("name", ""))
-    return replace(row, device=str(device), config=config, given_name=name)
+    name = str(manifest.get("name", ""))[:MAX_NAME_CHARACTERS]
+    device = str(device)[:MAX_DEVICE_CHARACTERS]
+    return replace(row, device=device, config=config, given_name=name)
 
 
 def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:

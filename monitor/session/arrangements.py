@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from ...shared.small_file import read_toml
 from ..charts.arrangement import Arrangement
 
 FILE_NAME = "charts.toml"
+MAX_BYTES = 1 << 22
 MAX_PROJECTS = 200  # those that were changed last
 MAX_COLUMNS = 100
 _STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")
@@ -67,7 +68,7 @@ class Arrangements:
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
     try:
-        return tomllib.loads(path.read_text("utf-8")), ""
+        return read_toml(path, MAX_BYTES), ""
     except FileNotFoundError:
         return {}, ""
     except (OSError, ValueError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import platformdirs
 
+from ...shared.small_file import read_toml
 from ..charts.options import ChartOptions
 from ..charts.smoothing import STRENGTHS
 from ..charts.x_axis import X_COUNTS
@@ -20,6 +21,7 @@ from ..panels.pane_layout import PANES
 from ..runs.run_groups import SPREADS, Spread
 from ..runs.run_order import is_order
 
+MAX_BYTES = 1 << 20
 REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 _HEAD = "# How `operant monitor` looks. Edit it as you like: comments stay.\n"
@@ -74,7 +76,7 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     What is wrong is left out; without a file all is as it comes.
     """
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
+        given = read_toml(path, MAX_BYTES)
     except FileNotFoundError:
         return Settings(), ""
     except (OSError, ValueError) as error:

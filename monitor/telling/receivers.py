@@ -46,7 +46,8 @@ def receiver_of(table: Any, sorts: tuple[str, ...]) -> Receiver:
         if key not in _CHECKS:
             raise ConfigError(f"[[tell]] has no key '{one_line(key, 50)}'{nearest(key, _CHECKS)}")
         if not _CHECKS[key](value):
-            raise ConfigError(f"[[tell]] {key} = {one_line(repr(value), 100)}: {_RULES[key]}")
+            told = "" if key in _SECRET else f" = {one_line(repr(value), 100)}"
+            raise ConfigError(f"[[tell]] {key}{told}: {_RULES[key]}")
     if ("command" in table) == ("webhook" in table):
         raise ConfigError("each [[tell]] has one of command and webhook")
     on = table.get("on", list(KINDS))
@@ -137,6 +138,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "timeout_s": lambda v: type(v) in (int, float) and 0.1 <= v <= MOST_TIMEOUT_S,
     "alerts_per_hour": lambda v: type(v) is int and 1 <= v <= MOST_PER_HOUR,
 }
+# Of these nothing is ever shown: what is wrong is said among a run's events, which others may read.
+_SECRET = frozenset(("command", "webhook", "headers", "body"))
 _RULES = {
     "command": "it is a shell line, or a list of a program and its arguments",
     "webhook": "it is an address, as https://example.org/path; who you are goes into headers",

@@ -49,13 +49,13 @@ def load_alert_settings(path: Path) -> AlertSettings:
     """What the file at `path` says; nothing where there is none, and where others can write it."""
     try:
         text = _own_text(path)
-        given = tomllib.loads(text)
+        settings, problems = _settings_of(tomllib.loads(text))
     except FileNotFoundError:
         return AlertSettings()
+    # Numbers of thousands of digits, and tables deep within tables, raise where they are looked at.
     except (OSError, ValueError, ConfigError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         return AlertSettings(problems=(f"{path} is not used: {one_line(reason)}",))
-    settings, problems = _settings_of(given)
     told = tuple(f"{path}: {one_line(problem)}" for problem in problems)
     return AlertSettings(*settings, problems=told)
 

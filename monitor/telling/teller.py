@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...shared.run_folder import Run
@@ -29,12 +29,15 @@ class Teller:
         self._ids: set[str] = set()
         self._told: EventsFile | None = None
         self._threads: dict[Receiver, ReceiverThread] = {}
+        self._former: list[ReceiverThread] = []  # of receivers that the settings have no more
         self._notes: deque[str] = deque()
 
     def tell(self, message: Message) -> None:
         if is_switched_off():
             return
-        receivers = [one for one in self._settings().receivers if one.wants(message)]
+        known = self._settings().receivers
+        self._let_go_of_all_but(known)
+        receivers = [one for one in known if one.wants(message)]
         if not receivers or self._was_told(message):
             return
         for receiver in receivers:
@@ -49,7 +52,7 @@ class Teller:
     def wait(self, patience_s: float) -> bool:
         """Whether all was told, of which this waits for no longer than that."""
         deadline = time.monotonic() + patience_s
-        while any(not thread.is_idle for thread in self._threads.values()):
+        while any(not thread.is_idle for thread in self._all()):
             if time.monotonic() >= deadline:
                 return False
             time.sleep(LOOK_AGAIN_S)
@@ -58,7 +61,18 @@ class Teller:
     def close(self, patience_s: float) -> None:
         """As `wait`; what was not told by then is not told any more, and there is a note of it."""
         self.wait(patience_s)
-        for thread in self._threads.values():
+        for thread in self._all():
+            thread.give_up()
+
+    def _all(self) -> list[ReceiverThread]:
+        return [*self._threads.values(), *self._former]
+
+    def _let_go_of_all_but(self, known: Sequence[Receiver]) -> None:
+        """Threads of receivers that are gone from the settings tell what waits, and end."""
+        for receiver in self._threads.keys() - set(known):
+            self._former.append(self._threads.pop(receiver))
+        for thread in [former for former in self._former if former.is_idle]:
+            self._former.remove(thread)
             thread.give_up()
 
     def _was_told(self, message: Message) -> bool:
@@ -95,7 +109,8 @@ class ReceiverThread:
 
     @property
     def is_idle(self) -> bool:
-        return not self._waiting and self._now is None
+        with self._change:
+            return not self._waiting and self._now is None
 
     def put(self, message: Message) -> None:
         with self._change:

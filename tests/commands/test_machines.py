@@ -20,8 +20,8 @@ from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.remote import remote_list
-from operant.monitor.remote.frames import Frame, write_frame
+from operant.monitor.remote import remote_list, row_bounds
+from operant.monitor.remote.frames import Frame, read_frame, write_frame
 from operant.monitor.remote.machines import Machines
 from operant.monitor.remote.remote_list import RemoteList
 from operant.monitor.remote.run_elsewhere import RunElsewhere
@@ -259,6 +259,80 @@ def test_a_list_that_is_wrong_is_one_line(there, rows):
     assert done.returncode == 1
     assert done.stderr.startswith("operant: warning: the stream's rows")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_run_that_nobody_could_send_whole_does_not_hide_the_others(operant_home):
+    for name in ("odd", "good"):
+        run, lock = create_run(name, {}, rank=0)
+        lock.release()
+        if name == "odd":
+            wide = "".join(f'"{"é" * 190}{i}" = "{"é" * 500}"\n' for i in range(600))
+            run.manifest_path.write_text(f'device = "{"é" * 100_000}"\n[config]\n{wide}')
+    known, stream = RemoteList("a"), io.BytesIO()
+    for frame in _ListSender().look():
+        write_frame(stream, frame)
+    stream.seek(0)
+    while frame := read_frame(stream):
+        known._take(frame)
+    rows = {row.name[16:-5]: row for row in known.poll().rows}
+    assert rows.keys() == {"odd", "good"}
+    assert rows["odd"].device == "é" * 40
+    assert len(rows["odd"].config) == row_bounds.MAX_KEYS
+
+
+def hostile_row(name: str) -> dict[str, object]:
+    """A run of which everything is more than a machine sends."""
+    status = {"run": name, "state": "running"}
+    return {
+        "run": name,
+        "status": {
+            **status,
+            "metrics": {f"{i}/{'m' * 5000}": i for i in range(300)},
+            "ranks": [status] * 1000,
+        },
+        "config": {f"{i}/{'k' * 500}": "v" * 500 for i in range(600)} | {"0": 10**4000},
+        "returns": [0.5] * 5000,
+    }
+
+
+def test_of_a_run_no_more_is_kept_than_a_machine_sends():
+    known = RemoteList("a")
+    known._take(Frame({"rows": [hostile_row("x")]}))
+    (row,) = known.poll().rows
+    assert row.status.ranks == ()
+    assert len(row.status.metrics) == row_bounds.MAX_METRICS
+    assert max(map(len, row.status.metrics)) == row_bounds.NAME_CHARACTERS
+    assert len(row.config) == row_bounds.MAX_KEYS
+    assert {len(text) for text in (*row.config, *row.config.values())} == {200}
+    assert len(row.returns) == row_bounds.MAX_RETURNS
+
+
+def test_a_whole_number_that_no_filter_could_compare_is_text():
+    known = RemoteList("a")
+    known._take(Frame({"rows": [{"run": "x", "config": {"a": 10**4000, "b": 5, "c": True}}]}))
+    (row,) = known.poll().rows
+    assert row.config == {"a": "1" + "0" * 199, "b": 5, "c": True}
+
+
+def test_runs_for_which_there_is_no_room_are_left_out(monkeypatch):
+    monkeypatch.setattr(remote_list, "MAX_LIST_BYTES", 10_000)
+    known = RemoteList("a")
+
+    def names_with(head):
+        known._take(Frame(head))
+        return [row.name for row in known.poll().rows]
+
+    small = {"run": "small", "config": {"k": "v" * 100}}
+    assert names_with({"rows": [small, hostile_row("x"), {**small, "run": "y"}]}) == ["small", "y"]
+    # What grows beyond it stays as it was, and what goes makes room.
+    assert names_with({"rows": [{**hostile_row("y")}]}) == ["small", "y"]
+    assert known.poll().rows[1].config == {"k": "v" * 100}
+    many = [{"run": f"{i}", "config": {"k": "v" * 100}} for i in range(100)]
+    kept = names_with({"rows": many})
+    assert 20 < len(kept) < 60
+    assert names_with({"rows": [], "gone": kept}) == []
+    assert names_with({"rows": many}) != []
+    assert known._num_bytes <= 10_000
 
 
 def test_names_from_elsewhere_reach_no_terminal_as_they_are(there):

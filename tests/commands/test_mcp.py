@@ -142,6 +142,17 @@ def test_a_history_keeps_every_lowest_and_highest_value_in_few_points():
     assert (only["env_steps"], only["value"], rare["is_downsampled"]) == (50_010, 1.0, False)
 
 
+def test_a_mean_is_that_of_all_rows_behind_it():
+    _run, session = new_run("long", num_rows=5001)
+    session.close("finished", 0)
+    (answer,) = asked(("metric_history", {"metrics": ["loss/value"], "points": 2}))
+    # 5,001 rows of 1 to 5,001 in points of 4 rows each, the newest of one.
+    first, second = answer["metrics"][0]["points"]
+    last_of_first = first["max"]
+    assert first["mean"] == pytest.approx((1 + last_of_first) / 2)
+    assert second["mean"] == pytest.approx((last_of_first + 1 + 5001) / 2)
+
+
 def test_wrong_questions_are_answered_in_a_line_and_the_next_is_answered():
     run, session = new_run("test")
     session.close("finished", 0)

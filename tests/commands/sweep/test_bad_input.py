@@ -80,6 +80,20 @@ def test_a_sweep_that_lost_its_files_says_which():
     assert "sweep.toml cannot be read" in complaint("--resume", "odd")
 
 
+def test_a_sweep_that_the_disk_ends_says_how_to_go_on(monkeypatch):
+    def full(sweeper, stop_signals):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("operant.commands.sweep.sweeper.Sweeper.run", full)
+    error = CliRunner().invoke(command, ("cart_pole_ppo", *RATE, "--name", "few")).exception
+    assert isinstance(error, OperantError)
+    assert error.exit_code == 1
+    assert "few cannot go on: No space left on device" in str(error)
+    assert "`operant sweep --resume few` takes them up again" in str(error)
+    RunLock(new_sweep("other").lock_path, 0).release()  # what held the sweep is let go of
+    assert not list_sweeps()[1].is_held()
+
+
 def test_a_program_sees_one_line_and_exit_code_2():
     line = error_line("sweep", "cart_pole_ppo", "--param", "ppo.gamma=0.9")
     assert "one value is no search; --set ppo.gamma=0.9 sets it" in line

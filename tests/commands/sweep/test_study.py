@@ -11,6 +11,7 @@ from operant.commands.sweep.open_trial import SCORES
 from operant.commands.sweep.parameters import parse_parameter
 from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
 from operant.commands.sweep.sweeper import Sweeper
+from operant.shared.errors import RunFolderError
 from operant.shared.sweep_folder import new_sweep
 
 RANGES = (
@@ -63,6 +64,37 @@ def test_a_journal_whose_last_line_was_cut_off_is_used_on(sweep):
     assert trial.number == 1
     assert trial.params["ppo.num_epochs"] == 3
     assert set(trial.params) == {"ppo.learning_rate", "ppo.num_epochs", "policy.activation"}
+
+
+@pytest.mark.parametrize(
+    "line", [b"5", b"{}", b"[]", b"null", b"no json", b'{"op_code": 99}', b"\0"]
+)
+def test_a_journal_with_a_line_that_is_none_is_one_error(sweep, line):
+    definition = definition_of()
+    study = open_study(sweep, definition)
+    study.tell(ask(study, definition.parameters), 1.0)
+    first, *others = sweep.journal_path.read_bytes().splitlines()
+    sweep.journal_path.write_bytes(b"\n".join([first, line, *others]) + b"\n")
+    with pytest.raises(RunFolderError, match=r"journal.log cannot be used: \w"):
+        open_study(sweep, definition)
+
+
+def test_a_table_that_cannot_be_written_ends_no_sweep(sweep, monkeypatch):
+    definition = definition_of(num_trials=1)
+    study = open_study(sweep, definition)
+    study.tell(ask(study, definition.parameters), 1.0)
+
+    def full(data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sweep, "write_table", full)
+    said = []
+    Sweeper(sweep, definition, study, said.append).run()
+    assert said == ["the table cannot be written: No space left on device"]
+    monkeypatch.undo()
+    Sweeper(sweep, definition, study, said.append).run()
+    assert len(said) == 1
+    assert sweep.table().count("finished") == 1
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"a\nb\n", b"a\n" * 5000, b"x" * 9000 + b"\n"])

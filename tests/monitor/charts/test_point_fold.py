@@ -44,6 +44,8 @@ def test_a_seldom_metric_keeps_every_row_beside_one_that_is_folded():
     assert seldom.env_steps.tolist() == list(range(1, 100_001, 1000))
     # 100,000 rows in fewer than 2 * 1024 points: 64 rows in each of 1562.5 of them
     assert (len(often), often.span) == (1563, 64)
+    assert often.newest_span == 100_000 % 64
+    assert often.until(50_000).newest_span == 64
     assert (often.low[0], often.mean[0], often.high[0]) == (1, 32.5, 64)
     assert (often.low[-1], often.high[-1], often.publish[-1]) == (99_969, 100_000, 100_000)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operant.monitor.panels.event_lines import with_alerts
 from operant.monitor.recorder.events_file import event_line
 from operant.monitor.runs.alerts import Alert, RecordedAlerts, alerts_in
 from operant.shared import Event
@@ -38,6 +39,23 @@ def test_what_other_events_say_is_no_alert():
     lines = [event_line(Event(1, NOON_NS, "warning", text)) for text in texts]
     lines.append(event_line(replace(SPIKE.as_event(), level="info")))
     assert alerts_in([*lines, "", "no line of ours"]) == ()
+
+
+def test_an_alert_with_numbers_that_nothing_can_draw_or_say_is_none():
+    line = event_line(SPIKE.as_event())
+    for large in ("1" + "0" * 400, str(1 << 63), str(-(1 << 63) - 1)):
+        assert alerts_in([line.replace("186368", large), line.replace(": 91", f": {large}")]) == ()
+        (alert,) = alerts_in([line.replace("0.01}", f"{large}}}")])
+        assert alert.numbers == {"value": 0.5}
+    (alert,) = alerts_in([line.replace("186368", str((1 << 63) - 1))])
+    assert with_alerts([], [alert])[0].text.startswith("KL spike")
+
+
+def test_a_line_longer_than_any_recorder_writes_is_not_searched():
+    # Each of its braces could begin the numbers: a search would try them all.
+    assert alerts_in([f"2026-11-21T12:00:00Z  warning  alert: {' {' * 128_000}"]) == ()
+    assert alerts_in([event_line(replace(SPIKE, text="x" * 9000).as_event())]) != ()
+    assert alerts_in([event_line(replace(SPIKE, text="x" * 10_000).as_event())]) == ()
 
 
 @given(st.text())

@@ -120,6 +120,8 @@ def test_terms_hold_all_at_once(text, left):
         ("env>3", "'env' is a word"),
         ("nothing>3", "no run has 'nothing'"),
         ("name~[", "is no regular expression"),
+        ("name~a{99999999999}", "is more than can be searched for"),
+        (f"name~{'(' * 5000}{')' * 5000}", "is more than can be searched for"),
         ("/(/", "is no regular expression"),
         ("return~4", "is a number"),
         (">5", ">5 is not understood"),
@@ -178,3 +180,9 @@ def test_a_number_that_no_float_holds_is_a_word():
     assert (names("x:1", rows), names("x=1", rows)) == ("a", "")
     with pytest.raises(FilterError, match="'x' is a word"):
         names("x>1", rows)
+
+
+def test_what_python_says_about_expressions_of_the_future_is_not_said(recwarn):
+    assert names("~[[a]aaa") == "a"
+    assert names("env~[[c]art") == "a"
+    assert not recwarn.list

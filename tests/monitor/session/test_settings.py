@@ -40,6 +40,8 @@ def test_comments_and_order_of_the_lines_stay(tmp_path):
     ("text", "problem"),
     [
         ("theme = ", "is not used"),
+        ("smoothing = 0x" + "f" * 6000, "is not used"),
+        ("panes = " + "[" * 5000 + "]" * 5000, "is not used"),
         ('theme = "pink"', "theme = 'pink' is not possible"),
         ("refresh_s = 0", "refresh_s = 0 is not possible"),
         ("colour = 1", "colour is no setting"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 from dataclasses import replace
 
 from waiting import wait_for
@@ -13,8 +14,10 @@ from operant.monitor.telling import teller
 from operant.monitor.telling.command import run_command
 from operant.monitor.telling.message import Message
 from operant.monitor.telling.receivers import Receiver
+from operant.monitor.telling.settings import AlertSettings
 from operant.monitor.telling.teller import ReceiverThread
 from operant.monitor.telling.webhook import RETRY_AFTER_S, post
+from operant.shared.run_folder import Run
 
 MESSAGE = Message(
     "1d", "alert", "run-1", "run", 'run-1: "x" {name}', "running", "2026-11-21T14:25:30Z",
@@ -158,6 +161,30 @@ def test_what_waits_for_a_slow_receiver_has_an_end_and_the_run_s_end_goes_first(
     assert slow.told == ["alert", "stall", "crash", *["alert"] * 50]
     thread.give_up()
     assert notes[1:] == ["command sh was not told of 7 alerts in all"]
+
+
+def test_a_receiver_that_the_settings_have_no_more_tells_what_waits_and_ends(tmp_path, monkeypatch):
+    def working(receiver):
+        return sum(thread.name == receiver.name for thread in threading.enumerate())
+
+    slow = Slow(monkeypatch)
+    old, new = shell("true"), replace(shell("true"), name="command new")
+    settings = [AlertSettings(receivers=(old,))]
+    telling = teller.Teller(Run(tmp_path), lambda: settings[0])
+    telling.tell(MESSAGE)
+    wait_for(lambda: slow.told)
+    telling.tell(replace(MESSAGE, id="2", kind="stall"))
+    settings[0] = AlertSettings(receivers=(new,))
+    telling.tell(replace(MESSAGE, id="3", kind="crash"))
+    assert not telling.wait(0.0)  # what the old one has is still to be told
+    slow.may_go_on = True
+    assert telling.wait(30.0)
+    assert sorted(slow.told) == ["alert", "crash", "stall"]
+    telling.tell(replace(MESSAGE, id="4"))
+    wait_for(lambda: not working(old))
+    assert working(new) == 1
+    telling.close(30.0)
+    assert telling.take_notes() == []
 
 
 def test_there_are_so_many_alerts_an_hour_and_ends_are_none(monkeypatch):

@@ -59,15 +59,17 @@ def test_without_a_file_nobody_is_told(tmp_path):
         ('tell = "x"', "tell is written [[tell]]"),
         ("[[tell]]", "each [[tell]] has one of command and webhook"),
         ('[[tell]]\nshell = "x"', "[[tell]] has no key 'shell'"),
-        ('[[tell]]\ncommand = ""', "[[tell]] command = '': it is a shell line, or a list"),
+        ('[[tell]]\ncommand = ""', "[[tell]] command: it is a shell line, or a list"),
         ('[[tell]]\ncommand = "x"\non = ["crashes"]', "on 'crashes'; did you mean 'crash'?"),
         ('[[tell]]\ncommand = "x"\nbody = { a = 1 }', "body is for webhooks"),
-        ('[[tell]]\nwebhook = "file:///etc/passwd"', "webhook = 'file:///etc/passwd': it is an"),
+        ('[[tell]]\nwebhook = "file:///etc/passwd"', "[[tell]] webhook: it is an address"),
         ('[[tell]]\nwebhook = "https://me:secret@x.org/"', "who you are goes into headers"),
         ('[[tell]]\nwebhook = "http://x.org"\nheaders = { "A: secret" = "b" }', "headers"),
         ('[[tell]]\nwebhook = "http://x.org"\nbody = { a = nan }', "what JSON can say"),
         ('[[tell]]\nwebhook = "http://x.org"\ntimeout_s = 0', "timeout_s = 0: seconds, 0.1 to 600"),
         ("rules = [", "is not used: "),
+        ("stall_after_s = 0x" + "f" * 6000, "is not used: "),
+        ("[[tell]]\nbody = " + "[" * 5000 + "]" * 5000, "is not used: "),
     ],
 )
 def test_what_is_wrong_is_a_line(text, problem):
@@ -75,6 +77,27 @@ def test_what_is_wrong_is_a_line(text, problem):
     assert problem in line
     assert "\n" not in line
     assert "alerts.toml" in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'webhook = "https://me:hush@x.org/"',
+        'webhook = "https://x.org/services/hush "',
+        'webhook = "x.org/hush"',
+        'command = ["curl", "Bearer hush", 5]',
+        'webhook = "http://x.org"\nheaders = { Authorization = "Bearer hush", N = 5 }',
+        'webhook = "http://x.org"\nheaders = "Bearer hush"',
+        'webhook = "http://x.org"\nbody = { key = "hush", n = nan }',
+        'command = "curl hush"\nwebhook = "http://x.org/hush"',
+        'command = "curl hush"\nheaders = { A = "hush" }',
+        'command = "curl hush"\non = ["crashes"]',
+        'webhook = "http://x.org/hush',
+    ],
+)
+def test_what_is_wrong_is_said_without_the_secrets_in_it(text):
+    (line,) = problems(f"[[tell]]\n{text}")
+    assert "hush" not in line
 
 
 def test_the_rest_of_a_file_with_a_mistake_holds():
