@@ -20,6 +20,8 @@ from ..shared.errors import UsageError
 
 PATIENCE_S = 5.0  # for screens that are open when it ends
 # The page asks for a font elsewhere, which would tell others that somebody looks.
+# Whoever reaches the port could have them write across this terminal.
+_LOGGERS = ("textual-serve", "aiohttp.server", "aiohttp.web", "asyncio")
 HEADERS = {
     "Content-Security-Policy": "default-src 'self' data: 'unsafe-inline' 'unsafe-eval'; "
     "connect-src 'self' ws: wss:; frame-ancestors 'none'",
@@ -48,7 +50,7 @@ class TokenServer(Server):
 
     @web.middleware
     async def _only_with_token(self, request: web.Request, handler: Any) -> Any:
-        told = request.path.split("/")[1].encode()
+        told = request.path[1:].partition("/")[0].encode()  # there may be no / at all
         if not hmac.compare_digest(told, self._token.encode()):
             raise web.HTTPNotFound
         return await handler(request)
@@ -90,7 +92,8 @@ def serve(arguments: Sequence[str], address: str, port: int) -> None:
     click.echo(f"http://{shown}:{listener.getsockname()[1]}/{token}/")
     click.echo("Who has this address sees the monitor and can use it; Ctrl-C ends it.", err=True)
     sys.stdout.flush()
-    logging.getLogger("textual-serve").setLevel(logging.CRITICAL)
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with listener:
         web.run_app(
             TokenServer(command, token).make_app(),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...shared.harmless import one_line
 from ...shared.lock import lock_holder
 from ...shared.ranks import status_in_list
 from ...shared.run_folder import Run, list_runs
@@ -100,7 +101,7 @@ class RunsPoller:
         unread = [row.run for row in rows if row.status is None]
         alive = [row.run for row in rows if row.status and row.status.is_alive]
         for run in [*alive, *self._resumed(rows), *unread[:NEW_AT_ONCE]]:
-            self._rows[run] = replace(_look_at(run, self._rows[run]), looked_s=self._now())
+            self._rows[run] = replace(_looked_at(run, self._rows[run]), looked_s=self._now())
         self._read_notes()
         is_complete = len(unread) <= NEW_AT_ONCE
         now_s = self._now()
@@ -151,6 +152,17 @@ def _is_held(run: Run) -> bool:
         return lock_holder(run.lock_path) is not None
     except OSError:  # a file system without locks
         return False
+
+
+def _looked_at(run: Run, known: RunRow) -> RunRow:
+    """As `_look_at`; of a run that cannot be looked at, what was known, and why it cannot."""
+    try:
+        return _look_at(run, known)
+    # A folder is what anyone may have copied there, and the list shows all other runs.
+    except Exception as error:
+        message = f"cannot be looked at: {one_line(str(error), 200) or type(error).__name__}"
+        status = known.status or RunStatus(run.id, "crashed")
+        return replace(known, status=replace(status, message=message))
 
 
 def _look_at(run: Run, known: RunRow) -> RunRow:

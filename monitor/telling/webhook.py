@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
+from socket import SHUT_RDWR
+from threading import Timer
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    Request,
+    build_opener,
+)
 
 from ...shared.harmless import one_line
 from .message import Message
@@ -17,12 +26,40 @@ from .receivers import Receiver
 RETRY_AFTER_S = (1.0, 5.0)
 
 
+class _Deadline:
+    """Has a try end in time: a socket's own timeout begins anew with every byte that comes."""
+
+    def do_open(self, connect: Callable[..., HTTPConnection], request: Request, **more: Any) -> Any:
+        def connected(host: str, timeout: float, **kept: Any) -> HTTPConnection:
+            connection = connect(host, timeout=timeout, **kept)
+            timer = Timer(timeout, _shut, (connection,))
+            timer.daemon = True
+            timer.start()
+            return connection
+
+        return super().do_open(connected, request, **more)  # type: ignore[misc]
+
+
+class _Http(_Deadline, HTTPHandler):
+    pass
+
+
+class _Https(_Deadline, HTTPSHandler):
+    pass
+
+
+def _shut(connection: HTTPConnection) -> None:
+    """Whoever reads from it meets its end; nothing where it has answered."""
+    with suppress(OSError, AttributeError):
+        connection.sock.shutdown(SHUT_RDWR)
+
+
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         """They would be followed with a GET."""
 
 
-_OPENER = build_opener(_NoRedirects)
+_OPENER = build_opener(_NoRedirects, _Http, _Https)
 
 
 def post(receiver: Receiver, message: Message, wait: Callable[[float], bool]) -> str:
@@ -44,6 +81,8 @@ def _post_once(receiver: Receiver, message: Message) -> tuple[str, bool]:
     """What went wrong, and whether another try may be made."""
     headers = {"Content-Type": "application/json", "User-Agent": "operant"}
     headers |= dict(receiver.headers)
+    began_s = time.monotonic()
+    late = f"no answer within {receiver.timeout_s:g} s; it may have arrived"
     try:
         body = message.as_json(receiver.body)
         request = Request(receiver.webhook, body, headers, method="POST")
@@ -56,8 +95,10 @@ def _post_once(receiver: Receiver, message: Message) -> tuple[str, bool]:
         # Raised while it is connected and sent, so nothing has arrived.
         return f"no connection: {_reason(error.reason)}", True
     except TimeoutError:
-        return f"no answer within {receiver.timeout_s:g} s; it may have arrived", False
+        return late, False
     except (OSError, HTTPException, ValueError) as error:
+        if time.monotonic() - began_s >= receiver.timeout_s:
+            return late, False
         return f"no answer: {_reason(error)}; it may have arrived", False
 
 

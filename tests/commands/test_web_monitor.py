@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -95,6 +96,22 @@ def test_nothing_is_served_without_the_token(run, serve):
     assert f"/{token}/ws" in page
     assert headers["Referrer-Policy"] == "no-referrer"
     assert "default-src 'self'" in headers["Content-Security-Policy"]
+
+
+def test_what_is_no_request_for_a_page_is_refused_and_says_nothing_here(run, serve, tmp_path):
+    _, url = serve("--latest")
+    port = int(re.search(r":(\d+)/", url)[1])
+
+    def answer(start):
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+            connection.sendall(start + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+            return connection.makefile("rb").readline().split()[1]
+
+    starts = [b"OPTIONS * HTTP/1.1", b"CONNECT x:80 HTTP/1.1", b"GET http://x HTTP/1.1"]
+    assert [answer(start) for start in starts] == [b"404"] * 3
+    assert answer(b"GET / HTTP/1.1\r\nX: \x1b[2J" + b"a" * 100_000) == b"400"
+    (line,) = (tmp_path / "errors.txt").read_text().splitlines()
+    assert line.startswith("Who has this address")
 
 
 def test_a_run_and_the_list_come_over_the_websocket(run, serve):

@@ -155,3 +155,22 @@ def test_returns_are_read_for_a_while_and_then_the_list_is_shown(make_session):
     assert first.is_complete
     assert not first.has_returns
     assert 0 < sum(bool(row.returns) for row in first.rows) < 8
+
+
+def test_a_run_that_cannot_be_looked_at_is_a_row_and_hides_no_other(monkeypatch, operant_home):
+    for name in ("odd", "good"):
+        create_run(name, {}, rank=0)[1].release()
+    status_in_list = runs_poller.status_in_list
+
+    def raising(run):
+        if "odd" in run.id:
+            raise ValueError("\x1b[31mno\nnumber")
+        return status_in_list(run)
+
+    monkeypatch.setattr(runs_poller, "status_in_list", raising)
+    poller = RunsPoller()
+    for _ in range(2):
+        rows = {row.run.id[16:-5]: row.status for row in poller.poll().rows}
+        assert rows["odd"].message == "cannot be looked at: [31mno number"
+        assert (rows["odd"].state, rows["good"].state) == ("crashed", "crashed")
+    monkeypatch.undo()

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 from waiting import wait_for
@@ -100,6 +101,26 @@ def test_a_command_finds_all_of_it_in_its_environment_and_runs_at_home(tmp_path,
     assert run_command(shell(line), MESSAGE) == ""
     told = (tmp_path / "told").read_text()
     assert told == f'{tmp_path}|run-1: "x" {{name}}|2.5|||'
+
+
+def test_a_server_that_answers_byte_after_byte_is_not_waited_for(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    is_over = threading.Event()
+
+    def answer(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while not is_over.wait(0.05):
+                connection.sendall(b"y")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        told = posted(replace(webhook(url), timeout_s=0.5))
+        is_over.set()
+    assert told == ("no answer within 0.5 s; it may have arrived", [])
 
 
 def test_what_a_message_says_is_never_a_command(tmp_path, monkeypatch):
