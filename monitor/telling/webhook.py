@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from socket import SHUT_RDWR
 from threading import Timer
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import (
+    AbstractHTTPHandler,
     HTTPHandler,
     HTTPRedirectHandler,
     HTTPSHandler,
@@ -26,18 +27,18 @@ from .receivers import Receiver
 RETRY_AFTER_S = (1.0, 5.0)
 
 
-class _Deadline:
+class _Deadline(AbstractHTTPHandler):
     """Has a try end in time: a socket's own timeout begins anew with every byte that comes."""
 
-    def do_open(self, connect: Callable[..., HTTPConnection], request: Request, **more: Any) -> Any:
+    def do_open(self, http_class: Any, req: Request, **http_conn_args: Any) -> HTTPResponse:
         def connected(host: str, timeout: float, **kept: Any) -> HTTPConnection:
-            connection = connect(host, timeout=timeout, **kept)
+            connection: HTTPConnection = http_class(host, timeout=timeout, **kept)
             timer = Timer(timeout, _shut, (connection,))
             timer.daemon = True
             timer.start()
             return connection
 
-        return super().do_open(connected, request, **more)  # type: ignore[misc]
+        return super().do_open(connected, req, **http_conn_args)  # type: ignore[arg-type]
 
 
 class _Http(_Deadline, HTTPHandler):
