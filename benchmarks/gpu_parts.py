@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import statistics
 import subprocess
@@ -67,6 +68,7 @@ class Gpu:
             "rollout": self.rollout,
             "train_1_epoch": lambda: self.train(1),
             "train_4_epochs": lambda: self.train(4),
+            "overlap": self.overlap,
             "synchronisation": self.synchronisation,
             "same_seed": self.same_seed,
             "out_of_memory": self.out_of_memory,
@@ -128,6 +130,17 @@ class Gpu:
                 "evaluation.every_iterations=0",
             )  # fmt: skip
             answer[kind] = self._trained(config)
+        return answer
+
+    def overlap(self) -> Any:
+        """PPO end to end with collecting and learning in turn, and on two streams."""
+        answer = {}
+        for num_epochs, on in itertools.product((1, 4), ("false", "true")):
+            config = self.config(
+                f"ppo.num_epochs={num_epochs}", f"overlap={on}", "evaluation.every_iterations=0",
+                f"total_env_steps={self.sizes.train_steps // 2}",
+            )  # fmt: skip
+            answer[f"{num_epochs} epochs, overlap = {on}"] = self._trained(config)
         return answer
 
     def _trained(self, config: Any) -> dict[str, Any]:

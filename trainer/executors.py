@@ -174,23 +174,22 @@ class Graphs:
         return []  # a GPU has no threads to choose from
 
     def run(self, name: str, work: Callable[[], Any]) -> None:
-        """Run `work`, always the same under that `name`, from its graph as soon as there is one."""
+        """Run `work`, always the same under that `name`, from its graph as soon as there is one:
+        on the stream that is the present one.
+        """
         from .cuda.graphs import Replayed  # only here a GPU is wanted
 
         if name not in self._replayed:
             can_be_captured = name not in self._asks_host
             self._replayed[name] = Replayed(work, self.capture and can_be_captured)
-        with self.prepared():
-            self._replayed[name]()
+        self._replayed[name]()
 
     def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
         stopwatch.said("learning")  # and collecting: the device does both faster than one can see
         arrived = self._arrived_until_there_is_room()
+        self._collect(collect)
         with self.prepared():
-            with self._spans.phase("collect"), self.span("collect"):
-                self.run("collect", collect)
-            with self._spans.phase("learn"), self.span("learn"):
-                self.run("learn", lambda: self._measure(learn()))
+            self._run_phase("learn", lambda: self._measure(learn()))
             self.num_started += 1
             assert self._staged  # the first iteration made it
             self._staged.stage(self.num_started, self._spans.take())
@@ -205,6 +204,15 @@ class Graphs:
 
     def close(self) -> None:
         pass
+
+    def _collect(self, collect: Collect) -> None:
+        """Have a rollout collected, for what is given to the device's stream next."""
+        with self.prepared():
+            self._run_phase("collect", collect)
+
+    def _run_phase(self, name: str, work: Callable[[], Any]) -> None:
+        with self._spans.phase(name), self.span(name):
+            self.run(name, work)
 
     def _measure(self, metrics: Metrics) -> None:
         """Write the metrics, still on the device, to where they are sent from."""

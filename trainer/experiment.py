@@ -169,7 +169,8 @@ class Experiment:
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
         self.ranks.begin_work()
-        self.algorithm.explore(self._progress_fraction)
+        if not self.config.overlap:  # else learning may change how far the run is meanwhile
+            self.algorithm.explore(self._progress_fraction)
         return self.collector.collect()
 
     def learn(self) -> Metrics:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..shared.errors import ConfigError
 from .algorithms import algorithm_class
 from .algorithms.algorithm import Algorithm
 from .collector import Collector, CollectsRollouts
@@ -15,7 +16,7 @@ from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
 from .compiled.together import RankedPPO
 from .config import TrainConfig
-from .config.unused_settings import agents_may_be_on_a_gpu
+from .config.unused_settings import IN_TURN, agents_may_be_on_a_gpu
 from .cutting_collector import CuttingCollector
 from .envs import (
     LEARNED_ENV_NAMES,
@@ -68,7 +69,9 @@ def make_experiment(
 def processor_experiment(
     config: TrainConfig, threads: Threads, ranks: Ranks = SINGLE
 ) -> Experiment:
-    """Iterations one after the other, compiled where that can be."""
+    """Iterations one after the other, compiled where that can be. Raises ConfigError."""
+    if config.overlap:
+        raise ConfigError(f"overlap = true: this run is on the processor, {IN_TURN}")
     if config.env in LEARNED_ENV_NAMES:
         from .envs.tinyphysics.training.parts import make_parts  # only here ONNX is needed
 
@@ -93,6 +96,13 @@ def device_experiment(
     """
     from .cuda.parts import make_parts  # only here numba-cuda is needed
 
+    if config.overlap:
+        from .overlapping import OverlappingGraphs  # seldom wanted
+
+        overlapping = OverlappingGraphs(device, capture)
+        return Experiment(
+            config, overlapping, lambda: overlapping.taking(make_parts(config, device)), ranks
+        )
     asks_host = ("learn",) if config.cpu_offload or ranks.size > 1 else ()
     executor = Graphs(device, capture, asks_host)
     return Experiment(config, executor, lambda: make_parts(config, device, ranks), ranks)

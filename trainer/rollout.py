@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -113,6 +114,21 @@ class Rollout:
             places=places,
             finals_in_order=num_final_obs is not None,
         )
+
+    def copy(self) -> Rollout:
+        """The same in memory of its own."""
+        copied: dict[str, Any] = {name: x.clone() for name, x in self._tensors.items()}
+        return replace(self, **copied)
+
+    def copy_from(self, other: Rollout) -> None:
+        """Hold what another of this form does."""
+        for name, x in self._tensors.items():
+            x.copy_(other._tensors[name])
+
+    @property
+    def _tensors(self) -> dict[str, Tensor]:
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: x for name, x in every.items() if isinstance(x, Tensor)}
 
     @property
     def dones(self) -> Tensor:

@@ -79,9 +79,12 @@ def test_values_are_staged_without_waiting(strict):
     assert arrived == [(i, {"loss": float(i)}) for i in range(20)]
 
 
+@pytest.mark.parametrize("overlap", ["false", "true"])
 @pytest.mark.parametrize("rollout", ["steps", "fused"])
-def test_the_loop_never_synchronises_while_it_is_read(config, operant_pages, strict, rollout):
-    experiment = device_experiment(config(f"rollout={rollout}"), CUDA)
+def test_the_loop_never_synchronises_while_it_is_read(
+    config, operant_pages, strict, rollout, overlap
+):
+    experiment = device_experiment(config(f"rollout={rollout}", f"overlap={overlap}"), CUDA)
     writer = MetricsWriter.create(
         operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
     )
@@ -129,6 +132,57 @@ def test_replayed_iterations_with_memory_are_those_without_a_graph(config, kind,
     # What is remembered goes on from replay to replay.
     assert torch.equal(replayed.collector.rollout.states, eager.collector.rollout.states)
     assert replayed.collector.rollout.states.any()
+
+
+OVERLAPPING = {
+    "plain": ("ppo.learning_rate_schedule=linear",),
+    "normalised": ("normalization.obs=true", "ppo.target_kl=0.01"),
+    "memory": ("policy.memory.kind=lstm", "policy.memory.horizon=16", "num_envs=64"),
+    "anew": ("ppo.recompute_advantages=epoch",),
+    "fused": ("rollout=fused",),
+}
+
+
+@pytest.mark.parametrize("run", OVERLAPPING)
+def test_two_streams_give_what_one_does_and_graphs_what_runs_as_it_stands(config, run):
+    """Whether the host waits for every iteration or is ahead of the GPU."""
+
+    def weights(capture, streams, wait=False):
+        chosen = config("overlap=true", *OVERLAPPING[run])
+        experiment = device_experiment(chosen, CUDA, capture)
+        graphs = experiment.executor
+        if streams == 1:
+            graphs._aside = graphs._stream
+        for _ in range(30):
+            list(experiment.iterate(Stopwatch(), wait=wait))
+        list(experiment.finish())
+        return experiment.policy.flat_parameters
+
+    expected = weights(capture=False, streams=1)
+    assert torch.equal(weights(capture=False, streams=2), expected)
+    assert torch.equal(weights(capture=True, streams=1), expected)
+    assert torch.equal(weights(capture=True, streams=2), expected)
+    assert torch.equal(weights(capture=True, streams=2, wait=True), expected)
+
+
+def test_collecting_ahead_is_the_loop_that_acts_one_update_late(config):
+    """Of which the processor's tests have the details: here the plain loop is on the GPU too."""
+    found, plain = (device_experiment(config(f"overlap={on}"), CUDA) for on in ("true", "false"))
+    for _ in range(6):
+        list(found.iterate(Stopwatch(), wait=False))
+    list(found.finish())
+    policy = plain.policy
+    acting = {name: x.clone() for name, x in policy.state_dict().items()}
+    with plain.executor.prepared():
+        for _ in range(6):
+            current = {name: x.clone() for name, x in policy.state_dict().items()}
+            policy.load_state_dict(acting)
+            plain.collect()
+            policy.load_state_dict(current)
+            acting = current
+            plain.learn()
+    torch.cuda.synchronize()
+    assert torch.equal(found.policy.flat_parameters, policy.flat_parameters)
 
 
 @pytest.mark.parametrize(
@@ -252,11 +306,14 @@ def test_the_same_seed_gives_the_same_run(config):
     assert (weights[0] == weights[1]).all()
 
 
-def test_it_learns_cart_pole(config, operant_pages, tmp_path):
+@pytest.mark.parametrize("overlap", ["false", "true"])
+def test_it_learns_cart_pole(config, operant_pages, tmp_path, overlap):
     writer = MetricsWriter.create(
         operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
     )
-    chosen = config("total_env_steps=10000000", "checkpoint.every_iterations=100")
+    chosen = config(
+        "total_env_steps=10000000", "checkpoint.every_iterations=100", f"overlap={overlap}"
+    )
     assert train(chosen, writer, tmp_path) is True
     metrics = MetricsReader.attach(operant_pages / "p").read().metrics
     assert metrics["evaluation/return"] >= 475

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from types import SimpleNamespace
-
 import pytest
 import torch
 from learning import iterate
+from stand_in_streams import Work, WorkEvent
 
 from operant.shared.errors import ConfigError
 from operant.trainer import host_obs
@@ -158,68 +156,6 @@ def test_no_buffer_is_written_while_a_minibatch_is_learned_from_that_it_holds():
     assert addresses[0] == addresses[2] != addresses[1] == addresses[3]
 
 
-class Work:
-    """A stand-in for a GPU: what is given to a stream waits there until something makes it go on.
-    Streams that are `eager` do at once what they may.
-    """
-
-    def __init__(self, eager=()):
-        self.queues = {"side": [], "main": []}
-        self.eager, self.current = eager, "main"
-
-    def give(self, do, may=lambda: True):
-        self.queues[self.current].append((may, do))
-        for name in self.eager:
-            self.go_on(name)
-
-    def go_on(self, name):
-        """Whether the stream did anything."""
-        queue, moved = self.queues[name], False
-        while queue and queue[0][0]():
-            queue.pop(0)[1]()
-            moved = True
-        return moved
-
-    def until(self, has_happened):
-        while not has_happened():
-            assert self.go_on("side") or self.go_on("main"), "it waits for ever"
-
-    @contextlib.contextmanager
-    def stream(self, _):
-        before, self.current = self.current, "side"
-        yield
-        self.current = before
-
-    def make_stream(self, name):
-        def wait_event(event):
-            target = event.given
-
-            def give():
-                self.give(lambda: None, lambda: event.done >= target)
-
-            if name == "side":
-                with self.stream(None):
-                    give()
-            else:
-                give()
-
-        return SimpleNamespace(wait_event=wait_event)
-
-
-class WorkEvent:
-    def __init__(self, work):
-        self.work, self.given, self.done = work, 0, 0
-
-    def record(self):
-        self.given += 1
-        number = self.given
-        self.work.give(lambda: setattr(self, "done", number))
-
-    def synchronize(self):
-        target = self.given
-        self.work.until(lambda: self.done >= target)
-
-
 class WorkBuffer:
     """Numbers on the device are written when the stream comes to it."""
 
@@ -248,7 +184,7 @@ def test_whatever_is_late_every_minibatch_is_learned_from_as_it_was_gathered(mon
     monkeypatch.setattr(host_obs, "_Buffer", lambda shape, *_: WorkBuffer(work, shape[0]))
     monkeypatch.setattr(HostMinibatches, "_used_here", lambda *_: None)
     monkeypatch.setattr(torch.cuda, "Stream", lambda _: work.make_stream("side"))
-    monkeypatch.setattr(torch.cuda, "stream", work.stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: work.stream("side"))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: work.make_stream("main"))
     rollout, flat = numbered_rollout()
     fetching = HostMinibatches(rollout, most_samples=2)

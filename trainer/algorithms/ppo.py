@@ -86,6 +86,9 @@ class PPO(Estimating):
         coefficients = Coefficients.at(self.section, progress_fraction)
         if self.others_acted:
             advantages, returns = self.corrected(rollout, rewards, rollout.log_probs)
+        elif self.config.overlap and self.section.recompute_advantages != "never":
+            # Who acted lacks an update already, as it does by the second epoch else.
+            advantages, returns = self.fresh_estimates(rollout, rewards)
         else:
             advantages, returns = self.estimates(rollout, rewards)
         if self.kickstart:

@@ -162,7 +162,12 @@ def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> C
         return lambda: [experiment.collect()].clear()
     experiment = device_experiment(config, device)
     graphs: Any = experiment.executor
-    return lambda: graphs.run("collect", experiment.collect)
+
+    def collect() -> None:
+        with graphs.prepared():
+            graphs.run("collect", experiment.collect)
+
+    return collect
 
 
 class Training:

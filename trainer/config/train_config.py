@@ -79,6 +79,11 @@ class TrainConfig(Section):
         "main memory, minibatches are copied while the one before is learned from; costs time; "
         "on the processor it saves nothing",
     )
+    overlap: bool = Field(
+        False,
+        description="on a GPU, of ppo: the next rollout is collected while the last is learned "
+        "from, so by the policy as it was one update before; importance ratios are to that policy",
+    )
     compile: bool = Field(
         False,
         description="torch.compile for losses and gradients of ppo and pqn, where PyTorch learns; "

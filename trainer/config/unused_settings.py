@@ -21,6 +21,8 @@ from .inspection import EpisodesConfig
 if TYPE_CHECKING:
     from .train_config import TrainConfig
 
+IN_TURN = "whose cores collect and learn in turn; use false"
+
 
 def refusals(config: TrainConfig) -> Iterator[str]:
     """A line for each of them: the key, its value and what is allowed."""
@@ -29,6 +31,8 @@ def refusals(config: TrainConfig) -> Iterator[str]:
     yield from _of_memory(config)
     if config.cpu_offload:
         yield from _of_offloading(config)
+    if config.overlap:
+        yield from _of_overlapping(config)
     if config.compile and "replay" in config.algorithm_section.tables:
         yield (
             f"compile = true: {config.algorithm} learns from replay, where gradients are written "
@@ -93,6 +97,24 @@ def _of_offloading(config: TrainConfig) -> Iterator[str]:
         yield f"cpu_offload = true: {config.env} keeps its rollouts where its model is; use false"
     if config.rollout == "fused":
         yield "cpu_offload = true: rollout = fused writes all observations on the GPU; use steps"
+
+
+def _of_overlapping(config: TrainConfig) -> Iterator[str]:
+    told = "overlap = true"
+    if config.algorithm != "ppo":
+        yield (
+            f"{told}: {config.algorithm} has no importance ratio to the policy that acted, one "
+            "update before; only ppo has one"
+        )
+    elif config.table("kickstart").act_prob:
+        yield f"{told}: teachers with kickstart.act_prob act as far as the run is; use act_prob = 0"
+    if config.env in LEARNED_ENV_NAMES:
+        yield f"{told}: {config.env} collects and learns where its model is, in turn; use false"
+    elif config.device == "cpu" or is_hosted(config.env):
+        who = config.env if is_hosted(config.env) else "device = cpu"
+        yield f"{told}: {who} is on the processor, {IN_TURN}"
+    if config.cpu_offload:
+        yield f"{told}: with cpu_offload = true there are no two rollouts; use one of them"
 
 
 def _of_cutting(config: TrainConfig) -> Iterator[str]:

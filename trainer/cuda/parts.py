@@ -16,6 +16,7 @@ from ..experiment import Parts
 from ..making import make_policy, of_rank, part_seed, teaching
 from ..networks.actor_critic import ActorCritic
 from ..networks.recurrent_actor_critic import RecurrentActorCritic
+from ..overlapping import LaggingCollector
 from ..ranks.single import SINGLE, Ranks
 from .collecting import (
     ActorCollector,
@@ -60,7 +61,13 @@ def make_parts(config: TrainConfig, device: torch.device, ranks: Ranks = SINGLE)
     options: dict[str, Any] = {"obs_on_host": True} if config.cpu_offload else {}
     if ranks.size > 1:
         options["ranks"] = ranks
-    collector = collects(envs, policy, config.rollout_steps, **options)
+    acting: Any = policy
+    if config.overlap:
+        acting = make_policy(own)
+        acting.to_device(device)
+    collector: Any = collects(envs, acting, config.rollout_steps, **options)
     if algorithm.acting_teachers:
         algorithm.acting_teachers.join(collector)
+    if config.overlap:
+        collector = LaggingCollector(collector, acting, policy)
     return Parts(algorithm, collector, play, ranks.notices)

@@ -32,7 +32,7 @@ def refusals(config: TrainConfig) -> Iterator[str]:
             yield f"{config.env}.precision = {precision}"
         if config.ranks.cut_stragglers:
             yield f"env = {config.env} with ranks.cut_stragglers = true"
-    for key in ("cpu_offload", "compile"):
+    for key in ("cpu_offload", "compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"
     if config.rollout == "fused":

@@ -26,6 +26,9 @@ class Event(Protocol):
     def synchronize(self) -> None:
         """Wait until it has happened."""
 
+    def wait(self) -> None:
+        """Have what is given to the GPU's present stream from here on wait for it."""
+
     def elapsed_time(self, end: Any, /) -> float:
         """Milliseconds from this event to `end`, both of which have happened."""
 
@@ -42,6 +45,9 @@ class HostEvent:
         return True
 
     def synchronize(self) -> None:
+        pass
+
+    def wait(self) -> None:
         pass
 
     def elapsed_time(self, end: Any, /) -> float:

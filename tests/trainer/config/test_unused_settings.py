@@ -28,6 +28,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "rollout_steps": (TINYPHYSICS, ("rollout_steps=100",), "rollout_steps = 100: .* use 400"),
     "rollout": (CART_POLE, ("rollout=fused", "device=cpu"), "rollout = fused is for a GPU"),
     "cpu_offload": (CART_POLE_DQN, ("cpu_offload=true",), "dqn learns from replay"),
+    "overlap": (CART_POLE_PQN, ("overlap=true",), "only ppo has one"),
     "compile": (CART_POLE_DQN, ("compile=true",), "only ppo and pqn are compiled"),
     "total_env_steps": None,
     "policy.hidden_sizes": None,

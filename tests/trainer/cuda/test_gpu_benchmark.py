@@ -30,7 +30,7 @@ def test_every_part_is_measured_and_none_fails(answer):
     assert answer["dry"] is True
     assert list(answer["parts"]) == [
         "equality", "raw_few_envs", "raw_many_envs", "rollout", "train_1_epoch", "train_4_epochs",
-        "synchronisation", "same_seed", "out_of_memory", "tinyphysics",
+        "overlap", "synchronisation", "same_seed", "out_of_memory", "tinyphysics",
         "replay_draws", "dqn_cart_pole", "sac_pendulum", "updates_captured", "updates_bfloat16",
         "rainbow_per_c51", "replay_waits", "marine_nav_decisions", "ac_iqn_marine_nav",
     ]  # fmt: skip
@@ -46,6 +46,8 @@ def test_each_part_has_its_figures(answer):
         for kind in ("steps", "fused"):
             assert results[name][kind]["env_steps_per_s"] > 0
             assert results[name][kind]["mean_return"] > 0
+    assert len(results["overlap"]) == 4
+    assert all(trained["env_steps_per_s"] > 0 for trained in results["overlap"].values())
     for name in ("dqn_cart_pole", "sac_pendulum"):
         assert len(results[name]["curve"]) == 10
     assert results["marine_nav_decisions"]["decisions_per_s"] > 0

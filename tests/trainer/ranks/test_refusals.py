@@ -11,7 +11,7 @@ from operant.trainer.ranks.refusals import check_ranks
 
 @pytest.mark.parametrize(
     "override",
-    ["cpu_offload=true", "compile=true", "rollout=fused"],
+    ["cpu_offload=true", "compile=true", "overlap=true", "rollout=fused"],
 )
 def test_a_setting_is_named(override):
     key, _, value = override.partition("=")
