@@ -54,7 +54,8 @@ class Trace:
 class Chart:
     """What one chart shows: the first trace is the one in front. `value` is the one in words,
     `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
-    axis that is being chosen; `note` explains it all where there is room.
+    axis that is being chosen; `count` is of how many runs the value is the mean; `note` explains it
+    all where there is room.
     """
 
     title: str
@@ -63,6 +64,7 @@ class Chart:
     x_range: tuple[float, float] = (0.0, 0.0)
     note: str = ""
     unit: str = ""
+    count: str = ""
     x_unit: str = ""
     is_alarming: bool = False
     is_log_x: bool = False
@@ -76,7 +78,7 @@ class Chart:
 def draw_chart(chart: Chart, width: int, height: int, is_selected: bool = False) -> list[Line]:
     """`chart` in a frame of `width` by `height` cells."""
     border = "focus" if is_selected else "border"
-    top = top_edge(chart.title, _value(chart), chart.note, width, border, is_selected)
+    top = top_edge(chart.title, _values(chart), chart.note, width, border, is_selected)
     if width < MIN_WIDTH or height < MIN_HEIGHT:
         return [top, *([] for _ in range(height - 1))][:height]
     along = _along_its_axis(chart)
@@ -113,9 +115,12 @@ def _x_edge(plot: Chart, width: int, start: int, border: str) -> Line:
     return draw_x_edge(edge, width, start, border)
 
 
-def _value(chart: Chart) -> Line:
+def _values(chart: Chart) -> list[Line]:
+    """The value with all that belongs to it, and with less and less of that."""
     value: Line = [(f" {chart.value}", "error" if chart.is_alarming else "strong")]
-    return [*value, (f" {chart.unit}", "dim")] if chart.unit else value
+    # Of how many runs it is the mean says more than its unit does, and stays longer.
+    both = ", ".join(words for words in (chart.unit, chart.count) if words)
+    return [*([*value, (f" {words}", "dim")] for words in (both, chart.count) if words), value]
 
 
 def _excuse(chart: Chart) -> str:

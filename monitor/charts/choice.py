@@ -96,7 +96,6 @@ def chart_of(
         ]
         away = _to_reference(both[0], both[1], options.cursor)
         unit = f"Δ{away}" if away else unit
-    unit = _with_seeds(unit, metric.name, front, None if step_metric else options.cursor)
     return Chart(
         title=_title(metric.name, options, shows_difference),
         value=value,
@@ -104,6 +103,7 @@ def chart_of(
         x_range=(low, high),
         note=_note(metric, front, options, step_metric),
         unit=unit,
+        count=_count(metric.name, front, None if step_metric else options.cursor),
         x_unit=step_metric or front.axis.unit,
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
@@ -157,14 +157,13 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
     )  # fmt: skip
 
 
-def _with_seeds(unit: str, name: str, run: ShownRun, cursor: float | None) -> str:
-    """`unit`, and of how many runs the value is the mean, where it is one."""
+def _count(name: str, run: ShownRun, cursor: float | None) -> str:
+    """Of how many runs the value is the mean, where it is one."""
     history = run.view.history
     if not isinstance(history, SeedsHistory) or name == SEEDS.name:
-        return unit
+        return ""
     x = cursor if run.axis.unit == "env steps" else None
-    count = f"{history.num_seeds(name, x)} of {len(history.members)} runs"
-    return f"{unit}, {count}" if unit else count
+    return f"{history.num_seeds(name, x)} of {len(history.members)} runs"
 
 
 def _value(

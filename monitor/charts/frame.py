@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 
 from ..look.lines import Line, fit, fit_middle, line_width
@@ -10,16 +12,15 @@ _NOTE_WIDTH = 60  # from here a chart has its note
 
 
 def top_edge(
-    title: str, value: Line, note: str, width: int, border: str, is_selected: bool
+    title: str, values: Sequence[Line], note: str, width: int, border: str, is_selected: bool
 ) -> Line:
-    """The name at the left, the value at the right; where room is short what follows the value
-    itself goes first. A name that is too long keeps its end, which tells most of them apart.
+    """The name at the left, at the right the first of `values` that has room, or the last. A name
+    that is too long keeps its end, which tells most of them apart.
     """
-    room = width - 6 - line_width(value[:1])
-    shown = value[:1]
-    if cell_len(title) + line_width(value[1:]) <= room:
-        shown = value
-        room -= line_width(value[1:])
+    room = width - 6
+    fitting = (value for value in values if cell_len(title) + line_width(value) <= room)
+    shown = next(fitting, values[-1])
+    room -= line_width(shown)
     title = fit_middle(title, max(0, room))
     room -= cell_len(title)
     name: Line = [(title, "strong" if is_selected else "text")]

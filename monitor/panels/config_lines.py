@@ -48,7 +48,7 @@ def own_lines(view: RunView, width: int) -> list[Line]:
 
 def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line], list[Line]]:
     """A head with a column for each run, and the rows where they differ: keys of the configuration,
-    then newest values, first those of which it is known what is better: the best stands out.
+    then newest values, first those of which it is known what is better: the best stand out.
     """
     settings = _differing_settings(watched)
     metrics = _differing_metrics(watched)
@@ -132,8 +132,8 @@ def _differing_settings(watched: Sequence[Watched]) -> dict[str, list[str]]:
     return {key: texts for key, texts in table.items() if len(set(texts)) > 1}
 
 
-def _differing_metrics(watched: Sequence[Watched]) -> dict[str, tuple[list[str], int | None]]:
-    """The newest values that differ as they are shown, and which of them is the best."""
+def _differing_metrics(watched: Sequence[Watched]) -> dict[str, tuple[list[str], frozenset[int]]]:
+    """The newest values that differ as they are shown, and which of them are the best."""
     newest = [one.view.newest for one in watched]
     schema = {metric.name: metric for one in reversed(watched) for metric in one.view.schema}
     names = dict.fromkeys(name for values in newest for name in values)
@@ -142,7 +142,14 @@ def _differing_metrics(watched: Sequence[Watched]) -> dict[str, tuple[list[str],
         values = [values.get(name, math.nan) for values in newest]
         texts = [format_written(value) for value in values]
         if len(set(texts)) > 1:
-            table[name] = texts, _best(values, _better(schema.get(name)))
+            best = _best(values, _better(schema.get(name)))
+            # Whoever reads the same as the best does not fall behind it.
+            table[name] = (
+                texts,
+                frozenset(
+                    i for i, text in enumerate(texts) if best is not None and text == texts[best]
+                ),
+            )
     return table
 
 
@@ -157,9 +164,11 @@ def _best(values: Sequence[float], better: int) -> int | None:
     return max(known, key=lambda i: better * known[i])
 
 
-def _cells(texts: Sequence[str], cells: int, num_shown: int, best: int | None = None) -> Line:
+def _cells(
+    texts: Sequence[str], cells: int, num_shown: int, best: frozenset[int] = frozenset()
+) -> Line:
     return [
-        (_GAP + fit(text, cells), "good" if place == best else "text")
+        (_GAP + fit(text, cells), "good" if place in best else "text")
         for place, text in enumerate(texts[:num_shown])
     ]
 

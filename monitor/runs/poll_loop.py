@@ -45,7 +45,8 @@ class PollLoop(Generic[View]):
                 break
             try:
                 self._deliver(view)
-            except RuntimeError:  # the screen's event loop has ended
+                interval_s = self._interval_s(view)
+            except RuntimeError:  # the screen, or its event loop, has ended
                 break
-            stopped.wait(self._interval_s(view))
+            stopped.wait(interval_s)
         self._close()

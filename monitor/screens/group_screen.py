@@ -12,7 +12,7 @@ from textual.message import Message
 from ...shared.run_folder import Run
 from ..runs.group_source import GroupLook, GroupsLooker, WatchedGroup
 from ..runs.poll_loop import PollLoop
-from ..runs.run_groups import SPREADS
+from ..runs.run_groups import SPREADS, Spread
 from ..runs.run_source import RunSource
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.filter_line import FilterLine
@@ -57,7 +57,8 @@ class GroupScreen(MonitorScreen):
     ) -> None:
         super().__init__()
         self._groups = tuple(groups)
-        looker = GroupsLooker(groups, source_of, lambda: self.settings.seeds_spread)
+        self._spread: Spread = SPREADS[0]  # for the thread that looks, which may outlive the screen
+        looker = GroupsLooker(groups, source_of, lambda: self._spread)
         self._loop = PollLoop(
             poll=looker.look,
             deliver=lambda looks: self.post_message(self.ViewArrived(looks)),
@@ -72,6 +73,7 @@ class GroupScreen(MonitorScreen):
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
+        self._spread = self.settings.seeds_spread
         self.query_one(ChartGrid).options = self.settings.chart_options()
         self._loop.start()
 
@@ -118,4 +120,5 @@ class GroupScreen(MonitorScreen):
     def action_next_spread(self) -> None:
         """From the next look on."""
         place = (SPREADS.index(self.settings.seeds_spread) + 1) % len(SPREADS)
-        self.change_settings(seeds_spread=SPREADS[place])
+        self._spread = SPREADS[place]
+        self.change_settings(seeds_spread=self._spread)

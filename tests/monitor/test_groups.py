@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from apps import grouping
+from groups import ROWS, member
 from screens import screen_text, shows, until
+from views import StillRun
 
+from operant.monitor.runs.group_source import WatchedGroup
 from operant.monitor.screens.group_screen import GroupScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.widgets.chart_grid import ChartGrid
@@ -24,6 +27,14 @@ async def test_seeds_are_grouped_and_single_again():
         await pilot.press("v", "enter")
         await until(pilot, shows(pilot, "seed3"))
         assert isinstance(app.focused, RunsTable)
+
+
+def test_who_looks_at_a_group_asks_nothing_of_a_screen_that_may_be_gone():
+    views = {row.run: member(row).view for row in ROWS}
+    group = WatchedGroup("a", tuple(row.run for row in ROWS[:3]))
+    screen = GroupScreen([group], lambda run: StillRun(views[run]))
+    (look,) = screen._loop._poll()  # no app: there raises whatever asks for one
+    assert len(look.views) == 3
 
 
 async def test_a_group_opens_with_its_mean_and_several_lie_over_each_other():

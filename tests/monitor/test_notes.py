@@ -106,6 +106,19 @@ def test_of_newest_values_those_that_differ_and_the_best_stands_out():
     assert "policy/entropy" not in by_name
 
 
+def test_of_newest_values_all_that_are_as_good_as_the_best_stand_out():
+    def with_return(run: Watched, value: float) -> Watched:
+        metrics = run.view.status.metrics | {"episode/return": value}
+        return run._replace(
+            view=replace(run.view, status=replace(run.view.status, metrics=metrics))
+        )
+
+    runs = [with_return(watched(i), value) for i, value in enumerate((500.0, 37.0, 500.0))]
+    _, lines = difference_lines(runs, 100)
+    returns = next(line for line in lines if line and line[0][0].strip() == "episode/return")
+    assert [style for _, style in returns[1:]] == ["good", "text", "good"]
+
+
 def test_where_not_all_runs_have_room_it_is_said():
     runs = [watched(i, seed=i) for i in range(8)]
     assert num_more(runs, 200) == 0

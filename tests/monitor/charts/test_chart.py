@@ -33,6 +33,15 @@ def curve(x, y, low=None, high=None) -> Curve:
     return Curve(x, low, y, high, np.zeros(len(x), bool))
 
 
+def test_where_room_is_short_a_mean_keeps_of_how_many_runs_it_is_longer_than_its_unit():
+    mean = chart(1, 2, unit="reward", count="4 of 10 runs")
+    tops = [texts(draw_chart(mean, width, 10))[0] for width in (60, 40, 30)]
+    assert "487.3 reward, 4 of 10 runs ╮" in tops[0]
+    assert "487.3 4 of 10 runs ╮" in tops[1]
+    assert "runs" not in tops[2]
+    assert [cell_len(top) for top in tops] == [60, 40, 30]
+
+
 def test_a_rising_curve_goes_from_the_lower_left_to_the_upper_right():
     lines = texts(draw_chart(chart(0.0, 500.0), 30, 7))
     assert lines == [

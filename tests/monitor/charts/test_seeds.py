@@ -99,7 +99,7 @@ def test_a_chart_of_seeds_says_of_how_many_it_is_the_mean():
     for cursor, words in [(None, "2 of 3 runs"), (50_000.0, "3 of 3 runs")]:
         options = ChartOptions(cursor=cursor)
         chart = chart_of(Metric("episode/return"), [run], options, (0.0, 2e5))
-        assert chart.unit == words
+        assert chart.count == words
     (trace,) = chart.traces
     assert (trace.curve.high >= trace.curve.mean).all()
     assert (trace.curve.low <= trace.curve.mean).all()

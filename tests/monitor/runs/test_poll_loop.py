@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from textual._context import NoActiveAppError
 from waiting import wait_for
 
 from operant.monitor.runs.poll_loop import PollLoop
@@ -41,4 +42,14 @@ def test_it_ends_quietly_when_the_screen_is_gone():
         raise RuntimeError("Event loop is closed")
 
     PollLoop(lambda: 1, deliver, lambda _: 0.0, closed.set).start()
+    assert closed.wait(60)
+
+
+def test_it_ends_quietly_when_the_screen_goes_between_a_delivery_and_the_next_wait():
+    closed = threading.Event()
+
+    def interval_s(view: int) -> float:
+        raise NoActiveAppError
+
+    PollLoop(lambda: 1, lambda _: None, interval_s, closed.set).start()
     assert closed.wait(60)
