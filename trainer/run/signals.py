@@ -4,6 +4,7 @@ other requests.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from types import FrameType
 
 from ...shared.requests import SIGNALS, Request
 
+STDERR = 2
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -44,8 +46,9 @@ def stop_requests(says: bool = True) -> Iterator[Received]:
         signal.signal(number, signal.SIG_DFL)
         if not says:
             return
-        with suppress(OSError):  # the terminal may have gone
-            print("operant: finishing the iteration, then saving a checkpoint", file=sys.stderr)
+        # Past Python's buffer, in whose midst this may be called; the terminal may have gone.
+        with suppress(OSError):
+            os.write(STDERR, b"operant: finishing the iteration, then saving a checkpoint\n")
 
     former = {
         number: signal.signal(number, request_stop)
