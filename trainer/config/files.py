@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,7 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     values = read_toml(config_path(source))
     if source in preset_names():
         values = _as_asked(source, values, overrides)
-    if overlays:
-        known = model_for(changed(values, overrides)).model_fields
-        values = changed(values, overlay_overrides(overlays, known))
-    config = make_config(values, overrides)
+    config = _with_overlays(values, overlays, overrides)
     if overlays and num_agents_of(config) == 1:
         raise ConfigError(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
@@ -63,6 +61,24 @@ def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> Tra
     if workers and (is_told or source not in preset_names()):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
     return config
+
+
+def _with_overlays(
+    values: dict[str, Any], overlays: Sequence[str], overrides: Iterable[str]
+) -> TrainConfig:
+    """What is wrong only with the overlays, whose keys nobody typed, is said to be theirs."""
+    if not overlays:
+        return make_config(values, overrides)
+    known = model_for(changed(values, overrides)).model_fields
+    with_overlays = changed(values, overlay_overrides(overlays, known))
+    try:
+        return make_config(with_overlays, overrides)
+    except ConfigError as error:
+        told = error
+        with suppress(ConfigError):
+            make_config(values, overrides)
+            told = ConfigError(f"with +{'+'.join(overlays)}: {error}")
+        raise told from None
 
 
 def _as_asked(preset: str, values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

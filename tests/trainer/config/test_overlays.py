@@ -99,3 +99,15 @@ def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
 def test_what_does_not_go_together_is_one_line(source, told):
     with pytest.raises(ConfigError, match=told):
         load_config(source)
+
+
+def test_what_is_wrong_with_an_overlay_alone_is_said_to_be_its_fault():
+    told = ["rollout_steps=32"]  # less than the horizon of original
+    load_config("grid_ppo", told)
+    with pytest.raises(ConfigError, match=r"^with \+original: "):
+        load_config("grid_ppo+original", told)
+
+
+def test_what_is_wrong_without_an_overlay_is_not_said_to_be_its_fault():
+    with pytest.raises(ConfigError, match=r"^ppo.gamma"):
+        load_config("grid_ppo+fast", ["ppo.gamma=2"])
