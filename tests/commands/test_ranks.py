@@ -18,7 +18,7 @@ from waiting import wait_for
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
-from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
 
 SMALL = (
     "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",
@@ -101,7 +101,9 @@ def wait_until_it_trains(processes, folder: Path) -> None:
     while time.monotonic() < deadline:
         assert all(process.poll() is None for process in processes), said(folder, 0)
         try:
-            if (read_status(find_run("small")).iteration or 0) >= 2:
+            trains = (read_status(find_run("small")).iteration or 0) >= 2
+            # It is written while training goes on.
+            if trains and list_checkpoints(find_run("small").checkpoint_folder):
                 return
         except Exception:  # there is no run yet
             pass

@@ -1,0 +1,166 @@
+"""This version of operant beside another: what people wait for, what publishing costs, how fast PPO
+is, and what presets return. Sides alternate, each command in a process of its own.
+
+    git worktree add ../other TAG
+    python benchmarks/releases.py ../other [--rounds 7] [--returns PRESET ...] [--json FILE]
+
+Both run with this Python and what is installed for it, with caches and runs of their own. Machine
+code is compiled before it is measured, from an empty cache; how long that takes is told as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measuring import busy, machine, versions, write_json
+
+SIDES = ("this", "other")
+BRIEFLY = ("--set", "total_env_steps=8192", "--set", "evaluation.num_episodes=0")
+PRESETS = {"CartPole": "cart_pole_ppo", "Pendulum": "pendulum_ppo", "Acrobot": "acrobot_ppo"}
+
+
+class Side:
+    """One version, started as a stranger to the other."""
+
+    def __init__(self, checkout: Path, folder: Path) -> None:
+        self.checkout = checkout
+        folder.mkdir()
+        (folder / "operant").symlink_to(checkout, target_is_directory=True)
+        self._environ = {
+            **os.environ, "PYTHONPATH": str(folder), "HOME": str(folder),
+            "OPERANT_HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "cache"),
+            "NUMBA_CACHE_DIR": str(folder / "machine-code"),
+            "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+        }  # fmt: skip
+        self.folder = folder
+
+    def run(self, *arguments: str) -> str:
+        """What `python ARGUMENTS` prints; `script.py` is a file of its benchmarks."""
+        script, *others = arguments
+        if script.endswith(".py"):
+            arguments = (str(self.checkout / "benchmarks" / script), *others)
+        done = subprocess.run(
+            [sys.executable, *arguments], env=self._environ, cwd=self.folder, text=True,
+            capture_output=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            command = " ".join(arguments)
+            sys.exit(f"{self.checkout}: {command}: exit code {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def operant(self, *arguments: str) -> str:
+        return self.run("-m", "operant", *arguments)
+
+
+def timed(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
+def waits(side: Side) -> dict[str, float]:
+    """Seconds until people see something."""
+    told = side.folder / "startup.json"
+    side.run("startup.py", "--repeats", "1", "--json", str(told))
+    seconds = json.loads(told.read_text())["seconds"]
+    found = {f"{name} (s)": each["median"] for name, each in seconds.items()}
+    return found | {"a training of two iterations (s)": first_training_s(side)}
+
+
+def first_training_s(side: Side) -> float:
+    return timed(lambda: side.operant("train", "cart_pole_ppo", *BRIEFLY))
+
+
+def publishing(side: Side) -> dict[str, float]:
+    answer = json.loads(side.run("publish.py", "--call-side", "operant", "--calls", "20000"))
+    return {"publish, 16 values (us)": answer["p50_us"]}
+
+
+def training(side: Side) -> dict[str, float]:
+    found = {}
+    for name, preset in PRESETS.items():
+        options = ("--device", "cpu", "--repeats", "1", "--seconds", "2", "--json")
+        answer = json.loads(side.operant("bench", "train", preset, *options))
+        found[f"PPO on {name} (env steps/s)"] = rate_of(answer)
+    return found
+
+
+def rate_of(answer: Mapping[str, Any]) -> float:
+    """The one median of `bench --json`."""
+    (measured,) = answer["results"]
+    rate: float = measured["env_steps_per_s"]["median"]
+    return rate
+
+
+def returned(side: Side, preset: str, seed: int) -> float:
+    """The return of the last evaluation of a whole run."""
+    answer = json.loads(side.operant("train", preset, "--seed", str(seed), "--json"))
+    found: float = answer["metrics"]["evaluation/return"]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("other", type=Path, help="a checkout of the other version")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--returns", nargs="+", default=[], metavar="PRESET")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--json", help="also write everything to this file")
+    arguments = parser.parse_args()
+    here = Path(__file__).resolve().parents[1]
+    result: dict[str, Any] = {"machine": {**machine(), **versions("torch", "numba", "textual")}}
+    with tempfile.TemporaryDirectory() as folder:
+        places = (here, arguments.other.resolve())
+        sides = {
+            name: Side(checkout, Path(folder, name))
+            for name, checkout in zip(SIDES, places, strict=True)
+        }
+        result |= measured(sides, arguments.rounds)
+        result["returns"] = returns(sides, arguments.returns, arguments.seeds)
+    write_json(arguments.json, result)
+
+
+def measured(sides: Mapping[str, Side], rounds: int) -> dict[str, Any]:
+    cold = {name: first_training_s(side) for name, side in sides.items()}
+    print(f"from an empty cache: {cold['this']:.1f} s, the other {cold['other']:.1f} s", flush=True)
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in SIDES}
+    for number in range(rounds + 1):  # the first is not counted: it compiles
+        for name in SIDES[:: 1 if number % 2 else -1]:
+            for measure in (waits, publishing, training):
+                for what, value in measure(sides[name]).items():
+                    if number:
+                        found[name].setdefault(what, []).append(value)
+    for what, this in found["this"].items():
+        other = found["other"][what]
+        ratios = [a / b for a, b in zip(this, other, strict=True)]
+        print(f"{what:36} {median(this):>12,.3f}  other {median(other):>12,.3f}  ratio "
+              f"{median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})  load {busy():.1f}",
+              flush=True)  # fmt: skip
+    return {"empty cache": cold, "measured": found}
+
+
+def returns(
+    sides: Mapping[str, Side], presets: list[str], seeds: list[int]
+) -> dict[str, dict[str, list[float]]]:
+    found: dict[str, dict[str, list[float]]] = {}
+    for preset in presets:
+        found[preset] = {
+            name: [returned(side, preset, seed) for seed in seeds] for name, side in sides.items()
+        }
+        told = "; ".join(f"{name} {values}" for name, values in found[preset].items())
+        print(f"{preset}, seeds {seeds}: {told}", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    main()
