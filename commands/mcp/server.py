@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from ...shared.errors import OperantError
+from ...shared.errors import OperantError, nearest
 from ...shared.harmless import one_line
 from .answers import (
     MAX_EVENTS,
@@ -38,11 +39,38 @@ RunName = Annotated[str, Field(description="id, name or a part of either; empty:
 Contains = Annotated[str, Field(description="only those that have this text in their name")]
 
 
+class _Server(MCPServer[Any]):
+    """One that refuses arguments in one line, also those that no tool knows."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        for tool in await self.list_tools():
+            if tool.name == name:
+                _check_names(name, arguments, list(tool.input_schema.get("properties", {})))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"{name}: {_said(error.__cause__)}") from None
+            raise
+
+
+def _check_names(tool: str, arguments: Iterable[str], known: Sequence[str]) -> None:
+    for each in arguments:
+        if each not in known:
+            told = f"{tool} has no argument {each!r}{nearest(each, known)}"
+            raise ToolError(one_line(f"{told}; it has {', '.join(known)}", 300))
+
+
+def _said(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    return one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", 300)
+
+
 def make_server() -> MCPServer[Any]:
     """A server whose tools read runs and change nothing."""
-    server: MCPServer[Any] = MCPServer(
-        "operant", instructions=INSTRUCTIONS, version=_version(), log_level="ERROR"
-    )
+    server = _Server("operant", instructions=INSTRUCTIONS, version=_version(), log_level="ERROR")
     listed = RunList()
 
     def list_runs(

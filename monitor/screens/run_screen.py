@@ -279,7 +279,10 @@ class RunScreen(MonitorScreen):
         self.tell_modes()
 
     def on_events_panel_chosen(self, message: EventsPanel.Chosen) -> None:
-        self._grid().go_to(message.event)
+        grid = self._grid()
+        grid.go_to(message.event)
+        if not self.query_one(EventsPanel).is_enlarged:
+            grid.focus()  # where its cursor is, the keys of the charts are wanted
 
     def on_time_slider_moved(self) -> None:
         self.show_run()

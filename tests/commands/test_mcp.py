@@ -170,12 +170,16 @@ def test_wrong_questions_are_answered_in_a_line_and_the_next_is_answered():
         ("list_runs", {"filter": "state:"}),
         ("run_events", {"run": "test", "level": "loud"}),
         ("run_config", {"run": "odd"}),
+        ("run_status", {"runn": "test"}),
+        ("metric_history", {"metrics": "loss/value"}),
+        ("list_runs", {"limit": "many"}),
         ("run_status", {"run": "test"}),
     )
     told = [
         "no run is called 'zzz'", "fits 2 runs", "did you mean 'loss/value'", "name 1 to 10",
         "name 1 to 10", "not between 2 and 500", "not between 2 and 500", "not between 1 and 100",
         "up to 1000 characters", "lacks a value", "level = loud", "cannot be read",
+        "no argument 'runn'; did you mean 'run'?", "metrics: Input should be", "limit: Input",
     ]  # fmt: skip
     for text, words in zip(wrong, told, strict=True):
         assert words in text

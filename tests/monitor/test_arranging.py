@@ -112,6 +112,9 @@ async def test_keys_and_events_can_be_clicked():
         await until(pilot, lambda: grid.options.cursor == 2048 * 50)
         low, high = grid.options.window.shown(grid.board.whole)
         assert low <= 2048 * 50 <= high
+        former = grid.options.x_count
+        await pilot.press("a")  # the keys of the last row are those of charts
+        await until(pilot, lambda: grid.options.x_count != former)
 
 
 async def test_space_plays_an_ended_run():
