@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults draws grid-oracle check bench learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check bench learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -43,6 +43,11 @@ rows: $(VENV)/installed-dev
 # pulled cables at random moments, the run resumed after each; prints the seed, and SEED=N repeats it.
 rank-faults: $(VENV)/installed-dev
 	$(BIN)/python tests/support/rank_faults.py $(SEED:%=--seed %)
+
+# 1,000 configurations drawn from the models: each trains two iterations or is refused by one line;
+# about half an hour on one core. Prints the seed, and SEED=N repeats it; CONFIGS=N for another number.
+configs: $(VENV)/installed-dev
+	$(BIN)/python tests/support/config_fuzz.py --configs $(or $(CONFIGS),1000) $(SEED:%=--seed %)
 
 # Draws by priorities: a million against exact probabilities at ten million rows, and all of eight
 # million rows looked for.

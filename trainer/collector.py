@@ -230,7 +230,7 @@ class Collector:
             self.envs.load_state_dict(state["envs"])
             self._states.forget()
             self.envs.reset(self.rollout.obs[-1].numpy())
-        self._steps_before = state.get("steps_before", 0)
+        self._steps_before = int(state.get("steps_before", 0))
         set_generator(self._generator, state, self._seed, self._steps_before)
 
     def close(self) -> None:

@@ -238,5 +238,5 @@ class Experiment:
             # In place: graphs remember where it lies.
             self._num_learned *= 0
             self._num_learned += iteration
-        self.dead_env_steps = state.get("dead_env_steps", 0)
+        self.dead_env_steps = int(state.get("dead_env_steps", 0))
         self.executor.begin_at(iteration)

@@ -64,5 +64,5 @@ class RandomDraws:
         return {"generator": self._generator.get_state(), "count": self._num_drawn}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._num_drawn = state["count"]
+        self._num_drawn = int(state["count"])
         set_generator(self._generator, state, self._seed, self._num_drawn)

@@ -88,5 +88,8 @@ def is_finite(x: Tensor) -> bool:
 
 
 def set_count(count: Any, value: int) -> Any:
-    """A count at `value`: in place where it is a tensor, which graphs remember."""
+    """A count at `value`: in place where it is a tensor, which graphs remember. Raises ValueError
+    where a damaged checkpoint has none.
+    """
+    value = int(value)
     return count.fill_(value) if isinstance(count, Tensor) else value

@@ -47,7 +47,7 @@ class RandomOrders:
         return {"generator": self._generator.get_state(), "num_orders": self._num_drawn}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._num_drawn = state.get("num_orders", 0)
+        self._num_drawn = int(state.get("num_orders", 0))
         set_generator(self._generator, state, self._seed, self._num_drawn)
 
 

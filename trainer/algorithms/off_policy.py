@@ -237,10 +237,10 @@ class OffPolicy(Algorithm):
             draws.load_state_dict(state["draws"][name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
-            self._env_steps_before = state["env_steps_before"]
+            self._env_steps_before = int(state["env_steps_before"])
             self.replay.load_state_dict(state["replay"])
         else:
-            self._env_steps_before = state["env_steps"] + state["env_steps_before"]
+            self._env_steps_before = int(state["env_steps"]) + int(state["env_steps_before"])
             self._notices.append(
                 "the checkpoint has no replay: "
                 f"{self.section.warmup_env_steps} env steps with the policy as it is fill it anew "

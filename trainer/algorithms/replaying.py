@@ -42,7 +42,7 @@ class ReplayRatio:
         if isinstance(self.owed, Tensor):
             self.owed.fill_(owed)
         else:
-            self.owed = owed
+            self.owed = float(owed)
 
 
 def make_replay(

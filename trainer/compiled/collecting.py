@@ -120,7 +120,7 @@ class CompiledCollector:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.envs.load_state_dict(own_state(self._ranks, state["envs"], -1))
         self.rollout.obs[-1] = self._ranks.own_part(state["obs"])
-        self._steps_before = state["steps_before"]
+        self._steps_before = int(state["steps_before"])
 
     def close(self) -> None:
         pass

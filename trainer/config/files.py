@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from ... import configs
 from ...shared.errors import ConfigError, nearest
+from ...shared.harmless import one_line
 from ..envs import (
     CONFIGURED_ENV_NAMES,
     FOREIGN_ENV_NAMES,
@@ -39,6 +40,7 @@ from .train_config import (
 
 DEFAULT_PRESET = "cart_pole_ppo"
 PRESET_FOLDER = Path(configs.__file__).parent
+MOST_SHOWN = 200  # characters of a value in an error
 
 
 def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
@@ -140,12 +142,16 @@ def parse_override(override: str) -> tuple[str, Any]:
     """`ppo.gamma=0.9` as key and value; the value is read as TOML, else taken as text."""
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
-    if not equals or not key:
-        raise ConfigError(f"--set {override}: write key=value, as in --set ppo.gamma=0.9")
+    if not equals or not all(key.split(".")):
+        told = one_line(override, MOST_SHOWN)
+        raise ConfigError(f"--set {told}: write key=value, as in --set ppo.gamma=0.9")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value
+    except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
+        told = one_line(f"{key} = {value}", MOST_SHOWN)
+        raise ConfigError(f"{told}: no value is as long as that") from None
 
 
 def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
@@ -242,12 +248,20 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
         if key in owners_of_sections():
             return _foreign_table(key, error["input"], values)
         known = [name for name, _, _ in _fields(model_for(values), "")]
-        return f"unknown key '{key}'{nearest(key, known)}"
+        return f"unknown key '{one_line(key, MOST_SHOWN)}'{nearest(key, known)}"
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
         return rule if not key or rule.startswith(key) else f"{key}: {rule}"
     words = _RULES.get(error["type"], rule[0].lower() + rule[1:])
-    return f"{key} = {error['input']!r}: {words.format(key=key)}"
+    return f"{key} = {_shown(error['input'])}: {words.format(key=key)}"
+
+
+def _shown(value: object) -> str:
+    """A value that somebody gave, of a long one the beginning."""
+    try:
+        return one_line(repr(value), MOST_SHOWN)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from ...shared import Metric
 
@@ -20,6 +20,18 @@ class Section(BaseModel):
     """A table of the configuration: unknown keys are refused, and nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_truth(cls, value: Any, info: ValidationInfo) -> Any:
+        """Raises ValueError for true and false in place of a number, which Python takes for 1 and
+        0.
+        """
+        parts = value if isinstance(value, list | tuple) else [value]
+        takes_truth = cls.model_fields[str(info.field_name)].annotation is bool
+        if not takes_truth and any(isinstance(part, bool) for part in parts):
+            raise ValueError(f"{value!r} is none of its values: true and false are no numbers")
+        return value
 
 
 class AlgorithmSection(Section):

@@ -27,3 +27,5 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         where = f"at line {len(text.splitlines())}, the last"
         raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None
+    except ValueError as error:  # of a number with thousands of digits
+        raise ConfigError(f"{path}: {error}") from None

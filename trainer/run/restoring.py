@@ -22,7 +22,9 @@ def restoring(saved: Mapping[str, Any], own: Callable[[], Mapping[str, Any]]) ->
     except torch.OutOfMemoryError:
         raise
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        found = list(differences(saved, own()))
+        found: list[str] = []
+        with contextlib.suppress(Exception):  # what was taken so far may be nonsense
+            found = list(differences(saved, own()))
         told = " ".join(str(error).split())[:300] or type(error).__name__
         if found:
             told = found[0] + (f", and {len(found) - 1} more differ" if found[1:] else "")

@@ -26,6 +26,11 @@ def error_of(source=None, *overrides) -> str:
     return text
 
 
+def shortened(value: object) -> str | None:
+    """For the names of tests."""
+    return str(value)[:30] if isinstance(value, str | bytes) else None
+
+
 def test_every_preset_is_valid():
     for name in preset_names():
         assert load_config(name).num_iterations >= 1
@@ -165,14 +170,39 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("normalization.obs=3", ["normalization.obs = 3: it should be true or false"]),
         ("evaluation=[]", ["evaluation = []: it is a table, [evaluation]"]),
         ("env.name=x", ["env.name", "not a table"]),
+        ("num_envs=true", ["num_envs: True", "true and false are no numbers"]),
+        ("ppo.gamma=false", ["ppo.gamma: False", "true and false are no numbers"]),
+        ("policy.hidden_sizes=[true]", ["policy.hidden_sizes: [True]", "are no numbers"]),
+        ("num_envs=" + 5000 * "9", ["num_envs = 999", "no value is as long as that"]),
+        (
+            "num_envs=0x" + 5000 * "f",
+            ["num_envs = a number of thousands of digits: ", "less than or equal"],
+        ),
+        ("num_envs=" + 5000 * "[", ["num_envs = [[[", "no value is as long as that"]),
+        (".num_envs=3", [".num_envs=3", "key=value"]),
+        ("num_envs.=3", ["num_envs.=3", "key=value"]),
+        ("ppo..gamma=0.9", ["ppo..gamma", "key=value"]),
         ("gamma", ["gamma", "key=value"]),
         ("=3", ["key=value"]),
     ],
+    ids=shortened,
 )
 def test_a_wrong_override_is_explained(override, words):
     text = error_of(None, override)
     for word in words:
         assert word in text
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        f"num_envs={5000 * 'many'}", f"policy.hidden_sizes={5000 * [1]}", f"{5000 * 'x'}=1",
+        f"policy.activation={5000 * 'x'}", f"num_envs={4000 * '9'}",
+    ],
+    ids=shortened,
+)  # fmt: skip
+def test_of_a_long_value_the_beginning_is_shown(override):
+    assert len(error_of(None, override)) < 400
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest():
@@ -187,8 +217,10 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
         (b"\xff\xfe", "not a text file"),
         (b"a = " + b"[" * 100_000, "nests too deeply"),
         (b"#" * 2**21, "more than"),
+        (b"num_envs = " + b"9" * 5000, "digits"),
         (None, "No such file"),
     ],
+    ids=shortened,
 )
 def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, word):
     path = tmp_path / "broken.toml"

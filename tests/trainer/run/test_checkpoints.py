@@ -196,6 +196,45 @@ def test_a_state_of_another_shape_is_told_with_its_place_and_both_shapes(
     ), caught.value
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "dead_env_steps", "learner.num_updates", "learner.env_steps", "learner.env_steps_before",
+        "learner.finite_updates.num_skipped", "learner.updates_owed", "collector.steps_before",
+    ],
+)  # fmt: skip
+def test_text_in_place_of_a_count_is_one_line(make_experiment, place):
+    of_replay = ("algorithm=dqn", "dqn.warmup_env_steps=128", "dqn.batch_size=16")
+    experiment = make_experiment(*of_replay)
+    state = experiment.state_dict()
+    *tables, key = place.split(".")
+    table = state
+    for name in tables:
+        table = table[name]
+    table[key] = ""
+    told = f"^the checkpoint does not fit this run: {place} is a plain value in it, and a number"
+    with pytest.raises(CheckpointError, match=told), restoring(state, experiment.state_dict):
+        experiment.load_state_dict(state, 0)
+
+
+def test_text_in_place_of_a_count_of_compiled_loops_is_one_line(make_experiment):
+    experiment = make_experiment()
+    state = experiment.state_dict()
+    state["collector"]["steps_before"] = ""
+    told = "run: collector.steps_before is a plain value in it, and a number"
+    with pytest.raises(CheckpointError, match=told), restoring(state, experiment.state_dict):
+        experiment.load_state_dict(state, 0)
+
+
+def test_a_state_that_was_half_taken_and_cannot_be_asked_is_one_line():
+    def broken():
+        raise ValueError("half")
+
+    told = "^the checkpoint does not fit this run: it is odd$"
+    with pytest.raises(CheckpointError, match=told), restoring({}, broken):
+        raise ValueError("it is odd")
+
+
 def test_differences_are_told_by_place_kind_and_number():
     saved = {"a": torch.zeros(2, 3), "b": {"c": [1, 2]}, "d": 1, "old": 1}
     own = {"a": torch.zeros(2, 3), "b": {"c": [1]}, "d": {}, "new": 1}

@@ -93,7 +93,7 @@ def rows_of(value: Any, key: str, width: int, where: str) -> Array:
         rows = np.array(value, np.float64)
         good = rows.shape[1:] == shape[1:] or not rows.size
         rows = rows.reshape(shape)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):  # of an integer that no float64 is near to
         good, rows = False, np.zeros(0)
     if not good or not (np.abs(rows) <= LARGEST).all():
         what = f"rows of {width} numbers" if width else "numbers"

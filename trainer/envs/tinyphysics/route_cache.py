@@ -90,8 +90,9 @@ def _load_or_parse(
     folder: Path, paths: list[Path], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     place = _user_cache(folder) / f"{PREFIX}{_digest(paths)}.npy"
-    # A cache that is not there, or cut short, is made anew.
-    with contextlib.suppress(OSError, ValueError):
+    # A cache that is not there, cut short or damaged is made anew: NumPy raises whatever the bytes
+    # lead it to.
+    with contextlib.suppress(Exception):
         return _split(np.load(place, mmap_mode="r"), len(paths))
     flat = _parse(paths, progress)
     with contextlib.suppress(OSError):  # read-only or full: then the next start parses again
@@ -114,6 +115,8 @@ def _split(
     flat: NDArray[np.float64], num_routes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     offsets = flat[: num_routes + 1].astype(np.int64)
+    if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+        raise ValueError("no offsets")
     return offsets, flat[num_routes + 1 :].reshape(offsets[-1], len(FIELDS))
 
 
@@ -136,14 +139,17 @@ def _write(path: Path, flat: NDArray[np.float64]) -> None:
 def _digest(paths: list[Path]) -> str:
     digest = hashlib.sha256(f"{FORMAT} {','.join(FIELDS)}".encode())
     for path in paths:
-        status = path.stat()
-        digest.update(f"\n{path.name} {status.st_size} {status.st_mtime_ns}".encode())
+        size, time_ns = -1, 0  # of a link that leads nowhere, which cannot be read either
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            size, time_ns = status.st_size, status.st_mtime_ns
+        digest.update(b"\n" + os.fsencode(path.name) + f" {size} {time_ns}".encode())
     return digest.hexdigest()[:16]
 
 
 def _user_cache(folder: Path) -> Path:
     """Where the cache of a folder of routes goes: a folder of its own for each."""
-    place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
     return platformdirs.user_cache_path("operant") / "tinyphysics" / place
 
 

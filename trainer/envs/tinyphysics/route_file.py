@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import UsageError
+from ....shared.small_file import open_regular
 from .constants import CONTROL_START
 
 COLUMNS = ("t", "vEgo", "aEgo", "roll", "targetLateralAcceleration", "steerCommand")
@@ -29,7 +31,8 @@ def read_route(path: Path) -> NDArray[np.float64]:
     import pandas
 
     try:
-        table = pandas.read_csv(path, usecols=lambda name: name in COLUMNS)
+        with os.fdopen(open_regular(path), "rb") as file:
+            table = pandas.read_csv(file, usecols=lambda name: name in COLUMNS)
     except OSError as error:
         raise RouteError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:  # pandas' own errors are ValueErrors too

@@ -31,7 +31,9 @@ def import_from_here(module: str) -> ModuleType:
 
 
 def imported(path: str) -> Any:
-    """What `module:name` leads to. Raises ConfigError where there is no such thing."""
+    """The function or class that `module:name` leads to. Raises ConfigError where there is no such
+    thing.
+    """
     module, colon, name = path.rpartition(":")
     if not (colon and module and name):
         raise ConfigError(f"'{path}' is no path: write module:function")
@@ -43,4 +45,7 @@ def imported(path: str) -> Any:
         ) from None
     if not hasattr(found, name):
         raise ConfigError(f"'{path}': the module has no {name}")
-    return getattr(found, name)
+    made = getattr(found, name)
+    if not callable(made):
+        raise ConfigError(f"'{path}': {name} is no function, but {one_line(repr(made), 60)}")
+    return made

@@ -62,6 +62,7 @@ def test_what_is_written_is_read_again(tmp_path):
         ({"starts": [[1.0, 2.0], [3.0]]}, "scenario 1: starts are to be rows of 2 numbers"),
         ({"obstacles": [["a", 1, 2]]}, "scenario 1: obstacles are to be rows of 3 numbers"),
         ({"headings": [0.0, float("nan")]}, "scenario 1: headings are to be numbers"),
+        ({"headings": [10**400, 0.0]}, "scenario 1: headings are to be numbers, none beyond"),
         ({"starts": [["10", 10.0], [10.0, 30.0]]}, "scenario 1: starts are to be rows of 2"),
         ({"headings": [True, 0.0]}, "scenario 1: headings are to be numbers"),
         ({"starts": [[3.0 * i, 0.0] for i in range(90_000)]}, "has 90000 starts, and no world has"),

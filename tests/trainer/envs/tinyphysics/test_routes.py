@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 
@@ -86,6 +87,31 @@ def test_a_cache_that_was_cut_short_is_made_anew(folder, caches):
     RouteFolder(folder, progress=never_parsed)
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda cache: b"",
+        lambda cache: cache[:60] + b"(" + cache[61:],
+        lambda cache: b"PK\x05\x06" + bytes(18),  # an archive of nothing
+        lambda cache: _saved(np.zeros(0)),
+        lambda cache: _saved(np.float64(3.0)),
+        lambda cache: _saved(np.array([0.0, 4.0, 2.0, 1.0, *[0.0] * 5])),
+    ],
+)
+def test_a_damaged_cache_is_made_anew(folder, caches, damaged):
+    expected = RouteFolder(folder).take([0, 1, 2]).rows
+    (cache,) = caches()
+    cache.write_bytes(damaged(cache.read_bytes()))
+    np.testing.assert_array_equal(RouteFolder(folder).take([0, 1, 2]).rows, expected)
+    RouteFolder(folder, progress=never_parsed)
+
+
+def _saved(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
 def test_without_any_place_for_a_cache_routes_are_read_all_the_same(folder, monkeypatch):
     def full(path, flat):
         raise OSError(28, "No space left on device")
@@ -129,6 +155,36 @@ def test_a_broken_route_is_named_with_its_line_and_refused_or_skipped(folder, da
     assert skipping.names == ["00000.csv", "00002.csv"]
     assert [broken.name for broken in skipping.broken] == ["00001.csv"]
     assert skipping.take([1]).names == ("00002.csv",)
+
+
+def _becomes_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _leads_nowhere(path):
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+def _has_a_name_that_is_no_text(path):
+    path.rename(os.fsdecode(os.fsencode(path)[: -len("00001.csv")] + b"\xff.csv"))
+    _leads_nowhere(path.with_name(os.fsdecode(b"\xff.csv")))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_becomes_a_pipe, "00001.csv: cannot be read: not a regular file"),
+        (_leads_nowhere, "00001.csv: cannot be read: No such file or directory"),
+        (_has_a_name_that_is_no_text, ".csv: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_no_file_is_a_broken_route(folder, damage, words):
+    damage(folder / "00001.csv")
+    with pytest.raises(UsageError, match=words):
+        RouteFolder(folder)
+    assert len(RouteFolder(folder, on_broken="skip")) == 2
 
 
 def test_steering_after_the_control_start_may_be_missing(folder):

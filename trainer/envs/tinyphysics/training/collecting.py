@@ -138,7 +138,7 @@ class EpisodeCollector:
         return {"generator": self._generator.get_state(), "num_collected": self._num_collected}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._num_collected = state.get("num_collected", 0)
+        self._num_collected = int(state.get("num_collected", 0))
         set_generator(self._generator, state, self._seed, self._num_collected)
 
     def close(self) -> None:

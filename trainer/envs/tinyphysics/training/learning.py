@@ -131,7 +131,7 @@ class EpisodePPO(PPO):
     def load_state_besides(self, state: Mapping[str, Any]) -> None:
         super().load_state_besides(state)
         self._generator.set_state(state["cloning"])
-        self._cloning_env_steps = state.get("cloning_env_steps", 0)
+        self._cloning_env_steps = int(state.get("cloning_env_steps", 0))
 
 
 def centred(advantages: Tensor, group_size: int) -> Tensor:
