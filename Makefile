@@ -44,8 +44,8 @@ rows: $(VENV)/installed-dev
 rank-faults: $(VENV)/installed-dev
 	$(BIN)/python tests/support/rank_faults.py $(SEED:%=--seed %)
 
-# 1,000 configurations drawn from the models: each trains two iterations or is refused by one line;
-# about half an hour on one core. Prints the seed, and SEED=N repeats it; CONFIGS=N for another number.
+# 1,000 configurations drawn from the models: each trains two iterations or is refused by one line.
+# Prints the seed, and SEED=N repeats it; CONFIGS=N for another number.
 configs: $(VENV)/installed-dev
 	$(BIN)/python tests/support/config_fuzz.py --configs $(or $(CONFIGS),1000) $(SEED:%=--seed %)
 
