@@ -32,14 +32,6 @@ class GridShape(NamedTuple):
         y, y_end = (self.height * i // self.rows for i in (row, row + 1))
         return Cell(x, y, x_end - x, y_end - y)
 
-    def place_at(self, x: int, y: int) -> int:
-        """The place of the chart under a cell of the screen."""
-        cells = (self.cell(place) for place in range(self.columns * self.rows))
-        for place, cell in enumerate(cells):
-            if cell.x <= x < cell.x + cell.width and cell.y <= y < cell.y + cell.height:
-                return place
-        return 0
-
 
 def most_columns(width: int) -> int:
     """Beyond which charts have no room for a curve."""

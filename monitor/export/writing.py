@@ -17,7 +17,6 @@ from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
 from .rows import ExportedRows
 
-FORMATS = ("csv", "parquet", "tensorboard")
 EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard"}  # and the package each needs
 HEAD = ("publish", "publishes", "time", "elapsed_s", "iteration", "env_steps")
 _PIECE_CELLS = 1 << 18  # made into Python's objects at once

@@ -58,9 +58,3 @@ def row_at(view: RunView, share: float) -> int:
         return 0
     wanted = share * float(publish[-1]) - 1e-6  # less than a publish, more than rounding
     return min(int(np.searchsorted(publish, wanted)), len(publish) - 1)
-
-
-def share_at(view: RunView, row: int) -> float:
-    """How far through the run a row lies: `row_at` backwards."""
-    publish = view.history.publish
-    return float(publish[row] / publish[-1]) if len(publish) else 1.0

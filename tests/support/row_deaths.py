@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 from deaths import is_finished
+from leftover_rows import take_leftover_rows
 from recorded import places_of_its_own, recorder_pid
 from waiting import wait_for
 
-from operant.monitor.recorder.leftover_rows import take_leftover_rows
 from operant.shared.ranks import read_status
 from operant.shared.row_file_reader import RowFileReader
 from operant.shared.run_folder import Run, find_run

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from ...shared import Metric
 from .interval import Interval
-
-InspectionName = Literal["gradients", "weights", "trace", "episodes"]
 
 
 class InspectionConfig(Interval):

@@ -31,6 +31,7 @@ def test_cells_cover_the_grid_once(width, height, num_charts):
     shape = grid_shape(width, height, num_charts)
     cells = [shape.cell(place) for place in range(shape.columns * shape.rows)]
     assert sum(cell.width * cell.height for cell in cells) == width * height
-    for place, cell in enumerate(cells):
-        if cell.width and cell.height:
-            assert shape.place_at(cell.x, cell.y) == place
+    covered = [
+        (x, y) for c in cells for x in range(c.x, c.x + c.width) for y in range(c.y, c.y + c.height)
+    ]
+    assert len(set(covered)) == width * height

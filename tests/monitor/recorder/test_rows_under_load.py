@@ -7,11 +7,10 @@ import signal
 
 import pytest
 from command_line import operant
+from leftover_rows import take_leftover_rows
 from recorded import recorder_pid
 from row_deaths import BURST_ROWS, Trainer, check_rows, row_deaths
 from waiting import wait_for
-
-from operant.monitor.recorder.leftover_rows import take_leftover_rows
 
 
 @pytest.fixture(autouse=True)

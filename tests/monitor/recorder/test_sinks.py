@@ -10,11 +10,11 @@ import threading
 import urllib.request
 
 import pytest
+from leftover_rows import take_leftover_rows
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from waiting import wait_for
 
 from operant.monitor.recorder import sinks
-from operant.monitor.recorder.leftover_rows import take_leftover_rows
 from operant.monitor.recorder.prometheus_sink import PrometheusSink
 from operant.monitor.recorder.row_drain import RowDrain
 from operant.monitor.recorder.rows import Row

@@ -7,12 +7,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from leftover_rows import take_leftover_rows
 
 from operant.monitor.charts.board import ChartBoard
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Watched
 from operant.monitor.charts.x_axis import XWindow
-from operant.monitor.recorder.leftover_rows import take_leftover_rows
 from operant.monitor.runs.replay import view_at
 from operant.monitor.runs.run_poller import RunPoller
 from operant.shared import Metric

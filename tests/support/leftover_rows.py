@@ -1,10 +1,10 @@
-"""Rows that only a page holds, because the recorder beside it died or never was."""
+"""The rows of pages that no recorder is beside, taken as one would take them."""
 
 from __future__ import annotations
 
-from ...shared.run_folder import Run
-from .page_watch import PageWatch
-from .row_drain import RowDrain
+from operant.monitor.recorder.page_watch import PageWatch
+from operant.monitor.recorder.row_drain import RowDrain
+from operant.shared.run_folder import Run
 
 
 def take_leftover_rows(run: Run) -> int:
