@@ -1,1 +1,1 @@
-"""Presets: one TOML file per experiment, read by `trainer/config_file.py` alone."""
+"""Presets: one TOML file per experiment, read by `trainer/config/` alone."""

@@ -1,4 +1,9 @@
-"""The memory between trainer and monitor: pages, runs and liveness. Never torch or textual."""
+"""The memory between trainer and monitor: pages, runs and liveness. Never torch or textual.
+
+A page is laid out in `layout.py`, written by `writer.py`, read by `reader.py`, and told of in
+docs/metrics-page.md; a run on disk is `run_folder.py`, a process's part in it `session.py`, who is
+alive `lock.py`, and all of that together `status.py`. `integrations/` are training loops of others.
+"""
 
 from __future__ import annotations
 

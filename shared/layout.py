@@ -29,9 +29,10 @@ FOLDER = struct.Struct("<QQ224s")
 HEADER_CRC_OFFSET = 1008
 READY_OFFSET = 1016
 
-# A record of the snapshot or the history: this head, then its values.
-# sequence, CRC-32, metrics in use, publish number, wall, monotonic, iteration, env steps, spare
-RECORD_HEAD = struct.Struct("<QIIQqqqqq")
+# A record of the snapshot, the history or the ring of rows: this head, then its values.
+# sequence, CRC-32, metrics in use, publish number, wall, monotonic, iteration, env steps, places
+# (of a row that has some of the metrics alone; 0 elsewhere)
+RECORD_HEAD = struct.Struct("<QIIQqqqqQ")
 RECORD_CRC_OFFSET = 8
 RECORD_CRC_START = 12  # the CRC covers all that follows it, as far as metrics are in use
 VALUES_OFFSET = RECORD_HEAD.size

@@ -1,1 +1,1 @@
-"""The lines of the panels around the charts."""
+"""The lines of the panes around the charts, and which panes there are (`pane_layout.py`)."""

@@ -1,7 +1,7 @@
 """How policies learn: a module for each algorithm, with its loss and its update, in torch.
 
 What each can be told lies in `sections/`, where nothing needs torch. A new one is a module here
-and a section there, and a line in each of the two tables.
+and a section there, and a line in each of the two tables: docs/changing.md.
 """
 
 from __future__ import annotations

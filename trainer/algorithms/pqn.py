@@ -34,15 +34,26 @@ class PQN(OnPolicy):
 
         return QPolicy(spec, make_network, config.normalization.obs)
 
+    @staticmethod
+    def loss(
+        policy: QPolicy, obs: Tensor, actions: Tensor, returns: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Half the mean squared error of Q(s, a) against the returns [B], and the mean of Q(s, a).
+
+        Nothing of the algorithm itself: torch.compile may be asked for it.
+        """
+        values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
+        return 0.5 * (values - returns).square().mean(), values.detach().mean()
+
     def __init__(self, config: TrainConfig, policy: Any, **options: Any) -> None:
         """As `OnPolicy`'s."""
         super().__init__(config, policy, **options)
-        self._loss_of = self.compiled(q_loss)
+        self._loss_of = self.compiled(self.loss)
         self.sampler = self.ranks.sharing(Shuffled(self.orders), self.section, False)
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        return () if self._loss_of is q_loss else (self._loss_of,)
+        return (self._loss_of,) if self.config.compile else ()
 
     def warm_up(self, rollout: Rollout) -> None:
         obs = rollout.valid_of(rollout.obs_or_places)
@@ -103,9 +114,3 @@ class PQN(OnPolicy):
         like = self.policy.flat_parameters
         gradient, means = self.ranks.mean_of(len(obs), work, like, 2)
         return gradient, means
-
-
-def q_loss(policy: QPolicy, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
-    """Half the mean squared error of Q(s, a) against the returns [B], and the mean of Q(s, a)."""
-    values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
-    return 0.5 * (values - returns).square().mean(), values.detach().mean()

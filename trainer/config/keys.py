@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from ..envs import (
-    CONFIGURED_ENV_NAMES,
-    ENV_NAMES,
-    FOREIGN_ENV_NAMES,
-    LEARNED_ENV_NAMES,
-    PARTIAL_ENV_NAMES,
-)
+from ..envs import ALL_ENV_NAMES
 from .files import DEFAULT_PRESET, changed, config_path, foreign_section, model_for
 from .overlays import split_overlays
 from .section import Section
@@ -55,8 +49,7 @@ def _keys(model: type[Section], prefix: str) -> Iterator[Key]:
 
 def _choices(name: str, annotation: Any) -> tuple[str, ...]:
     if name == "env":
-        return (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
-                *FOREIGN_ENV_NAMES)  # fmt: skip
+        return ALL_ENV_NAMES
     if name == "algorithm":
         return tuple(algorithm_sections())
     if annotation is bool:

@@ -11,7 +11,7 @@ from ...shared.errors import ConfigError
 from .interval import Interval
 from .section import Fraction, Section
 
-Sink = Literal["tensorboard", "prometheus", "wandb"]
+Sink = Literal["tensorboard", "prometheus", "wandb"]  # those of SINK_PACKAGES
 
 
 class MemoryConfig(Section):

@@ -12,13 +12,12 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
 from ..envs import (
+    ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
-    ENV_NAMES,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
     LEARNED_ENV_NAMES,
-    PARTIAL_ENV_NAMES,
     is_hosted,
     num_agents_of,
     spec_of,
@@ -146,12 +145,10 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        names = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
-                 *FOREIGN_ENV_NAMES)  # fmt: skip
-        if env not in names and not is_hosted(env):
+        if env not in ALL_ENV_NAMES and not is_hosted(env):
             raise ValueError(
-                f"env = '{env}' is no environment{nearest(env, names)}; "
-                f"there are {', '.join(names)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
+                f"env = '{env}' is no environment{nearest(env, ALL_ENV_NAMES)}; there are "
+                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
             )
         return env
 

@@ -1,6 +1,7 @@
 """Environments: one file each, and the vector environment that steps thousands of them.
 
-A new environment is a file here that ends in its `SPEC`, and its name below.
+A new environment is a file here that ends in its `SPEC`, and its name below; docs/changing.md says
+what else goes with it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ NATIVE_PREFIX = "native:"
 HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX)  # of other libraries
 CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # which are made as a table of the configuration says
 FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
+# All that `env` can be but for what begins with one of `HOSTED_PREFIXES`.
+ALL_ENV_NAMES = (
+    *ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES,
+)  # fmt: skip
 
 
 def is_hosted(env: str) -> bool:

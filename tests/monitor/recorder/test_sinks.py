@@ -7,7 +7,11 @@ import os
 import subprocess
 import sys
 import threading
+import tomllib
 import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from leftover_rows import take_leftover_rows
@@ -23,9 +27,10 @@ from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
 from operant.shared import Metric
 from operant.shared.history import NEVER_WRITTEN
 from operant.shared.lock import RunLock
-from operant.shared.recorder_process import RecorderSettings
+from operant.shared.recorder_process import SINK_PACKAGES, RecorderSettings
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
+from operant.trainer.config.tables import RecorderConfig, Sink
 
 
 def row(publish: int, **metrics: float) -> Row:
@@ -263,3 +268,15 @@ def test_a_sink_that_hangs_holds_up_nobody(monkeypatch):
         thread.write(0, [row(number, a=1.0)])
     thread.close(is_success=True)
     assert set(complaints) == {"hung takes no rows; some are lost there"}
+
+
+def test_whatever_lists_sinks_lists_all_of_them():
+    root = Path(__file__).parents[3]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    document = (root / "docs" / "runs.md").read_text().partition("### Sinks")[2]
+    assert set(get_args(Sink)) == set(SINK_PACKAGES)
+    for name in SINK_PACKAGES:
+        assert find_spec(f"operant.monitor.recorder.{name}_sink"), name
+        assert name in project["optional-dependencies"]
+        assert f"\n| `{name}` | " in document
+        assert name in str(RecorderConfig.model_fields["to"].description)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.algorithms.pqn import q_loss
+from operant.trainer.algorithms.pqn import PQN
 from operant.trainer.config.files import load_config, make_config
 from operant.trainer.making import processor_experiment
 from operant.trainer.run.threads import Threads
@@ -21,7 +21,7 @@ class Table:
 
 def test_the_loss_is_half_the_squared_error_of_the_actions_taken():
     rows = torch.tensor([[1.0, 5.0], [2.0, 7.0]])
-    loss, mean = q_loss(Table(), rows, torch.tensor([0, 1]), torch.tensor([3.0, 6.0]))
+    loss, mean = PQN.loss(Table(), rows, torch.tensor([0, 1]), torch.tensor([3.0, 6.0]))
     # errors 1 - 3 and 7 - 6: (4 + 1) / 2 / 2 = 1.25; values 1 and 7: 4
     assert (float(loss), float(mean)) == (1.25, 4.0)
 
@@ -39,6 +39,30 @@ def test_epsilon_falls_to_its_end_and_stays_there():
     found = [iterate(experiment)["exploration/epsilon"] for _ in range(6)]
     # 0.8 to lose over half of eight iterations: 0.2 an iteration
     assert found == pytest.approx([0.9, 0.7, 0.5, 0.3, 0.1, 0.1])
+    threads.close()
+
+
+class ByTheDistance(PQN):
+    """A variation: another loss, and nothing else."""
+
+    @staticmethod
+    def loss(policy, obs, actions, returns):
+        values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
+        return (values - returns).abs().mean(), values.detach().mean()
+
+
+def test_a_variation_has_a_loss_of_its_own_and_no_loop_that_is_none(monkeypatch):
+    small = {"algorithm": "pqn", "num_envs": 8, "rollout_steps": 16, "num_threads": 1}
+    config = make_config({**small, "total_env_steps": 8 * 16})
+    threads = Threads(1)
+    losses = []
+    for algorithm in (PQN, ByTheDistance):
+        monkeypatch.setattr("operant.trainer.algorithms.pqn.PQN", algorithm)
+        experiment = processor_experiment(config, threads)
+        losses.append(iterate(experiment)["loss/value"])
+        # a run asks each of them whether it is compiled by now
+        assert all(hasattr(loop, "signatures") for loop in experiment.loops)
+    assert losses[0] != losses[1]
     threads.close()
 
 

@@ -20,6 +20,8 @@ def envs(request):
 
 
 def test_spaces_are_those_of_gymnasiums_own(envs):
+    if envs.operant_spec.name not in gymnasium.registry:
+        pytest.skip("Gymnasium has no such environment")
     theirs = gymnasium.make_vec(envs.operant_spec.name, NUM_ENVS, vectorization_mode="sync")
     assert envs.single_action_space == theirs.single_action_space
     assert envs.action_space == theirs.action_space

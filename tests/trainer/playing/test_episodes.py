@@ -23,14 +23,10 @@ SEA = (
     "marine_nav_ppo_smoke", "marine_nav.curriculum=[]", "marine_nav.num_robots=3",
     "marine_nav.num_obstacles=2", "marine_nav.num_vortices=2",
 )  # fmt: skip
-PRESETS = {
-    "acrobot": ("acrobot_ppo",),
+PRESETS = {  # where it is not `<env>_ppo`
     "cart_pole": ("cart_pole_ppo_smoke",),
     "grid": ("grid_ppo_smoke", "grid.embedding_size=8"),
     "marine_nav": SEA,
-    "mountain_car": ("mountain_car_ppo",),
-    "mountain_car_continuous": ("mountain_car_continuous_ppo",),
-    "pendulum": ("pendulum_ppo",),
     "tinyphysics": ("tinyphysics_ppo", "tinyphysics.held_out_routes=2"),
 }
 CART_POLE_OF_GYMNASIUM = ("cart_pole_ppo_smoke", "env=gymnasium:CartPole-v1")
@@ -70,7 +66,7 @@ def check_scene(scene, num_agents):
 @pytest.mark.parametrize("env", [*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES])
 def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_of):
     assert callable(load_drawing(env))
-    episodes = episodes_of(*PRESETS[env], "policy.hidden_sizes=[8]")
+    episodes = episodes_of(*PRESETS.get(env, (f"{env}_ppo",)), "policy.hidden_sizes=[8]")
     assert episodes.env == env
     episodes.begin(3, 1)
     first = episodes.moment(0)
