@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Protocol
 
 from ...shared import Event, NoPageError, Snapshot
 from ...shared.alert_rule import AlertRule
@@ -15,30 +13,17 @@ from ...shared.run_folder import Run
 from ...shared.status import RunStatus, status_of
 from ..runs.alerts import Alert
 from .events_file import EventsFile, event_line
+from .every_row import EveryRow, RowTaker
 from .metrics_file import MetricsFile
 from .page_copy import complete_copy, drop_rows, remove_page, update_copy
 from .page_watch import Page, PageWatch
 from .rank_alerts import RankAlerts
-from .row_drain import RowDrain
-from .rows import Row, row_of, rows_between
+from .rows import row_of, rows_between
 
 COPY_EVERY_S = 30.0
 ALERTS_EVERY_S = 2.0
-DRAIN_EVERY_S = 1.0  # at least; sooner when much waits
 NEVER_S = float("-inf")
 SAME_MOMENT_S = 1e-5  # files hold microseconds
-
-
-class RowTaker(Protocol):
-    """Where rows go beside the file."""
-
-    def write(self, rank: int, rows: Sequence[Row]) -> None: ...
-
-    def write_newest(self, rank: int, rows: Sequence[Row]) -> None: ...
-
-    def rows_came(self, rank: int, path: Path) -> None: ...
-
-    def notes(self, rank: int) -> dict[str, str]: ...
 
 
 class RankRecorder:
@@ -64,15 +49,13 @@ class RankRecorder:
         self.is_finished = False
         self.is_complete = False  # and all that there was to write is written
         self._run, self._rank, self._every_s = run, rank, every_s
-        self._events, self._sinks = events, sinks
+        self._events = events
         self._is_alive, self._complain, self._now = is_alive, complain, now
         self._watch = PageWatch(run, rank, now)
         self._is_page_held = False  # by its process's lock, when it was opened
         self._rows: MetricsFile | None = None
-        self._drain = RowDrain(run.rows_path(rank))
-        self._drained_s = NEVER_S
+        self._every_row = EveryRow(run, rank, sinks, now)
         self._event_number = 0
-        self._is_told = False  # sinks, of the rows that a former recorder left
         self._row_s = self._copied_s = self._alerts_s = NEVER_S
         self._alerts = RankAlerts(rank, events, rules, tell)
         self._ended_as: RunStatus | None = None
@@ -96,7 +79,8 @@ class RankRecorder:
             # Before each row: the next recorder takes what has a row for decided on.
             if is_row_due or self._now() - self._alerts_s >= ALERTS_EVERY_S:
                 self._take_alerts(page)
-            self._drain_if_due()
+            with self._complaining():
+                self._every_row.take_if_due()
             if is_row_due:
                 self._take_rows(page)
             if self._now() - self._copied_s >= COPY_EVERY_S:
@@ -126,7 +110,8 @@ class RankRecorder:
         if page:
             self._take_events(page)
             self._take_alerts(page)
-            self._drain_all()
+            with self._complaining():
+                self._every_row.take_all()
             self._take_rows(page)
             self._copy(page)
 
@@ -135,7 +120,8 @@ class RankRecorder:
         if page:
             self._take_events(page)
             self._take_alerts(page)
-            self._drain_all()
+            with self._complaining():
+                self._every_row.take_all()
             self._take_rows(page)
         self._tell_a_crash(page)
         with self._complaining():
@@ -143,64 +129,36 @@ class RankRecorder:
             if page:
                 complete_copy(self._run, self._rank, page.reader)
                 snapshot = page.reader.read()
-                if snapshot and self._drain.has_all(snapshot.publish):
+                if snapshot and self._every_row.has_all(snapshot.publish):
                     drop_rows(self._run, self._rank)
             # Not if another process goes on with the run by now: it makes a page of this name.
             if not self._is_alive():
                 remove_page(self._run, self._rank, page.reader if page else None)
         with self._complaining():
-            self._drain.close()
+            self._every_row.close()
         self._watch.close()
         if self._rows:
             self._rows.close()
             self._rows = None
 
-    def _drain_if_due(self) -> None:
-        with self._complaining():
-            is_time = self._now() - self._drained_s >= DRAIN_EVERY_S
-            if is_time or self._drain.is_due():
-                self._drained_s = self._now()
-                self._take_rows_of_ring()
-
-    def _drain_all(self) -> None:
-        with self._complaining():
-            while self._take_rows_of_ring():
-                pass
-
-    def _take_rows_of_ring(self) -> int:
-        """Put them into their file, and tell the sinks, which read that; how many they were."""
-        num_rows = self._drain.take(self._notes())
-        if self._drain.has_rows and (num_rows or not self._is_told):
-            self._is_told = True
-            for sink in self._sinks:
-                sink.rows_came(self._rank, self._run.rows_path(self._rank))
-        return num_rows
-
-    def _notes(self) -> dict[str, str | int]:
-        notes: dict[str, str | int] = {}
-        for sink in self._sinks:
-            notes |= sink.notes(self._rank)
-        return notes
-
     def note_sent(self) -> None:
         """Keep for the next recorder how far the sinks are that were closed."""
         with self._complaining():
-            if notes := self._notes():
-                self._drain.note(notes)
+            self._every_row.note_sent()
         with self._complaining():
-            self._drain.close()
+            self._every_row.close()
 
     def _attach(self, is_alive: bool) -> None:
         """Keep the right page open; a new process's rows follow those that its page holds."""
         with self._complaining():
             if self._watch.look(is_alive):
                 self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
-                self._alerts_s = self._drained_s = NEVER_S
+                self._alerts_s = NEVER_S
                 self._alerts.begin()
                 page = self._watch.page
                 self._is_page_held = page is not None and is_held(page.reader.fd)
                 if page:
-                    self._drain.begin(page)
+                    self._every_row.begin(page)
                 self._rewind(page)
 
     def _rewind(self, page: Page | None) -> None:
@@ -232,16 +190,14 @@ class RankRecorder:
                 rows = [*rows_between(history, file.last, newest, self._every_s), newest]
             file.append(rows)
             self._row_s = self._now()
-            for sink in self._sinks:
-                write = sink.write_newest if self._drain.has_rows else sink.write
-                write(self._rank, rows)
+            self._every_row.give_sinks(rows)
 
     def _take_events(self, page: Page) -> None:
         with self._complaining():
             events = page.reader.events(after=self._event_number)
             num_lost = 0
             with self._complaining():  # the lines are written all the same
-                num_lost = self._drain.num_lost_events([event.number for event in events])
+                num_lost = self._every_row.num_lost_events([event.number for event in events])
             lines = [event_line(event, self._rank) for event in events]
             if num_lost:
                 text = f"{num_lost} messages before the next were overwritten before they were kept"

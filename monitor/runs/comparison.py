@@ -28,6 +28,10 @@ class Comparison(Generic[Item]):
     def with_reference_toggled(self, run: Item) -> Comparison[Item]:
         return replace(self, reference=None if self.reference == run else run)
 
+    def with_toggled(self, run: Item, is_reference: bool) -> Comparison[Item]:
+        """As the reference, or as marked."""
+        return self.with_reference_toggled(run) if is_reference else self.with_mark_toggled(run)
+
     @property
     def chosen(self) -> tuple[Item, ...]:
         """The reference and those that are marked, each once."""

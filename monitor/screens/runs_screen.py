@@ -13,10 +13,9 @@ from ...shared.run_folder import Run
 from ..charts.shown_run import assigned_looks
 from ..runs.choices import Choice
 from ..runs.comparison import MAX_RUNS, Comparison
-from ..runs.filter_terms import Filter, FilterError, parse_filter
 from ..runs.group_source import WatchedGroup
+from ..runs.list_filter import ListFilter
 from ..runs.poll_loop import PollLoop
-from ..runs.run_filter import filtered, listed
 from ..runs.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.run_order import order_choices, ordered, shown_value
 from ..runs.run_summary import RETURN
@@ -89,8 +88,7 @@ class RunsScreen(MonitorScreen):
         super().__init__()
         self._selected = selected
         self._view: RunsView | None = None
-        self._filter = ""
-        self._understood: Filter = ((),)
+        self._filter = ListFilter()
         self._grouper = RunGrouper()
         self._groups: list[RunGroup] = []
         self._loop = PollLoop(
@@ -126,13 +124,13 @@ class RunsScreen(MonitorScreen):
         if self._view is None:
             return
         line = self.query_one(FilterLine)
-        found, error = self._found(self._view.rows)
+        found, error = self._filter.found(self._view.rows)
         line.complain(error)
         warning = error if error and not line.display else self._warning()
         by = self.session.grouped_by
         self._show_groups(found) if by and self._view.rows else self._show_single(found)
-        rows = listed(self._view.rows, self._understood)
-        self.query_one(RunsHead).show(rows, len(found), self._filter, warning, by)
+        rows = self._filter.listed(self._view.rows)
+        self.query_one(RunsHead).show(rows, len(found), self._filter.text, warning, by)
         self.query_one(MachineLines).show(self._view.machines)
 
     def _show_single(self, rows: Sequence[RunRow]) -> None:
@@ -142,7 +140,7 @@ class RunsScreen(MonitorScreen):
             ordered(rows, order, is_reversed),
             self.session.comparison,
             (order, is_reversed),
-            is_filtered=bool(self._filter),
+            is_filtered=bool(self._filter.text),
             hosts=[machine.host for machine in self._view.machines] if self._view else (),
         )
 
@@ -170,25 +168,10 @@ class RunsScreen(MonitorScreen):
         """The list that is shown."""
         return self.query_one(GroupsTable if self.session.grouped_by else RunsTable)
 
-    def _found(self, rows: Sequence[RunRow]) -> tuple[list[RunRow], str]:
-        """The runs that the filter leaves, and what is wrong with it: then those that the last one
-        left which was understood.
-        """
-        try:
-            wanted = parse_filter(self._filter)
-            found = filtered(rows, wanted)
-        except FilterError as error:
-            try:
-                return filtered(rows, self._understood), str(error)
-            except FilterError:  # the runs that had what it asks for are gone
-                return listed(rows), str(error)
-        self._understood = wanted
-        return found, ""
-
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         """What is not understood stays open, to be mended or dropped."""
-        self._filter = message.text.strip()
-        is_wrong = self._view is not None and bool(self._found(self._view.rows)[1])
+        self._filter.text = message.text.strip()
+        is_wrong = self._view is not None and bool(self._filter.found(self._view.rows)[1])
         if message.is_done and not is_wrong:
             self.query_one(FilterLine).close()
             self._table().focus()
@@ -196,11 +179,7 @@ class RunsScreen(MonitorScreen):
 
     def on_runs_table_marked(self, message: RunsTable.Marked) -> None:
         comparison = self.session.comparison
-        self.session.comparison = (
-            comparison.with_reference_toggled(message.run)
-            if message.is_reference
-            else comparison.with_mark_toggled(message.run)
-        )
+        self.session.comparison = comparison.with_toggled(message.run, message.is_reference)
         self.show_runs()
 
     def _ask(self, purpose: str, choices: Sequence[Choice]) -> None:
@@ -218,11 +197,7 @@ class RunsScreen(MonitorScreen):
 
     def on_groups_table_marked(self, message: GroupsTable.Marked) -> None:
         comparison = self.session.group_comparison
-        self.session.group_comparison = (
-            comparison.with_reference_toggled(message.key)
-            if message.is_reference
-            else comparison.with_mark_toggled(message.key)
-        )
+        self.session.group_comparison = comparison.with_toggled(message.key, message.is_reference)
         self.show_runs()
 
     def on_groups_table_opened(self, message: GroupsTable.Opened) -> None:
@@ -230,23 +205,20 @@ class RunsScreen(MonitorScreen):
         by_key = {group.key: group for group in self._groups}
         comparison = self.session.group_comparison
         keys = [message.key, *(k for k in comparison.beside(message.key) if k in by_key)]
-        names = {key: f"{by_key[key].label} · {by_key[key].count_words}" for key in keys}
+        groups, is_alone = [by_key[key] for key in keys], len(keys) == 1
         self.session.group_looks = looks = assigned_looks(
-            [by_key[key].label for key in keys], self.session.group_looks
+            [group.label for group in groups], self.session.group_looks
         )
-        self.post_message(
-            self.GroupsOpened(
-                [
-                    WatchedGroup(
-                        names[key],
-                        by_key[key].runs,
-                        looks[by_key[key].label] if len(keys) > 1 else None,
-                        key == comparison.reference and len(keys) > 1,
-                    )
-                    for key in keys
-                ]
+        watched = [
+            WatchedGroup(
+                f"{group.label} · {group.count_words}",
+                group.runs,
+                None if is_alone else looks[group.label],
+                not is_alone and group.key == comparison.reference,
             )
-        )
+            for group in groups
+        ]
+        self.post_message(self.GroupsOpened(watched))
 
     def on_runs_table_ordered(self, message: RunsTable.Ordered) -> None:
         self.sort_by(message.order)
@@ -266,7 +238,7 @@ class RunsScreen(MonitorScreen):
         self.app.push_screen(SweepScreen(str(wanted)))
 
     def action_filter(self) -> None:
-        self.query_one(FilterLine).open(self._filter)
+        self.query_one(FilterLine).open(self._filter.text)
 
     def action_edit(self, what: str) -> None:
         if self.session.grouped_by:
@@ -293,7 +265,7 @@ class RunsScreen(MonitorScreen):
         self.sort_by(self.settings.order)
 
     def action_clear(self) -> None:
-        self._filter = ""
+        self._filter.text = ""
         self.session.comparison = Comparison()
         self.session.group_comparison = Comparison()
         self.query_one(FilterLine).close()
