@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check bench learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -76,6 +76,10 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/attach.py
 	$(BIN)/python benchmarks/replay.py
+
+# Wheels to carry to a machine with a GPU and without network, where benchmarks/first_contact.py runs.
+first-contact:
+	$(PYTHON) benchmarks/carried_wheels.py .first_contact/wheels
 
 # The monitor left open for two hours; MINUTES=10 for less.
 soak: $(VENV)/installed-bench

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_parts import Gpu
+from lasting import is_lasting
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGET_S = 480  # for all parts; none is begun after it
@@ -43,10 +44,11 @@ def run(path: Path, dry: bool, only: list[str], routes: Path | None = None) -> d
         "machine": {**machine(), **versions("torch", "numba", "numba-cuda", "triton", "numpy")},
         "parts": {},
     }
-    for name, part in gpu.parts().items():
-        began = time.perf_counter()
-        if only and name not in only:
-            continue
+    parts = gpu.parts()
+    for name in only or parts:
+        part, began = parts.get(name) or gpu.rehearsed(name), time.perf_counter()
+        result["running"] = {"part": name}
+        write(path, result)
         if began - start > BUDGET_S:
             answer: dict[str, Any] = {"error": f"not begun: {BUDGET_S} s were over"}
         else:
@@ -59,16 +61,26 @@ def run(path: Path, dry: bool, only: list[str], routes: Path | None = None) -> d
                 }
         answer["seconds"] = time.perf_counter() - began
         result["parts"][name] = answer
-        path.write_text(json.dumps(result, indent=2) + "\n")
+        del result["running"]
+        write(path, result)
         print(f"{name:<20} {answer['seconds']:6.1f} s  {json.dumps(answer)[:600]}", flush=True)
+        if "error" in answer and is_lasting(answer["error"]):
+            break  # all that come after it in this process would fail as well
     return result
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """The JSON anew, whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.part")
+    unfinished.write_text(json.dumps(result, indent=2) + "\n")
+    unfinished.replace(path)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path, metavar="FILE", help="where the JSON goes")
     parser.add_argument("--dry", action="store_true", help="tiny sizes, to see that all parts run")
-    parser.add_argument("--only", nargs="*", default=[], help="only these parts")
+    parser.add_argument("--only", nargs="*", default=[], help="only these parts, in this order")
     parser.add_argument("--tinyphysics", type=Path, metavar="DIR", help="its model and routes")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

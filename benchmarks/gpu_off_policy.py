@@ -31,7 +31,6 @@ class OffPolicyParts:
             "updates_bfloat16": self.large_batches,
             "rainbow_per_c51": self.rainbow,
             "replay_waits": self.waits,
-            "marine_nav_decisions": self.decisions,
             "ac_iqn_marine_nav": self.marine_nav,
         }
 
@@ -63,26 +62,6 @@ class OffPolicyParts:
             "sac.updates_per_env_step=0.125", "sac.batch_size=1024",
         ]  # fmt: skip
         return self._to_the_bar("pendulum_sac", overrides)
-
-    def decisions(self) -> Any:
-        """Decisions of robots a second, of seas that are stepped alone, observations included."""
-        from operant.trainer.cuda.vector import CudaVectorEnv
-        from operant.trainer.envs import load_spec
-
-        num_envs, steps = (3, 2) if self.dry else (65_536, 200)
-        envs = CudaVectorEnv(load_spec("marine_nav"), num_envs, 1, device=self.device)
-        out = envs.empty_transitions()
-        envs.reset(out.obs)
-        actions = torch.rand(envs.num_rows, 2, device=self.device) * 2 - 1
-        envs.step(actions, out)
-        self._wait()
-        start = time.perf_counter()
-        num_decisions = torch.zeros((), dtype=torch.int64, device=self.device)
-        for _ in range(steps):
-            envs.step(actions, out)
-            num_decisions += out.valid.sum()
-        total = int(num_decisions)  # waits
-        return {"decisions_per_s": total / (time.perf_counter() - start), "seas": num_envs}
 
     def marine_nav(self) -> Any:
         """AC-IQN on MarineNav: success after so many seconds of training, in all six settings, and

@@ -42,6 +42,7 @@ class Sizes:
         self.rollout_envs, self.rollout_steps = (4, 4) if dry else (16_384, 32)
         self.repeats, self.seconds = (2, 0.01) if dry else (5, 0.5)
         self.train_steps = 4 * 4 * 6 if dry else 2**28  # with four epochs; more with one
+        self.most_train_s = 40  # of one training; what is cut short says so
         self.pairs, self.loop_iterations = (1, 3) if dry else (5, 300)
         self.profiled_iterations = 3 if dry else 50
         self.huge_envs, self.huge_steps = (4, 4) if dry else (2**24, 2048)
@@ -59,6 +60,7 @@ class Gpu:
         torch.set_num_threads(1)  # more only wait for each other over work this small
 
     def parts(self) -> dict[str, Callable[[], Any]]:
+        from gpu_bars import Bars
         from gpu_off_policy import OffPolicyParts
 
         return {
@@ -73,8 +75,13 @@ class Gpu:
             "same_seed": self.same_seed,
             "out_of_memory": self.out_of_memory,
             "tinyphysics": self.tinyphysics,
+            **Bars(self).parts(),
             **OffPolicyParts(self).parts(),
         }
+
+    def rehearsed(self, name: str) -> Callable[[], Any]:
+        """What shows how a part is recorded that fails, or that outlasts its limit."""
+        return {"fails": lambda: 1 / 0, "outlasts": lambda: time.sleep(600)}[name]
 
     def config(self, *overrides: str) -> Any:
         from operant.trainer.config.files import load_config
@@ -129,7 +136,7 @@ class Gpu:
                 f"total_env_steps={self.sizes.train_steps * 4 // num_epochs}",
                 "evaluation.every_iterations=0",
             )  # fmt: skip
-            answer[kind] = self._trained(config)
+            answer[kind] = self.trained(config)
         return answer
 
     def overlap(self) -> Any:
@@ -140,15 +147,18 @@ class Gpu:
                 f"ppo.num_epochs={num_epochs}", f"overlap={on}", "evaluation.every_iterations=0",
                 f"total_env_steps={self.sizes.train_steps // 2}",
             )  # fmt: skip
-            answer[f"{num_epochs} epochs, overlap = {on}"] = self._trained(config)
+            answer[f"{num_epochs} epochs, overlap = {on}"] = self.trained(config)
         return answer
 
-    def _trained(self, config: Any) -> dict[str, Any]:
+    def trained(self, config: Any) -> dict[str, Any]:
+        """One run to its end, or as far as it comes in `most_train_s`."""
         start, marks, returns = time.perf_counter(), [], []
         with self.page() as metrics:
             experiment = self.experiment(config)
             telemetry = self.telemetry(experiment, metrics)
             while experiment.num_started < config.num_iterations:
+                if time.perf_counter() - start > self.sizes.most_train_s:
+                    break
                 for values in experiment.iterate(telemetry.stopwatch, wait=False):
                     telemetry.iteration(values)
                     marks.append((time.perf_counter(), experiment.env_steps))
@@ -165,6 +175,7 @@ class Gpu:
             "env_steps": last,
             "startup_s": first_s - start,
             "seconds": last_s - start,
+            "cut_short": experiment.iteration < config.num_iterations,
             "mean_return": mean_return,
             "return_reached": mean_return >= RETURN_BAR,
             "last_values": values,
@@ -239,12 +250,16 @@ class Gpu:
         return {"message": None}
 
     def tinyphysics(self) -> Any:
-        """TinyPhysics: rollouts over its routes and the PPO update, where its data are given."""
+        """TinyPhysics: rollouts over its routes and the PPO update, where its data are given, in
+        each precision that the device has.
+        """
         if self.routes is None:
             return {"absent": "no folder is given with --tinyphysics"}
         from tinyphysics_gpu import measured
 
-        return measured(self.routes, 4 if self.dry else 5000)
+        precisions = ("tf32", "half", "float32") if self.device.type == "cuda" else ("float32",)
+        routes = 4 if self.dry else 5000
+        return {name: measured(self.routes, routes, precision=name) for name in precisions}
 
     def experiment(self, config: Any) -> Any:
         from operant.trainer.making import device_experiment

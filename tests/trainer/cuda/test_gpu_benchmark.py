@@ -31,8 +31,9 @@ def test_every_part_is_measured_and_none_fails(answer):
     assert list(answer["parts"]) == [
         "equality", "raw_few_envs", "raw_many_envs", "rollout", "train_1_epoch", "train_4_epochs",
         "overlap", "synchronisation", "same_seed", "out_of_memory", "tinyphysics",
-        "replay_draws", "dqn_cart_pole", "sac_pendulum", "updates_captured", "updates_bfloat16",
-        "rainbow_per_c51", "replay_waits", "marine_nav_decisions", "ac_iqn_marine_nav",
+        "raw_curve", "train_bfloat16", "profile", "grid_steps",
+        "marine_nav_decisions", "replay_draws", "dqn_cart_pole", "sac_pendulum", "updates_captured",
+        "updates_bfloat16", "rainbow_per_c51", "replay_waits", "ac_iqn_marine_nav",
     ]  # fmt: skip
     assert {name for name, part in answer["parts"].items() if "error" in part} == set()
 
@@ -50,7 +51,13 @@ def test_each_part_has_its_figures(answer):
     assert all(trained["env_steps_per_s"] > 0 for trained in results["overlap"].values())
     for name in ("dqn_cart_pole", "sac_pendulum"):
         assert len(results[name]["curve"]) == 10
-    assert results["marine_nav_decisions"]["decisions_per_s"] > 0
+    for name in ("grid_steps", "marine_nav_decisions"):
+        assert results[name]["decisions_per_s"] > 0
+    for point in results["raw_curve"]["curve"]:
+        assert min(point["gpu_per_s"], point["cpu_per_s"]) > 0
+    assert results["train_bfloat16"]["env_steps_per_s"] > 0
+    for epochs in ("epochs_1", "epochs_4"):
+        assert len(results["profile"][epochs]["largest"]) == 3
     assert len(results["ac_iqn_marine_nav"]["curve"]) == 10
     assert all(speed > 0 for speed in results["updates_captured"].values())
     assert results["rainbow_per_c51"]["times"] > 0
