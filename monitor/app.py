@@ -124,10 +124,6 @@ class MonitorApp(App[None], inherit_bindings=False):
         for name in THEMES:
             yield SystemCommand(f"theme: {name}", "colours", lambda name=name: self._wear(name))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """With `--readonly` there is no way to ask the trainer for anything."""
-        return not (self.is_readonly and action == "ask")
-
     def on_runs_table_opened(self, message: RunsTable.Opened) -> None:
         self.push_screen(self._run_screen(message.run))
 
@@ -146,7 +142,7 @@ class MonitorApp(App[None], inherit_bindings=False):
             self.switch_screen(RunsScreen(self._runs_source, message.run))
 
     def on_run_screen_asked(self, message: RunScreen.Asked) -> None:
-        """Ask again before a trainer is sent anything."""
+        """Ask again before a trainer is sent anything; with `--readonly` it is sent nothing."""
         if self.is_readonly:
             return
         if isinstance(message.run, RunElsewhere):

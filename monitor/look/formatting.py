@@ -130,7 +130,7 @@ def format_age(seconds: float | None) -> str:
 
 
 def format_short_time(seconds: float | None) -> str:
-    """How long a part of an iteration took: 4.0µs, 31.2ms, 1.23s, 3m 12s."""
+    """How long a part of an iteration took: 4.00µs, 31.2ms, 1.23s, 3m 12s."""
     if seconds is None or not math.isfinite(seconds):
         return UNKNOWN
     if abs(seconds) >= 99.95:

@@ -18,7 +18,7 @@ from .publish_cost import first_single
 # on, collecting twice as fast is a run half as fast again.
 COLLECT_SHARE = 2 / 3
 # What makes learning faster costs some of it, or asks for another learning rate, and a healthy run
-# of a small environment on a processor learns for 75 to 88 % of its time. From nine tenths on, half
+# of a small environment on a processor learns for most of its time. From nine tenths on, half
 # the work is nearly twice the speed, and nothing else would be.
 LEARN_SHARE = 0.9
 # Nothing is learned in a pause, and a longer interval is free: half of the time is too much.

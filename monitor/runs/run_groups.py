@@ -112,7 +112,7 @@ def middle_of(values: Sequence[float], spread: Spread) -> Middle | None:
 
 
 def _quantile(rising: Sequence[float], share: float) -> float:
-    """Straight between two of the values: `numpy.percentile` takes ten times as long for a few."""
+    """Straight between two of the values: `numpy.percentile` takes longer for a few."""
     place = share * (len(rising) - 1)
     below, above = rising[math.floor(place)], rising[math.ceil(place)]
     part = place - math.floor(place)

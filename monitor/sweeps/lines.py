@@ -29,11 +29,12 @@ def ranked(table: SweepTable, order: str = "score") -> list[SweepTrial]:
         return sorted(table.trials, key=lambda trial: trial.number)
     is_up = table.objectives[0].is_maximized
 
-    def place(trial: SweepTrial) -> tuple[int, bool, float, int]:
+    def place(trial: SweepTrial) -> tuple[int, bool, bool, float, int]:
         score = trial.scores[0] if trial.scores else math.nan
         groups = ("running", "finished", "pruned", "waiting", "failed")
-        key = 0.0 if math.isnan(score) else (-score if is_up else score)
-        return groups.index(trial.state), not trial.is_best, key, trial.number
+        has_none = math.isnan(score)
+        key = 0.0 if has_none else (-score if is_up else score)
+        return groups.index(trial.state), not trial.is_best, has_none, key, trial.number
 
     return sorted(table.trials, key=place)
 

@@ -157,6 +157,16 @@ def test_a_configuration_is_written_that_trains_with_them(tmp_path):
     assert output.read_text().startswith("# cart_pole_memory_ppo, tuned for ")
 
 
+def test_what_was_fastest_stands_in_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(autotune, "speed_of", lambda config, phase, seconds: config.num_envs)
+    output = tmp_path / "tuned.toml"
+    done = CliRunner().invoke(command, ["cart_pole_ppo", "--output", str(output)])
+    assert done.exit_code == 0, done.output
+    preset, config = load_config("cart_pole_ppo"), load_config(str(output))
+    assert config.num_envs == 4 * preset.num_envs
+    assert config.rollout_size == preset.rollout_size
+
+
 def test_files_are_not_written_over(tmp_path):
     output = tmp_path / "tuned.toml"
     output.write_text("mine")

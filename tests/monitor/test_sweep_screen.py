@@ -161,7 +161,9 @@ async def test_its_keys_are_in_its_document():
         await opened(app, pilot)
         sections = dict(app.help_sections(app.screen))
         own = [*SweepScreen.BINDINGS, *sections["trials"]]
-        for keys, what in key_rows(own):
+        rows = key_rows(own)
+        assert rows
+        for keys, what in rows:
             told = " ".join(f"`{key}`" for key in keys.split())
             assert f"| {told} | {what} |" in document
 

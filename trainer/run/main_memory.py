@@ -16,8 +16,8 @@ def keep_freed_memory() -> None:
     """Use again what was freed, where the C library is glibc.
 
     It gives large pieces back to the system at once and has them mapped anew, page by page, when
-    the next operation of PyTorch wants as much: with several threads that took up to half of an
-    update.
+    the next operation of PyTorch wants as much: with several threads that can take a large part of
+    an update.
     """
     try:
         set_option = ctypes.CDLL(None).mallopt

@@ -174,7 +174,9 @@ def test_memory_of_others_that_is_not_told_is_unknown(nvml):
     nvml.nvmlDeviceGetComputeRunningProcesses = lambda h: [
         process(ME), process(2**22 + 7), process(2**22 + 8, NOT_AVAILABLE),
     ]  # fmt: skip
-    for gpu in Gpus().sample([ME]):
+    gpus = Gpus().sample([ME])
+    assert gpus
+    for gpu in gpus:
         assert [(one.name, one.memory_bytes) for one in gpu.others] == [("", None), ("", None)]
 
 

@@ -47,10 +47,15 @@ def test_the_front_stands_before_the_others():
     assert order == [3, 1, 0, 2, 4, 5]
 
 
-def test_a_score_that_is_no_number_sorts_all_the_same():
-    table = made_up_table()
-    odd = replace(table.trials[0], scores=(math.nan,))
-    assert len(ranked(replace(table, trials=(odd, *table.trials[1:])))) == 6
+@pytest.mark.parametrize("score", [(math.nan,), ()])
+def test_a_score_that_is_no_number_stands_behind_all_others(score):
+    scores = [(-120.0,), score, (-110.0,), (-130.0,)]  # of 0 to 3; below 0, where none is nothing
+    finished = [
+        replace(made_up_table().trials[0], number=number, scores=each, is_best=False)
+        for number, each in enumerate(scores)
+    ]
+    table = replace(made_up_table(), trials=tuple(finished))
+    assert [trial.number for trial in ranked(table)] == [2, 0, 3, 1]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -46,8 +46,8 @@ class Processes:
 
     A command and an answer are a byte each, in pipes: a process that dies closes its ends, which
     wakes the other side. The bytes also order what both sides read and write in the shared memory.
-    Nobody looks at a word of shared memory for a while before sleeping: with 20 us of that two
-    workers answered 26 us earlier on idle cores, and 60 us later where one core was taken.
+    Nobody looks at a word of shared memory for a while before sleeping: workers answered a little
+    earlier so on idle cores, and much later where one was taken (docs/performance.md).
     """
 
     def __init__(

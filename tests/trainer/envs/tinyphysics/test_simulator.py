@@ -69,7 +69,10 @@ def test_routes_of_different_lengths_share_a_batch(engine, small_model, tmp_path
         assert found == pytest.approx(list(expected["costs"][:2]), abs=1e-9)
 
 
-def test_results_do_not_depend_on_the_batch_the_order_or_the_threads(small_model, routes):
+def test_results_do_not_depend_on_the_batch_the_order_or_the_threads(small_model, tmp_path):
+    for number, num_rows in enumerate((120, 160, 101, 140, 130)):
+        write_route(tmp_path / f"{number:05d}.csv", num_rows=num_rows, seed=number)
+    routes = RouteFolder(tmp_path).take(range(5))
     together = simulate(
         make_engine(small_model, "onnxruntime", num_threads=1), routes, Pid(), draws_of(routes)
     )
