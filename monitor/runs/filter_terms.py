@@ -22,6 +22,7 @@ _TERM = re.compile(
 _PLAIN = re.compile(
     rf"(?P<not>-?)(?P<how>~?)(?P<value>{_EXPRESSION}|[^<>=!~()|&\"']+|\"[^\"]*\"|'[^']*')"
 )
+_ALSO_CALLED = {"env_steps": "steps"}
 _ORDERS = (">", "<", ">=", "<=")
 _STATES = [condition.word for condition in symbols()]
 _ORS, _ANDS = ("or", "OR", "|", "||"), ("and", "AND", "&", "&&")
@@ -97,7 +98,8 @@ def _term(word: str) -> Term:
             raise FilterError(f"{word} is not understood")
         return _checked(Term(plain["value"], "name", plain["how"] or ":", bool(plain["not"])), word)
     how = "=" if match["how"] == "==" else match["how"]
-    term = Term(match["value"], _unquoted(match["key"]), how, bool(match["not"]))
+    key = _unquoted(match["key"])
+    term = Term(match["value"], _ALSO_CALLED.get(key, key), how, bool(match["not"]))
     return _checked(term, word)
 
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from ... import configs
 from ...shared.errors import ConfigError, nearest
 from ...shared.harmless import one_line
+from ...shared.typed_numbers import typed_number
 from ..envs import (
     CONFIGURED_ENV_NAMES,
     FOREIGN_ENV_NAMES,
@@ -139,7 +140,9 @@ def preset_names() -> list[str]:
 
 
 def parse_override(override: str) -> tuple[str, Any]:
-    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else taken as text."""
+    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else as a number like `10M`,
+    else taken as text.
+    """
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not all(key.split(".")):
@@ -148,7 +151,10 @@ def parse_override(override: str) -> tuple[str, Any]:
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        return key, value
+        number = typed_number(value)
+        if number is None:
+            return key, value
+        return key, int(number) if number.is_integer() else number
     except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
         told = one_line(f"{key} = {value}", MOST_SHOWN)
         raise ConfigError(f"{told}: no value is as long as that") from None
@@ -236,6 +242,8 @@ _RULES = {
     "model_type": "it is a table, [{key}] with keys of its own",
     "tuple_type": "it should be a list, as [64, 64]",
     "string_type": "it should be text in quotes",
+    "int_parsing": "it should be a whole number, as 5000, 10M or 1e6",
+    "float_parsing": "it should be a number, as 0.5 or 3e-4",
     "bool_type": "it should be true or false",
     "bool_parsing": "it should be true or false",
 }
@@ -248,6 +256,8 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
         if key in owners_of_sections():
             return _foreign_table(key, error["input"], values)
         known = [name for name, _, _ in _fields(model_for(values), "")]
+        if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
+            key += f".{next(iter(error['input']))}"
         return f"unknown key '{one_line(key, MOST_SHOWN)}'{nearest(key, known)}"
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":

@@ -186,3 +186,7 @@ def test_what_python_says_about_expressions_of_the_future_is_not_said(recwarn):
     assert names("~[[a]aaa") == "a"
     assert names("env~[[c]art") == "a"
     assert not recwarn.list
+
+
+def test_steps_are_found_by_the_name_that_charts_have_for_them():
+    assert names("env_steps>=0") == names("steps>=0") != ""

@@ -11,6 +11,7 @@ from operant.trainer.config.files import (
     fields_with_defaults,
     load_config,
     make_config,
+    parse_override,
     preset_names,
 )
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
@@ -157,8 +158,9 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("nun_envs=4", ["nun_envs", "did you mean 'num_envs'"]),
         ("ppo.gamma=2", ["ppo.gamma = 2", "less than or equal to 1"]),
         ("num_envs=0", ["num_envs = 0", "greater than or equal to 1"]),
+        ("pqo.gamma=0.9", ["unknown key 'pqo.gamma'", "did you mean 'ppo.gamma'"]),
         ("num_envs=1.5", ["num_envs = 1.5", "integer"]),
-        ("num_envs=many", ["num_envs = 'many'", "integer"]),
+        ("num_envs=many", ["num_envs = 'many'", "whole number, as 5000, 10M"]),
         ("ppo.learning_rate=nan", ["ppo.learning_rate", "finite"]),
         ("policy.activation=step", ["policy.activation = 'step'", "'tanh'"]),
         ("policy.hidden_sizes=[0]", ["policy.hidden_sizes.0 = 0"]),
@@ -265,3 +267,15 @@ MEMORY = "policy.memory.kind=lstm"  # which overlays are for
 def test_an_interval_in_what_is_no_table_is_one_line():
     with pytest.raises(ConfigError, match="'checkpoint' is not a table"):
         load_config("cart_pole_ppo", ["checkpoint=5", "checkpoint.every_s=60"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"), [("10M", 10_000_000), ("1.5k", 1500), ("0.5k", 500), ("2B", 2 * 10**9)]
+)
+def test_numbers_may_be_typed_as_people_do(typed, value):
+    assert load_config(None, [f"total_env_steps={typed}"]).total_env_steps == value
+
+
+def test_text_in_quotes_is_no_number():
+    assert parse_override('env="10M"') == ("env", "10M")
+    assert parse_override("env=10Mx") == ("env", "10Mx")
