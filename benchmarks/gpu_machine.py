@@ -9,6 +9,7 @@ the driver itself reads the PTX, and takes none that is newer than itself. Print
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import importlib.metadata
 import json
@@ -16,7 +17,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -171,4 +171,6 @@ def attempt(get: Callable[[], Any]) -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"versions": versions, "fit": fit}[sys.argv[1]]()))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("question", choices=("versions", "fit"))
+    print(json.dumps({"versions": versions, "fit": fit}[parser.parse_args().question]()))
