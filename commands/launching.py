@@ -185,7 +185,8 @@ def detached_training(
         raise_if_dead(run, process)
     else:
         waiting = Waiting(run)
-        wait_until(waiting.is_over, run, process)
+        # A resumed run has the numbers of the process before until it has a page of its own.
+        wait_until(lambda: waiting.is_over() and is_of(process, run), run, process)
         prepared.lock.release()
 
     if as_json:
@@ -245,6 +246,11 @@ def has_page_of(run: Run, process: subprocess.Popen[bytes]) -> bool:
         return reader.header.pid == process.pid
     finally:
         reader.detach()
+
+
+def is_of(process: subprocess.Popen[bytes], run: Run) -> bool:
+    """Whether the run's numbers are those of this process, which may have ended by now."""
+    return has_page_of(run, process) or process.poll() is not None
 
 
 class Waiting:
