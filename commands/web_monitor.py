@@ -45,6 +45,7 @@ class TokenServer(Server):
         """All there is to serve."""
         app = web.Application(middlewares=[self._only_with_token])
         app.on_response_prepare.append(_with_headers)
+        app.router.add_get(f"/{self._token}", self._to_page)  # whose last / was not copied
         app.add_subapp(f"/{self._token}", await self._make_app())
         return app
 
@@ -54,6 +55,9 @@ class TokenServer(Server):
         if not hmac.compare_digest(told, self._token.encode()):
             raise web.HTTPNotFound
         return await handler(request)
+
+    async def _to_page(self, request: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound(f"/{self._token}/")
 
     async def handle_index(self, request: web.Request) -> Any:
         """The page, with the address that the browser knows: the port may be another's there."""

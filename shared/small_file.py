@@ -47,16 +47,22 @@ def create_anew(path: Path) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old or the new one, never half of it: not after a power
-    cut either. Raises OSError, and the old one stays.
+def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
+    """Write a file so that readers see the old or the new one, never half of it, whoever else
+    writes it meanwhile. Waits for the disk so that a power cut leaves no half either, unless told
+    not to. Raises OSError, and the old one stays.
     """
-    building = path.with_name(f".{path.name}.building")
-    with os.fdopen(create_anew(building), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())  # the name may be on the disk before what was written
-    building.rename(path)
+    building = path.with_name(f".{path.name}.{os.getpid()}.building")
+    try:
+        with os.fdopen(create_anew(building), "wb") as file:
+            file.write(data)
+            if outlives_power_cut:
+                file.flush()
+                os.fsync(file.fileno())  # the name may be on the disk before what was written
+        building.rename(path)
+    except BaseException:
+        building.unlink(missing_ok=True)
+        raise
 
 
 def read_small(path: Path, limit_bytes: int) -> bytes:

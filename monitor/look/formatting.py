@@ -58,7 +58,9 @@ def format_rate(per_s: float | None) -> str:
 
 
 def format_value(value: float | None) -> str:
-    """The value of any metric, with four digits that mean something: 487.3, 0.01234, 1.20e-4."""
+    """The value of any metric, with three or four digits that mean something and never more than
+    nine characters: 487.3, 0.01234, 0.00123, 1.20e-4.
+    """
     if value is None:
         return UNKNOWN
     if not math.isfinite(value):
@@ -69,7 +71,7 @@ def format_value(value: float | None) -> str:
         return _format_power(value, 2)
     if abs(value) >= 9_999.5:
         return format_si(value, 4)
-    return f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+    return f"{value:.{min(5, max(0, 3 - math.floor(math.log10(abs(value)))))}f}"
 
 
 def format_difference(value: float | None) -> str:

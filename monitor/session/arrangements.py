@@ -8,7 +8,7 @@ from typing import Any
 
 import tomli_w
 
-from ...shared.small_file import read_toml
+from ...shared.small_file import read_toml, write_whole
 from ..charts.arrangement import Arrangement
 
 FILE_NAME = "charts.toml"
@@ -61,9 +61,8 @@ class Arrangements:
             tables[project] = table
         newest = dict(list(tables.items())[-MAX_PROJECTS:])
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        building = self._path.with_name(f".{self._path.name}.building")
-        building.write_text(tomli_w.dumps(newest), "utf-8")
-        building.rename(self._path)
+        text = tomli_w.dumps(newest)
+        write_whole(self._path.resolve(), text.encode(), outlives_power_cut=False)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import platformdirs
 
-from ...shared.small_file import read_toml
+from ...shared.small_file import read_toml, write_whole
 from ..charts.options import ChartOptions
 from ..charts.smoothing import STRENGTHS
 from ..charts.x_axis import X_COUNTS
@@ -110,9 +110,8 @@ def save_settings(path: Path, settings: Settings) -> None:
     if tomllib.loads(text).keys() < asdict(settings).keys():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    building = path.with_name(f".{path.name}.building")
-    building.write_text(text, "utf-8")
-    building.rename(path)
+    # A link to it, as people have who keep such files elsewhere, stays one.
+    write_whole(path.resolve(), text.encode(), outlives_power_cut=False)
 
 
 def _with_line(text: str, name: str, value: Any) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,18 @@ def _settings_of(given: dict[str, Any]) -> tuple[tuple[Any, Any, float], list[st
             receivers[receiver_of(table, SORTS)] = None
         except ConfigError as error:
             problems.append(str(error))
-    return (rules, tuple(receivers), float(stall_after_s)), problems
+    return (rules, tuple(_numbered(receivers)), float(stall_after_s)), problems
+
+
+def _numbered(receivers: Iterable[Receiver]) -> Iterator[Receiver]:
+    """With names that tell them apart: two webhooks of one host have secrets that do."""
+    known = list(receivers)
+    total = Counter(receiver.name for receiver in known)
+    seen: Counter[str] = Counter()
+    for receiver in known:
+        seen[receiver.name] += 1
+        name = f"{receiver.name} ({seen[receiver.name]} of {total[receiver.name]})"
+        yield replace(receiver, name=name) if total[receiver.name] > 1 else receiver
 
 
 def _own_text(path: Path) -> str:

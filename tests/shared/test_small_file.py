@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -36,9 +37,24 @@ def test_where_the_disk_fails_the_old_file_stays(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="Input/output"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
     monkeypatch.undo()
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
+
+
+def test_processes_that_write_at_once_leave_the_whole_of_one_of_them(tmp_path):
+    path = tmp_path / "monitor.toml"
+    with ProcessPoolExecutor(2) as pool:
+        for written in [pool.submit(_write_often, path, bytes([i]) * 200_000) for i in range(2)]:
+            written.result()
+    assert path.read_bytes() in (bytes(200_000), b"\1" * 200_000)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _write_often(path, data):
+    for _ in range(200):
+        write_whole(path, data, outlives_power_cut=False)
 
 
 @pytest.mark.parametrize("number", ["0x" + "f" * 6000, "-1" + "0" * 400, "0x8" + "0" * 255])

@@ -70,6 +70,7 @@ def test_a_prefixed_number_is_near_the_number_and_short(number):
         (1, "1.000"),
         (0.012344, "0.01234"),
         (-0.0199, "-0.01990"),
+        (-0.007027, "-0.00703"),
         (0.00012, "1.20e-4"),
         (9_999, "9999"),
         (70_759, "70.76k"),
@@ -80,7 +81,7 @@ def test_a_prefixed_number_is_near_the_number_and_short(number):
         (float("inf"), "inf"),
     ],
 )
-def test_values_show_four_digits(value, text):
+def test_values_show_digits_that_mean_something(value, text):
     assert format_value(value) == text
 
 

@@ -24,6 +24,16 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert load_settings(path) == (changed, "")
 
 
+def test_a_link_to_the_file_stays_one(tmp_path):
+    kept = tmp_path / "dotfiles.toml"
+    kept.write_text("bell = false\n")
+    path = tmp_path / "monitor.toml"
+    path.symlink_to(kept)
+    save_settings(path, Settings(bell=True))
+    assert path.is_symlink()
+    assert load_settings(kept)[0].bell
+
+
 def test_comments_and_order_of_the_lines_stay(tmp_path):
     path = tmp_path / "monitor.toml"
     path.write_text(

@@ -44,6 +44,24 @@ def test_all_of_a_file():
     assert (webhook.timeout_s, webhook.alerts_per_hour) == (3, 5)
 
 
+def test_two_of_one_name_are_told_apart():
+    settings = load_alert_settings(
+        write_settings("""
+            [[tell]]
+            webhook = "https://hooks.example.org/mine"
+            [[tell]]
+            command = "say"
+            [[tell]]
+            webhook = "https://hooks.example.org/ours"
+        """)
+    )
+    assert [receiver.name for receiver in settings.receivers] == [
+        "webhook hooks.example.org (1 of 2)",
+        "command say",
+        "webhook hooks.example.org (2 of 2)",
+    ]
+
+
 def test_without_a_file_nobody_is_told(tmp_path):
     settings = load_alert_settings(tmp_path / "none.toml")
     assert (settings.rules, settings.receivers, settings.problems) == ((), (), ())
