@@ -93,7 +93,7 @@ def test_any_metric_and_any_value_sorts(order, is_reversed, names):
 
 def test_what_has_no_column_is_shown_beside_the_return():
     assert [value_text(row, "metric:loss") for row in MORE] == ["3.000", "-", "5.000", "-"]
-    assert [value_text(row, "config:lr") for row in MORE] == ["0.001000", "0.01000", "auto", "-"]
+    assert [value_text(row, "config:lr") for row in MORE] == ["0.00100", "0.01000", "auto", "-"]
     assert (shown_value("return"), shown_value("metric:loss")) == ("", "loss")
 
 
