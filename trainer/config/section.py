@@ -55,6 +55,10 @@ class AlgorithmSection(Section):
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this section and the rest of the run do not fit together."""
 
+    def warnings(self, config: TrainConfig) -> tuple[str, ...]:
+        """What can be run, and is hardly what was meant."""
+        return ()
+
     def can_act(self, actions: ActionSpec) -> bool:
         """Whether the algorithm chooses among such actions."""
         return type(actions).__name__ in self.action_kinds

@@ -69,6 +69,10 @@ def run_training(
         recorder=_recorder_settings(config.recorder),
     )
     session.metrics.on_phase = report_phase
+    for warning in config.algorithm_section.warnings(config):
+        session.metrics.event("warning", warning)
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            print(f"operant: {warning}", file=sys.stderr)
     try:
         from ..loop import train
         from .checkpoints import latest_checkpoint  # torch takes a second to import

@@ -10,6 +10,7 @@ from operant.shared.ranks import read_status
 from operant.shared.run_folder import create_run
 from operant.shared.status import open_page
 from operant.trainer import loop
+from operant.trainer.config.files import make_config
 from operant.trainer.run.process import run_training
 
 
@@ -57,3 +58,23 @@ def test_what_a_terminal_obeys_is_not_printed_with_a_traceback(failed):
     assert "\x1b" not in printed
     assert "ValueError:  ]0;owned" in printed
     assert printed.count("\n") > 3  # its lines stay apart
+
+
+@pytest.mark.parametrize(("total_env_steps", "is_told"), [(900, True), (1_000, False)])
+def test_a_run_shorter_than_its_warm_up_says_that_it_learns_nothing(
+    total_env_steps, is_told, monkeypatch, capsys
+):
+    monkeypatch.setattr(loop, "train", lambda *_, **__: True)
+    config = make_config(
+        {"algorithm": "dqn", "num_envs": 4, "rollout_steps": 25},
+        [f"total_env_steps={total_env_steps}"],
+    )
+    run, lock = create_run("test", {}, rank=0)
+    assert run_training(run, lock, config) == 0
+    told = [(event.level, event.text) for event in open_page(run).events()]
+    text = (
+        "this run learns nothing: it ends after 900 env steps, and the first update comes after "
+        "dqn.warmup_env_steps = 1000"
+    )
+    assert told == ([("warning", text)] if is_told else [])
+    assert capsys.readouterr().err == (f"operant: {text}\n" if is_told else "")

@@ -117,6 +117,15 @@ class OffPolicyConfig(EpsilonGreedyConfig):
         """Updates of an iteration are a multiple of it."""
         return 1
 
+    def warnings(self, config: TrainConfig) -> tuple[str, ...]:
+        num_env_steps = config.num_iterations * config.rollout_size
+        if num_env_steps >= self.warmup_env_steps:
+            return ()
+        return (
+            f"this run learns nothing: it ends after {num_env_steps} env steps, and the first "
+            f"update comes after {config.algorithm}.warmup_env_steps = {self.warmup_env_steps}",
+        )
+
     def check(self, config: TrainConfig) -> None:
         name, size = config.algorithm, config.rollout_size
         wanted = self.updates_per_env_step * size
