@@ -11,6 +11,7 @@ from typing import Any, Protocol, TextIO, cast
 
 from ..monitor.look.formatting import (
     SHOWN_PHASES,
+    UNKNOWN,
     format_count,
     format_duration,
     format_percent,
@@ -96,7 +97,7 @@ class PlainProgress:
             f"{format_percent(values['progress/fraction']):>6}",
             f"{format_count(env_steps)} env steps",
             format_rate(self._rate),
-            f"return {format_value(self._return)}",
+            f"return {UNKNOWN if math.isnan(self._return) else format_value(self._return)}",
         ]
         if "progress/eta_s" in values and not is_last:
             parts.append(f"{format_duration(values['progress/eta_s'])} left")
