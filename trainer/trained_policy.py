@@ -37,8 +37,9 @@ class TrainedPolicy:
 
     @torch.inference_mode()
     def act(self, obs: Tensor) -> Tensor:
-        """Greedy actions as the environment takes them, from obs [B, obs_size], float32. Raises
-        ValueError where the policy remembers: that takes `step`.
+        """Greedy actions as the environment takes them, from obs [B, obs_size], float32; choices
+        count from 0, also where those of a Gymnasium environment do not. Raises ValueError where
+        the policy remembers: that takes `step`.
         """
         if self.policy.state_size:
             raise ValueError("this policy remembers the steps before: use step, from first_state")

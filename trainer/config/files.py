@@ -25,6 +25,7 @@ from ..envs import (
 )
 from .flat_keys import flat_keys
 from .interval import UNITS
+from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
 from .section import Section
 from .toml_file import read_toml
@@ -258,7 +259,9 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
         known = [name for name, _, _ in _fields(model_for(values), "")]
         if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
             key += f".{next(iter(error['input']))}"
-        return f"unknown key '{one_line(key, MOST_SHOWN)}'{nearest(key, known)}"
+        algorithm = str(values.get("algorithm", DEFAULT_ALGORITHM))
+        hint = known_elsewhere(key, algorithm, known) or nearest(key, known)
+        return f"unknown key '{one_line(key, MOST_SHOWN)}'{hint}"
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
         return rule if not key or rule.startswith(key) else f"{key}: {rule}"

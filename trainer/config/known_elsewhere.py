@@ -1,0 +1,97 @@
+"""What CleanRL, Stable-Baselines3 and TorchRL call what is a key here, for who types that.
+
+docs/coming-from.md has the same as tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+# The first of these keys that a configuration has is meant; `*` is the algorithm's own table.
+KEYS: dict[str, tuple[str, ...]] = {
+    "total_timesteps": ("total_env_steps",),
+    "total_frames": ("total_env_steps",),
+    "env_id": ("env",),
+    "env_name": ("env",),
+    "n_envs": ("num_envs",),
+    "n_steps": ("*.n_step", "rollout_steps"),
+    "num_steps": ("rollout_steps",),
+    "frames_per_batch": ("rollout_steps",),
+    "train_freq": ("rollout_steps",),
+    "train_frequency": ("rollout_steps",),
+    "cuda": ("device",),
+    "lr": ("*.learning_rate",),
+    "policy_lr": ("*.learning_rate",),
+    "q_lr": ("*.learning_rate",),
+    "anneal_lr": ("*.learning_rate_schedule",),
+    "lmbda": ("*.gae_lambda", "*.q_lambda"),
+    "gae_lambda": ("*.gae_lambda", "*.q_lambda"),
+    "n_epochs": ("*.num_epochs",),
+    "update_epochs": ("*.num_epochs",),
+    "batch_size": ("*.batch_size", "*.num_minibatches"),
+    "minibatch_size": ("*.num_minibatches", "*.batch_size"),
+    "clip_range": ("*.clip_coef",),
+    "clip_epsilon": ("*.clip_coef",),
+    "clip_range_vf": ("*.value_clip",),
+    "clip_vloss": ("*.value_clip",),
+    "clip_value": ("*.value_clip",),
+    "norm_adv": ("*.normalize_advantages",),
+    "normalize_advantage": ("*.normalize_advantages",),
+    "ent_coef": ("*.entropy_coef", "*.alpha"),
+    "entropy_coeff": ("*.entropy_coef", "*.alpha"),
+    "vf_coef": ("*.value_coef",),
+    "critic_coef": ("*.value_coef",),
+    "critic_coeff": ("*.value_coef",),
+    "net_arch": ("policy.hidden_sizes",),
+    "num_cells": ("policy.hidden_sizes",),
+    "activation_fn": ("policy.activation",),
+    "activation_class": ("policy.activation",),
+    "log_std_init": ("policy.initial_log_std",),
+    "norm_obs": ("normalization.obs",),
+    "norm_reward": ("normalization.reward",),
+    "clip_reward": ("normalization.reward_limit",),
+    "buffer_size": ("replay.capacity",),
+    "learning_starts": ("*.warmup_env_steps",),
+    "init_random_frames": ("*.warmup_env_steps",),
+    "gradient_steps": ("*.updates_per_env_step",),
+    "utd_ratio": ("*.updates_per_env_step",),
+    "tau": ("*.target_tau",),
+    "target_update_interval": ("*.target_every",),
+    "target_network_frequency": ("*.target_every",),
+    "policy_frequency": ("*.policy_delay",),
+    "exploration_initial_eps": ("*.epsilon_start",),
+    "start_e": ("*.epsilon_start",),
+    "exploration_final_eps": ("*.epsilon_end",),
+    "end_e": ("*.epsilon_end",),
+    "exploration_fraction": ("*.epsilon_fraction",),
+    "exploration_noise": ("*.exploration_std",),
+    "action_noise": ("*.exploration_std",),
+    "target_policy_noise": ("*.smoothing_std",),
+    "policy_noise": ("*.smoothing_std",),
+    "target_noise_clip": ("*.smoothing_clip",),
+    "noise_clip": ("*.smoothing_clip",),
+    "autotune": ("*.learn_alpha",),
+    "use_sde": ("*.exploration",),
+    "n_atoms": ("*.num_atoms",),
+    "v_min": ("*.lowest",),
+    "v_max": ("*.highest",),
+    "n_quantiles": ("*.num_quantiles",),
+    "eval_freq": ("evaluation.every_env_steps",),
+    "n_eval_episodes": ("evaluation.num_episodes",),
+    "save_freq": ("checkpoint.every_env_steps",),
+    "track": ("recorder.to",),
+    "tensorboard_log": ("recorder.to",),
+    "capture_video": ("episodes.every_env_steps",),
+}
+
+
+def known_elsewhere(key: str, algorithm: str, known: Container[str]) -> str:
+    """`; did you mean ...?` where another library says `key` (in whatever table) for one of the
+    `known` keys, else nothing: the end of an error's text.
+    """
+    name = key.rpartition(".")[2].lower().replace("-", "_")
+    for candidate in KEYS.get(name, ()):
+        meant = candidate.replace("*", algorithm)
+        if meant in known:
+            return f"; did you mean '{meant}'?"
+    return ""
