@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -36,8 +37,8 @@ class TrainedPolicy:
         return first_state(self.policy, num_rows)
 
     @torch.inference_mode()
-    def act(self, obs: Tensor) -> Tensor:
-        """Greedy actions as the environment takes them, from obs [B, obs_size], float32; choices
+    def act(self, obs: Tensor | np.ndarray) -> Tensor:
+        """Greedy actions as the environment takes them, from obs [B, obs_size]; choices
         count from 0, also where those of a Gymnasium environment do not. Raises ValueError where
         the policy remembers: that takes `step`.
         """
@@ -46,11 +47,12 @@ class TrainedPolicy:
         return self.step(obs, self.first_state(len(obs)))[0]
 
     @torch.inference_mode()
-    def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def step(self, obs: Tensor | np.ndarray, state: Tensor) -> tuple[Tensor, Tensor]:
         """Likewise from what it knows of the steps before [B, state_size]; and what it knows after
         this one.
         """
-        return self.policy.greedy_step(obs, state)
+        given = torch.as_tensor(obs)
+        return self.policy.greedy_step(given.float() if given.is_floating_point() else given, state)
 
 
 def load_trained(run: Run, warn: Callable[[str], None] = lambda _: None) -> TrainedPolicy:

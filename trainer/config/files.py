@@ -260,7 +260,8 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
         if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
             key += f".{next(iter(error['input']))}"
         algorithm = str(values.get("algorithm", DEFAULT_ALGORITHM))
-        hint = known_elsewhere(key, algorithm, known) or nearest(key, known)
+        hint = known_elsewhere(key, algorithm, known)
+        hint = nearest(key, known) if hint is None else hint
         return f"unknown key '{one_line(key, MOST_SHOWN)}'{hint}"
     rule = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":

@@ -85,13 +85,13 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
-def known_elsewhere(key: str, algorithm: str, known: Container[str]) -> str:
+def known_elsewhere(key: str, algorithm: str, known: Container[str]) -> str | None:
     """`; did you mean ...?` where another library says `key` (in whatever table) for one of the
-    `known` keys, else nothing: the end of an error's text.
+    `known` keys, nothing where it says so for one that is not among them: the end of an error's
+    text. None where no other library says so.
     """
     name = key.rpartition(".")[2].lower().replace("-", "_")
-    for candidate in KEYS.get(name, ()):
-        meant = candidate.replace("*", algorithm)
-        if meant in known:
-            return f"; did you mean '{meant}'?"
-    return ""
+    if name not in KEYS:
+        return None
+    candidates = [candidate.replace("*", algorithm) for candidate in KEYS[name]]
+    return next((f"; did you mean '{meant}'?" for meant in candidates if meant in known), "")

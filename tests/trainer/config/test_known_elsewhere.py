@@ -35,7 +35,8 @@ def meant(name: str, algorithm: str) -> str:
     """The key that an error asks for where somebody typed `name`."""
     others = tuple(f"{other}." for other in algorithm_sections() if other != algorithm)
     known = [key for key in KNOWN if not key.startswith(others)]
-    hint = known_elsewhere(name, algorithm, known) or nearest(name, known)
+    hint = known_elsewhere(name, algorithm, known)
+    hint = nearest(name, known) if hint is None else hint
     return re.sub(r".*'(.*)'.*", r"\1", hint)
 
 
@@ -59,9 +60,10 @@ def test_a_name_of_another_library_is_answered_with_the_key(preset, typed, key):
     assert str(raised.value) == f"unknown key '{typed}'; did you mean '{key}'?"
 
 
-def test_a_key_that_a_run_does_not_have_is_not_named():
-    with pytest.raises(ConfigError, match=r"unknown key 'v_min'$"):
-        load_config("cart_pole_ppo", ["v_min=1"])
+@pytest.mark.parametrize("typed", ["v_min", "learning_starts"])
+def test_neither_a_key_that_a_run_does_not_have_is_named_nor_one_that_merely_looks_alike(typed):
+    with pytest.raises(ConfigError, match=f"unknown key '{typed}'$"):
+        load_config("cart_pole_ppo", [f"{typed}=1"])
 
 
 def test_every_key_that_is_meant_is_there():
