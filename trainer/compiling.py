@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import njit
 
+from .machine_code import kept_on_disk
 from .templates import bound_globals
 
 # Sums may be regrouped and fused, and division by zero gives infinity as everywhere else: without
@@ -65,7 +66,7 @@ def specialised(
     function.__qualname__ = f"{template.__name__}_{label}_{sources_digest()}"
     function.__module__ = template.__module__
     decorate: Any = njit(**options, parallel=PARALLEL if parallel else False, cache=True)
-    loop: Callable[..., Any] = decorate(function)
+    loop: Callable[..., Any] = kept_on_disk(decorate(function))
     return loop
 
 

@@ -80,8 +80,8 @@ def has_machine_code(loop: Any) -> bool:
     """Whether `loop` is compiled, here or on disk from these very sources, whatever its types."""
     if loop.signatures:
         return True
-    index = f"*.{loop.py_func.__qualname__}-*.nbi"
-    return any(Path(loop.stats.cache_path).glob(index))
+    files = f"*.{loop.py_func.__qualname__}-*.nbc"
+    return any(Path(loop.stats.cache_path).glob(files))
 
 
 def start_helper(config: TrainConfig) -> subprocess.Popen[bytes] | None:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...machine_code import kept_on_disk
 from .constants import TEMPERATURE
 
 
@@ -28,6 +29,7 @@ def sampled_tokens(logits: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArr
     return tokens
 
 
+@kept_on_disk
 @numba.njit(nogil=True, cache=True)
 def _search(probabilities, uniforms, tokens):
     """As `np.cumsum` in float64 and `searchsorted` would, one row after the other: a chunk's
