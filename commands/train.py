@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=settings,
-    help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated.",
+    help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated. none takes away "
+    "what a key need not have, as in --set ppo.target_kl=none.",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
 @click.option(

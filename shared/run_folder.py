@@ -259,6 +259,11 @@ def make_run_id(name: str) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
 
 
+def _name_in(run_id: str) -> str:
+    """That of `make_run_id`, as far as it fits in."""
+    return run_id[len("20261121-142530-") : -len("-k3f9")]
+
+
 def list_runs() -> list[Run]:
     """All runs, newest first; also those that have a folder in memory alone, and those that live
     though their folder was deleted.
@@ -293,8 +298,8 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
 
 
 def find_run(wanted: str) -> Run:
-    """The run that `wanted` names: an id, a name that people gave a run, or a part of either that
-    no other run has.
+    """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
+    of either that no other run has.
 
     Raises RunNotFoundError, which names those that come near.
     """
@@ -304,9 +309,11 @@ def find_run(wanted: str) -> Run:
     matches = [run for run in runs if run.id == wanted]
     if wanted and not matches:
         names = {run: run.notes().name for run in runs}
-        matches = [run for run in runs if names[run] == wanted] or [
-            run for run in runs if wanted in run.id or wanted in names[run]
-        ]
+        matches = (
+            [run for run in runs if names[run] == wanted]
+            or [run for run in runs if _name_in(run.id) == wanted]
+            or [run for run in runs if wanted in run.id or wanted in names[run]]
+        )
     if len(matches) == 1:
         return matches[0]
     if not matches:

@@ -54,6 +54,11 @@ def test_a_part_of_an_id_is_enough_when_no_other_run_has_it():
     assert find_run(second.id[-4:]) == second
 
 
+def test_the_name_that_a_run_was_given_comes_before_parts_of_others():
+    walk, _ = make_run("walk"), make_run("walk-further")
+    assert find_run("walk") == walk
+
+
 def test_an_ambiguous_part_names_the_runs_it_fits():
     runs = [make_run(), make_run()]
     with pytest.raises(RunNotFoundError) as caught:

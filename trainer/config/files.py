@@ -43,6 +43,7 @@ from .train_config import (
 DEFAULT_PRESET = "cart_pole_ppo"
 PRESET_FOLDER = Path(configs.__file__).parent
 MOST_SHOWN = 200  # characters of a value in an error
+NO_VALUE = "(none)"  # of a key that need not have one
 
 
 def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
@@ -117,7 +118,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
 
 def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """The values with `key=value` overrides on top. An interval in one unit takes the place of one
-    in another that is not asked for as well.
+    in another that is not asked for as well; `none` takes away what a key need not have.
     """
     new, told = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
     for key, value in told.items():
@@ -127,6 +128,12 @@ def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, An
                 if f"{prefix}.{unit}" not in told:
                     _unset(new, f"{prefix}.{unit}")
         _set(new, key, value)
+    taken_away = {key for key, value in told.items() if value == "none"}
+    if taken_away:
+        defaults = {key: default for key, default, _ in _fields(model_for(new), "")}
+        for key in taken_away:
+            if defaults.get(key) == NO_VALUE:
+                _unset(new, key)
     return new
 
 
@@ -201,7 +208,7 @@ def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]
 
 def _toml(value: Any) -> str:
     if value is None:
-        return "(none)"
+        return NO_VALUE
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -152,13 +152,24 @@ class TrainConfig(Section):
             )
         return env
 
+    @field_validator("device", mode="before")
+    @classmethod
+    def _device_has_no_number(cls, device: object) -> object:
+        kind, colon, number = str(device).partition(":")
+        if colon and kind == "cuda":
+            raise ValueError(
+                f"device = {device}: a process has the first GPU that it sees; use cuda, and "
+                f"CUDA_VISIBLE_DEVICES={number} in its environment"
+            )
+        return device
+
     @field_validator("algorithm")
     @classmethod
     def _algorithm_exists(cls, algorithm: str) -> str:
         names = tuple(algorithm_sections())
         if algorithm not in names:
             raise ValueError(
-                f"algorithm = '{algorithm}' is no algorithm{nearest(algorithm, names)}; "
+                f"algorithm = '{algorithm}' is no algorithm{nearest(algorithm.lower(), names)}; "
                 f"there are {', '.join(names)}"
             )
         return algorithm

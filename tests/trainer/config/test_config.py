@@ -250,6 +250,19 @@ def test_iterations_are_rounded_up_to_what_was_asked_for():
     assert config.num_iterations == 2
 
 
+def test_none_takes_away_what_a_key_need_not_have():
+    assert load_config("cart_pole_ppo", ["ppo.target_kl=0.5"]).ppo.target_kl == 0.5
+    assert make_config({"ppo": {"target_kl": 0.5}}, ["ppo.target_kl=none"]).ppo.target_kl is None
+    assert load_config("cart_pole_ppo", ["policy.memory.kind=none"]).policy.memory.kind == "none"
+    assert "ppo.gamma = 'none'" in error_of("cart_pole_ppo", "ppo.gamma=none")
+
+
+def test_a_gpu_s_number_is_answered_with_how_one_is_chosen():
+    text = error_of("cart_pole_ppo", "device=cuda:1")
+    assert "device = cuda:1" in text
+    assert "CUDA_VISIBLE_DEVICES=1" in text
+
+
 @pytest.mark.parametrize("source", ["cart_pole_ppo", "marine_nav_ppo+fast"])
 def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source):
     config = load_config(source, ["checkpoint.every_s=60", MEMORY])
