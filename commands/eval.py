@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..shared.errors import UsageError
 from .candidates import run_ids
 
 if TYPE_CHECKING:
+    from ..shared.run_folder import Run
+    from ..trainer.envs import AnySpec
     from ..trainer.evaluation import Evaluation
+    from ..trainer.trained_policy import TrainedPolicy
 
 DEFAULT_EPISODES = 100
 
@@ -42,16 +46,13 @@ def command(
 
     chosen = find_run(run)
 
-    from ..trainer.envs import env_spec_of
     from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
-    from ..trainer.trained_policy import act_with_risk, load_trained
+    from .began_elsewhere import told_where_it_began
     from .output import print_json, print_line, warn
 
-    trained = load_trained(chosen, warn)
-    if risk:
-        act_with_risk(trained, risk)
+    with told_where_it_began(chosen):
+        trained, spec = _loaded(chosen, risk)
     config = trained.config
-    spec = env_spec_of(config)
     scenarios = scenarios_of(spec, scenario_file)
     wanted = episodes or len(scenarios) or DEFAULT_EPISODES
     limit = config.evaluation.max_episode_steps
@@ -74,6 +75,23 @@ def command(
     )
     for setting in evaluation.settings:
         print_line("  " + in_words(setting))
+
+
+def _loaded(run: Run, risk: str | None) -> tuple[TrainedPolicy, AnySpec]:
+    """A run's policy, and what it is played in."""
+    from ..trainer.envs import env_spec_of
+    from ..trainer.trained_policy import act_with_risk, load_trained
+    from .output import warn
+
+    trained = load_trained(run, warn)
+    if trained.config.env == "tinyphysics":
+        raise UsageError(
+            "its episodes are routes, which have costs; "
+            f"`operant tinyphysics eval --controller {run.id}` plays them"
+        )
+    if risk:
+        act_with_risk(trained, risk)
+    return trained, env_spec_of(trained.config)
 
 
 def figures_of(evaluation: Evaluation) -> dict[str, Any]:

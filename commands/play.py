@@ -132,9 +132,11 @@ def _episodes_of(run: Run | Path, risk: str | None) -> Episodes:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
     from ..trainer.playing import make_episodes
     from ..trainer.trained_policy import act_with_risk, load_trained
+    from .began_elsewhere import told_where_it_began
     from .output import warn
 
-    trained = load_trained(run, warn)
-    if risk:
-        act_with_risk(trained, risk)
-    return make_episodes(trained)
+    with told_where_it_began(run):
+        trained = load_trained(run, warn)
+        if risk:
+            act_with_risk(trained, risk)
+        return make_episodes(trained)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -91,10 +92,12 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
+    from ..shared.run_folder import find_run
     from ..trainer.config.files import load_config
     from ..trainer.config.hardware import hardware_overrides
     from ..trainer.config.train_config import TrainConfig
     from ..trainer.ranks.refusals import check_ranks
+    from .began_elsewhere import told_where_it_began
     from .following_rank import following_rank
     from .launching import Prepared, detached_training, foreground_training, prepared_run
     from .ranks.launch import launch_of
@@ -125,9 +128,10 @@ def command(
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank, check)
 
-    if detach or (monitor and has_terminal()):
-        return detached_training(prepare, monitor, as_json, launch)
-    exit_code = foreground_training(prepare, as_json, place, split, launch)
+    with told_where_it_began(find_run(resume)) if resume else nullcontext():
+        if detach or (monitor and has_terminal()):
+            return detached_training(prepare, monitor, as_json, launch)
+        exit_code = foreground_training(prepare, as_json, place, split, launch)
     return ended_at_once(exit_code) if place or launch else exit_code
 
 

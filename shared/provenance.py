@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import os
 import platform
 import shlex
 import subprocess
@@ -19,11 +20,12 @@ CODE = ("commands", "shared", "trainer")  # what a rank runs
 
 
 def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
-    """When, by which command line, of which commit and versions; of `versions_of`, names of
+    """When, where, by which command line, of which commit and versions; of `versions_of`, names of
     distributions, those that are installed.
     """
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "working_folder": _working_folder(),
         "command_line": shlex.join(masked_arguments(sys.argv)),
         "git_commit": _git_commit(),
         "versions": {
@@ -49,6 +51,13 @@ def _version(distribution: str) -> str | None:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
         return None
 
 

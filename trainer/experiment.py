@@ -51,6 +51,7 @@ class Experiment:
             parts = self._take_parts()
             self._num_learned: Any = executor.counter()
         self._notices = list(parts.notices)
+        self._collected = (0, 0)  # an iteration, and what was seen of it under way at most
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
 
     def _take_parts(self) -> Parts:
@@ -97,10 +98,15 @@ class Experiment:
 
     @property
     def env_steps_so_far(self) -> int:
-        """Env steps with those of the collection under way, where the host knows of them; other
-        ranks are taken to be as far.
+        """Env steps with those of the iteration under way, where the host knows of them; other
+        ranks are taken to be as far. While it learns, what it collected is not forgotten.
         """
-        return self.env_steps + self.ranks.whole_size(self.collector.env_steps_under_way)
+        under_way = self.ranks.whole_size(self.collector.env_steps_under_way)
+        iteration, collected = self._collected
+        if iteration == self.iteration:
+            under_way = max(under_way, collected)
+        self._collected = self.iteration, under_way
+        return self.env_steps + under_way
 
     @property
     def work_done(self) -> object:

@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 from learning import check_that_a_stopped_run_goes_on, differing
@@ -262,3 +263,13 @@ def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(
         "checkpoint: iteration-000000002.pt",
     ]
     assert math.isnan(reader.read().metrics["evaluation/return"])
+
+
+def test_what_was_collected_counts_while_it_is_learned_from(make_experiment):
+    experiment = make_experiment()
+    experiment.collector = SimpleNamespace(env_steps_under_way=50)
+    assert experiment.env_steps_so_far == 50
+    experiment.collector.env_steps_under_way = 0  # learning
+    assert experiment.env_steps_so_far == 50
+    experiment.executor.begin_at(1)
+    assert experiment.env_steps_so_far == experiment.config.rollout_size
