@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .candidates import run_ids
-from .choosing_a_run import runs_to_write_in
+from .choosing_a_run import runs_here
 
 
 @click.command("archive")
@@ -22,7 +22,7 @@ def command(runs: tuple[str, ...], undo: bool) -> None:
     from ..shared.run_notes import change_notes
     from .output import print_line
 
-    for run in runs_to_write_in(runs):
+    for run in runs_here(runs):
         was_archived = run.notes().is_archived
         change_notes(run.folder, lambda notes: replace(notes, is_archived=not undo))
         words = "in the lists" if undo else "archived"

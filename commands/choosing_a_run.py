@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,23 @@ def chosen_run(run: str | None, latest: bool) -> Run:
     """The run asked for, the latest without a word. Raises RunNotFoundError or UsageError."""
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
-    from ..shared.run_folder import find_run, latest_run
+    from ..shared.run_folder import latest_run
 
-    return find_run(run) if run else latest_run()
+    return run_here(run) if run else latest_run()
+
+
+def run_here(wanted: str, asked: str = "") -> Run:
+    """The run of that name, whose folder is here, for what was `asked` of operant: by default the
+    command that is running. Raises RunNotFoundError, and UsageError for one on another machine.
+    """
+    if remote := remote_name(wanted):
+        asked = asked or click.get_current_context().info_name or ""
+        run = shlex.quote(remote.run) if remote.run.strip("/") else "RUN"
+        there = f"ssh {remote.host} operant {asked} {run}"
+        raise UsageError(f"{wanted} is on another machine; call it there: `{there}`")
+    from ..shared.run_folder import find_run
+
+    return find_run(wanted)
 
 
 def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]:
@@ -85,18 +100,6 @@ def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
     return remote
 
 
-def run_to_write_in(wanted: str) -> Run:
-    """The run of that name, whose folder is here. Raises RunNotFoundError, UsageError."""
-    if remote := remote_name(wanted):
-        raise UsageError(
-            f"{wanted} is on another machine, where nothing is written from here; call it on "
-            f"{remote.host}"
-        )
-    from ..shared.run_folder import find_run
-
-    return find_run(wanted)
-
-
-def runs_to_write_in(wanted: Iterable[str]) -> list[Run]:
+def runs_here(wanted: Iterable[str]) -> list[Run]:
     """Each once, in the order asked for."""
-    return list(dict.fromkeys(map(run_to_write_in, wanted)))
+    return list(dict.fromkeys(map(run_here, wanted)))

@@ -10,6 +10,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import run_ids
+from .choosing_a_run import run_here
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -42,9 +43,7 @@ def command(
 
     RUN is a run's id or any part of it that no other run has.
     """
-    from ..shared.run_folder import find_run
-
-    chosen = find_run(run)
+    chosen = run_here(run)
 
     from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
     from .began_elsewhere import told_where_it_began

@@ -10,6 +10,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import run_ids
+from .choosing_a_run import run_here
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -35,9 +36,7 @@ def command(run: str, to: str, output: Path | None, yes: bool, rank: int, spread
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
     if to == "onnx" and (spread or rank):
         raise UsageError("--to onnx writes a policy: --spread and --rank are for histories")
-    from ..shared.run_folder import find_run
-
-    chosen = find_run(run)
+    chosen = run_here(run)
     output = output or Path(chosen.id + ENDINGS[to])
     if output.is_file() and not yes:
         ask_to_overwrite(output)

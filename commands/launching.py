@@ -10,9 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import click
-
-from ..monitor.runs.conditions import phase_words
 from ..monitor.runs.log_tail import LogTail
 from ..shared.errors import CheckpointError, OperantError, PageError, UsageError
 from ..shared.lock import LAUNCHER, RunLock
@@ -32,10 +29,10 @@ from .output import headline, print_json, print_line, warn
 from .ranks.elastic import elastic_of
 from .ranks.launch import Launch
 from .ranks.launched import launched
+from .waiting import Waiting
 
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 20
-SAY_EVERY_S = 2.0
 VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
 
 
@@ -251,22 +248,6 @@ def has_page_of(run: Run, process: subprocess.Popen[bytes]) -> bool:
 def is_of(process: subprocess.Popen[bytes], run: Run) -> bool:
     """Whether the run's numbers are those of this process, which may have ended by now."""
     return has_page_of(run, process) or process.poll() is not None
-
-
-class Waiting:
-    """Says on standard error what a run does before its first publish, every few seconds."""
-
-    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
-        self._run, self._now = run, now
-        self._said_at = now()
-
-    def is_over(self) -> bool:
-        """Whether the run has published."""
-        status = read_status(self._run)
-        if self._now() - self._said_at >= SAY_EVERY_S and status.phase:
-            self._said_at = self._now()
-            click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
-        return status.env_steps is not None
 
 
 def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Popen[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .candidates import run_ids
-from .choosing_a_run import run_to_write_in
+from .choosing_a_run import run_here
 
 
 @click.command("note")
@@ -23,7 +23,7 @@ def command(run: str, text: str | None) -> None:
     from ..shared.run_notes import change_notes
     from .output import print_line
 
-    chosen = run_to_write_in(run)
+    chosen = run_here(run)
     if text is None:
         print_line(chosen.notes().note or f"{chosen.id} has no note")
         return

@@ -6,7 +6,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import run_ids
-from .choosing_a_run import run_to_write_in
+from .choosing_a_run import run_here
 
 
 @click.command("rename")
@@ -23,7 +23,7 @@ def command(run: str, name: str | None, undo: bool) -> None:
     from ..shared.run_notes import change_notes
     from .output import print_line
 
-    chosen = run_to_write_in(run)
+    chosen = run_here(run)
     if bool(name and name.strip()) == undo:
         raise UsageError("give either a new name or --undo")
     wanted = " ".join((name or "").split())

@@ -10,7 +10,7 @@ import click
 from ..monitor.look.formatting import format_bytes, format_duration
 from ..shared.errors import OperantError, UsageError, nearest
 from .candidates import run_ids, states_of
-from .choosing_a_run import runs_to_write_in
+from .choosing_a_run import runs_here
 from .numbers import parse_duration
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> 
     from ..shared.run_folder import list_runs
 
     if wanted:
-        named = runs_to_write_in(wanted)
+        named = runs_here(wanted)
         for run in named:
             check_can_be_removed(run)
         return [_looked_at(run, keep_checkpoints) for run in named]

@@ -9,7 +9,7 @@ import click
 
 from ..shared.errors import OperantError, UsageError, nearest
 from .candidates import run_ids, theme_option
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import chosen_run, run_argument, run_here
 from .monitor import known_theme
 
 _SMALLEST, _LARGEST = (20, 6), (500, 200)
@@ -53,11 +53,11 @@ def command(
 
     from ..monitor.picture import picture
     from ..monitor.runs.comparison import Comparison
-    from ..shared.run_folder import find_run
     from .output import print_line
 
-    others = tuple(find_run(other) for other in beside)
-    comparison = Comparison(others, find_run(reference) if reference else None)
+    others = tuple(run_here(other, "snapshot --beside") for other in beside)
+    compared = run_here(reference, "snapshot --reference") if reference else None
+    comparison = Comparison(others, compared)
     svg = picture(chosen, (width, height), theme, keys, comparison)
     try:
         path.write_text(svg, "utf-8")

@@ -7,7 +7,7 @@ import click
 from ..shared.errors import UsageError, nearest
 from .candidates import run_ids
 from .candidates import tags as known_tags
-from .choosing_a_run import run_to_write_in
+from .choosing_a_run import run_here
 
 
 @click.command("tag")
@@ -31,7 +31,7 @@ def command(run: str, tags: tuple[str, ...], remove: bool) -> None:
                 raise UsageError(f"{chosen.id} has no tag '{tag}'{nearest(tag, notes.tags)}")
         return notes.without_tags(tags)
 
-    chosen = run_to_write_in(run)
+    chosen = run_here(run)
     if remove and not tags:
         raise UsageError(f"--remove which tags? {chosen.id} has {_in_words(chosen.notes().tags)}")
     if not tags:

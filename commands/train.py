@@ -10,6 +10,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import configs, hardware, run_ids, settings
+from .choosing_a_run import run_here
 from .ended_at_once import ended_at_once
 from .terminal import has_terminal
 
@@ -92,7 +93,6 @@ def command(
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
-    from ..shared.run_folder import find_run
     from ..trainer.config.files import load_config
     from ..trainer.config.hardware import hardware_overrides
     from ..trainer.config.train_config import TrainConfig
@@ -128,7 +128,7 @@ def command(
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, overrides, name, resume, rank, check)
 
-    with told_where_it_began(find_run(resume)) if resume else nullcontext():
+    with told_where_it_began(run_here(resume, "train --resume")) if resume else nullcontext():
         if detach or (monitor and has_terminal()):
             return detached_training(prepare, monitor, as_json, launch)
         exit_code = foreground_training(prepare, as_json, place, split, launch)

@@ -110,8 +110,9 @@ def _chosen_routes(routes: Path | None, num: int | None, skip_broken: bool) -> R
 
 def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[str, Any]:
     """What --json prints: the controller's costs, and the baseline's beside them."""
-    (_, result), *others = driven.items()
+    (called, result), *others = driven.items()
     described: dict[str, Any] = {
+        "controller": called,
         **mean_costs(result),
         "per_route": [
             {"name": name, "lataccel_cost": _plain(lataccel), "jerk_cost": _plain(jerk),

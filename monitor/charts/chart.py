@@ -55,7 +55,8 @@ class Chart:
     """What one chart shows: the first trace is the one in front. `value` is the one in words,
     `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
     axis that is being chosen; `count` is of how many runs the value is the mean; `note` explains it
-    all where there is room.
+    all where there is room. Without a point it `waits_for` a metric, or says what is `lacking` and
+    will not come.
     """
 
     title: str
@@ -66,6 +67,8 @@ class Chart:
     unit: str = ""
     count: str = ""
     x_unit: str = ""
+    waits_for: str = ""
+    lacking: str = ""
     is_alarming: bool = False
     is_log_x: bool = False
     is_log_y: bool = False
@@ -127,7 +130,8 @@ def _excuse(chart: Chart) -> str:
     """Why there is nothing to draw."""
     if any(len(trace.curve) for trace in chart.traces):
         return "nothing above 0 on a log axis" if chart.is_log_y else "nothing here"
-    return "no finite value yet" if chart.is_alarming else f"waiting for {chart.title}"
+    waiting = f"waiting for {chart.waits_for or chart.title}"
+    return "no finite value yet" if chart.is_alarming else chart.lacking or waiting
 
 
 def _along_its_axis(chart: Chart) -> Chart:

@@ -104,6 +104,8 @@ def chart_of(
         note=_note(metric, front, options, step_metric),
         unit=unit,
         count=_count(metric.name, front, None if step_metric else options.cursor),
+        waits_for=metric.name,
+        lacking=_lacking(metric.name, runs, curves) if shows_difference else "",
         x_unit=step_metric or front.axis.unit,
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
@@ -179,6 +181,14 @@ def _value(
     is_nan = newest is not None and not math.isfinite(newest)
     has_value = len(curve) > 0 or (newest is not None and not math.isnan(newest))
     return format_value(newest if has_value else None), is_nan and has_value
+
+
+def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> str:
+    """What no difference to the reference can be drawn without, where it has ended without it."""
+    for run, curve in zip(runs, curves, strict=True):
+        if run.is_reference and not (len(curve) or run.view.status.is_alive or run.view.is_loading):
+            return f"the reference has no {name}"
+    return ""
 
 
 def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from operant.commands import launching
+from operant.commands import launching, waiting
 from operant.shared.errors import OperantError
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
@@ -38,22 +38,52 @@ def test_before_there_is_a_page_there_is_none_to_open():
     lock.release()
 
 
-def test_waiting_for_the_first_publish_says_what_the_run_does(begun, capsys, monkeypatch):
+@pytest.fixture
+def compiling(begun, monkeypatch):
+    """A run that compiles: who waits for it, and (s, done) after which it is looked at again."""
     run, _ = begun
     status = SimpleNamespace(
-        phase="compiling", phase_done=9, phase_total=14, phase_unit="loops", phase_s=12.0,
+        phase="compiling", phase_done=9, phase_total=14, phase_unit="loops", phase_s=0.0,
         env_steps=None,
     )  # fmt: skip
-    monkeypatch.setattr(launching, "read_status", lambda _: status)
+    monkeypatch.setattr(waiting, "read_status", lambda _: status)
     clock = SimpleNamespace(now=0.0)
-    waiting = launching.Waiting(run, lambda: clock.now)
-    assert not waiting.is_over()
+    waits = waiting.Waiting(run, lambda: clock.now)
+
+    def look(seconds, done=9):
+        clock.now = status.phase_s = seconds
+        status.phase_done = done
+        return waits.is_over()
+
+    return run, status, look
+
+
+def test_waiting_for_the_first_publish_tells_a_terminal_what_the_run_does_and_for_how_long(
+    compiling, capsys, monkeypatch
+):
+    run, status, look = compiling
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert not look(1.9)
     assert capsys.readouterr() == ("", "")  # not yet
-    clock.now = 2.0
-    assert not waiting.is_over()
-    assert capsys.readouterr() == ("", f"{run.id}: compiling 9 of 14 loops, 12s\n")
+    assert not look(2.0)
+    assert not look(3.9)
+    assert not look(4.0)
+    said = [f"{run.id}: compiling 9 of 14 loops, {seconds}s\n" for seconds in (2, 4)]
+    assert capsys.readouterr() == ("", "".join(said))
     status.env_steps = 128
-    assert waiting.is_over()
+    assert look(6.0)
+
+
+def test_without_a_terminal_a_line_comes_only_where_what_is_done_changes(compiling, capsys):
+    run, status, look = compiling
+    for seconds in range(0, 600, 2):
+        assert not look(float(seconds))
+    assert capsys.readouterr() == ("", f"{run.id}: compiling 9 of 14 loops\n")
+    assert not look(600.0, done=10)
+    assert capsys.readouterr() == ("", f"{run.id}: compiling 10 of 14 loops\n")
+    status.phase = "collecting"  # as in the foreground, that is no news
+    assert not look(602.0)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_log(begun, capsys):

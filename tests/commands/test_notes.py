@@ -75,7 +75,7 @@ def test_running_and_crashed_runs_have_notes_as_well():
     ("arguments", "says"),
     [
         (["note", "nonsense", "x"], "no run is called 'nonsense'"),
-        (["note", "gpu-box:alpha", "x"], "call it on gpu-box"),
+        (["note", "gpu-box:alpha", "x"], "there: `ssh gpu-box operant note alpha`"),
         (["tag", "alpha", "two words"], "is no tag"),
         (["tag", "alpha", "--remove"], "--remove which tags?"),
         (["tag", "alpha", "--remove", "x"], "has no tag 'x'"),

@@ -7,6 +7,8 @@ import json
 import pytest
 from command_line import SHORT, error_line, operant, operant_json, python
 
+from operant.cli import cli
+from operant.shared.errors import OperantError
 from operant.shared.run_folder import create_run, list_runs
 from operant.shared.session import RunSession
 
@@ -74,6 +76,29 @@ def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
     assert "no run is called 'nonsense'" in error_line("status", "nonsense")
     assert "fits 2 runs" in error_line("status", "test")
     assert "--latest" in error_line("status", finished_run.id, "--latest")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there"),
+    [
+        (["stop", "far:cart_pole"], "stop cart_pole"),
+        (["stop", "far:"], "stop RUN"),
+        (["stop", "far:a b"], "stop 'a b'"),
+        (["eval", "far:x"], "eval x"),
+        (["export", "far:x", "--to", "csv"], "export x"),
+        (["rename", "far:x", "y"], "rename x"),
+        (["rm", "far:x"], "rm x"),
+        (["play", "far:x", "--to", "a.svg"], "play x"),
+        (["train", "--resume", "far:x"], "train --resume x"),
+        (["snapshot", "--to", "a.svg", "--reference", "far:x"], "snapshot --reference x"),
+    ],
+)
+@pytest.mark.usefixtures("finished_run")
+def test_what_takes_runs_of_this_machine_says_where_to_call_it_for_others(arguments, there):
+    with pytest.raises(OperantError) as error:
+        cli(arguments, standalone_mode=False)
+    told = str(error.value)
+    assert told.endswith(f" is on another machine; call it there: `ssh far operant {there}`")
 
 
 def test_an_unreadable_page_is_told_and_the_others_are_listed(finished_run, operant_pages):

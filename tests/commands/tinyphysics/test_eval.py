@@ -16,7 +16,7 @@ EVAL = ("tinyphysics", "eval", "--engine", "onnxruntime")
 def test_costs_are_those_of_the_sequential_reference(challenge):
     answer = operant_json(*EVAL, "--controller", "pid", "--baseline", "zero")
     session = make_session(challenge / "tinyphysics.onnx", 1)
-    assert answer["routes"] == 4
+    assert (answer["controller"], answer["routes"]) == ("pid", 4)
     costs = []
     for described in answer["per_route"]:
         expected = episode(session, challenge / "data" / described["name"], Pid())["costs"]

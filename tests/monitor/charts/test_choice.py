@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from views import SCHEMA, make_history
+from views import SCHEMA, make_history, texts
 
+from operant.monitor.charts.arrangement import Arrangement
+from operant.monitor.charts.board import ChartBoard
+from operant.monitor.charts.chart import draw_chart
 from operant.monitor.charts.choice import chart_of, charted
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Look, ShownRun, Watched, shown_run
@@ -16,12 +19,19 @@ from operant.shared.status import RunStatus
 NAN = float("nan")
 
 
-def run_of(column, place=None, *, newest=None, is_reference=False) -> ShownRun:
+def watched_of(
+    column, place=None, *, newest=None, is_reference=False, state="running", is_loading=False
+) -> Watched:
     newest = column[-1] if newest is None else newest
-    status = RunStatus(f"run-{place}", "running", metrics={"a": newest})
-    view = RunView(status, make_history({"a": np.array(column)}), (Metric("a"),), publish=1)
-    look = None if place is None else Look(place)
-    return shown_run(Watched(view, look, is_reference), "env steps", view, None)
+    status = RunStatus(f"run-{place}", state, metrics={"a": newest})
+    history = make_history({"a": np.array(column)})
+    view = RunView(status, history, (Metric("a"),), publish=1, is_loading=is_loading)
+    return Watched(view, None if place is None else Look(place), is_reference)
+
+
+def run_of(column, place=None, **fields) -> ShownRun:
+    watched = watched_of(column, place, **fields)
+    return shown_run(watched, "env steps", watched.view, None)
 
 
 def test_what_people_look_at_first_comes_first_and_details_last():
@@ -87,3 +97,29 @@ def test_a_chart_says_what_its_axis_counts_and_whether_it_shows_all_values():
     chart = chart_of(Metric("a"), runs, options, (0.0, 3.0))
     assert (chart.x_unit, chart.is_full_y, chart.title) == ("iterations", True, "a log y full")
     assert not chart_of(Metric("a"), runs, options.with_full_toggled("a"), (0.0, 3.0)).is_full_y
+
+
+def test_an_empty_chart_waits_for_its_metric_whatever_else_stands_in_its_title():
+    board = ChartBoard()
+    board.choose(ChartOptions(shows_difference=True, arrangement=Arrangement(pinned=("a",))))
+    board.show([watched_of([NAN], 0), watched_of([NAN], 1, is_reference=True)], ())
+    lines = texts(draw_chart(board.chart(0), 40, 7))
+    assert "Δ a pinned" in lines[0]
+    assert "waiting for a " in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ({"state": "finished"}, "the reference has no a "),
+        ({"state": "crashed"}, "the reference has no a "),
+        ({"state": "running"}, "waiting for a "),
+        ({"state": "finished", "is_loading": True}, "waiting for a "),
+    ],
+)
+def test_a_reference_that_has_ended_without_rows_is_not_waited_for(reference, says):
+    runs = [run_of([1.0, 2.0], 0), run_of([NAN, NAN], 1, is_reference=True, **reference)]
+    chart = chart_of(Metric("a"), runs, ChartOptions(shows_difference=True), (0.0, 2.0))
+    assert says in texts(draw_chart(chart, 40, 7))[3]
+    both = chart_of(Metric("a"), runs, ChartOptions(), (0.0, 2.0))
+    assert not both.lacking  # the other run is drawn
