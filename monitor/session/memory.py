@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-_M_MMAP_THRESHOLD = -3  # malloc.h
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _THRESHOLD_BYTES = 256 * 1024
 
 
@@ -16,12 +16,14 @@ def keep_memory_flat() -> None:
     """Have glibc give big arrays back as soon as they are free.
 
     Of itself it raises the size that counts as big with every array it frees, up to 32 MiB, and
-    keeps all below in heaps that a day of looks leaves full of holes. Other C libraries are left
-    as they are.
+    keeps all below in heaps, one for each thread, that a day of looks leaves full of holes. Here
+    all threads share one, and are told so before there are any. Other C libraries are left as they
+    are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         mallopt(_M_MMAP_THRESHOLD, _THRESHOLD_BYTES)
+        mallopt(_M_ARENA_MAX, 1)
 
 
 def forget_lines(widget: Widget) -> None:
