@@ -139,7 +139,7 @@ def share_of_a_core(seconds: float) -> dict[str, float]:
 def first_frame_of_many_s() -> float:
     for _ in range(NUM_RUNS):
         run, lock = create_run("many", {"config": {"env": "none"}}, rank=0)
-        session = RunSession(run, lock, publish_interval_s=1.0, max_metrics=4)
+        session = RunSession(run, lock, publish_interval_s=1.0, max_metrics=4, recorder=None)
         session.metrics.publish({"episode/return": 1.0}, 1, 1)
         session.close("finished", 0)
     start = time.perf_counter()
