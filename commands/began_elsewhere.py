@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..shared.errors import CheckpointError, UsageError
+from ..shared.errors import NotHereError
 from ..shared.harmless import one_line
 
 if TYPE_CHECKING:
@@ -18,18 +18,16 @@ MOST_SHOWN = 300  # characters of a path
 
 @contextmanager
 def told_where_it_began(run: Run) -> Iterator[None]:
-    """What is wrong with what a run's configuration names is said with the folder where the run
-    began, where that is another one: relative paths and modules of one's own lie there.
+    """What a run's configuration names and is not here is said with the folder where the run began,
+    where that is another one: relative paths and modules of one's own lie there.
     """
     try:
         yield
-    except CheckpointError:  # of the run's own folder
-        raise
-    except UsageError as error:
+    except NotHereError as error:
         folder = run.manifest().get("working_folder")
         if not isinstance(folder, str) or _is_here(folder):
             raise
-        raise type(error)(f"{error}; the run began in {one_line(folder, MOST_SHOWN)}") from None
+        raise NotHereError(f"{error}; the run began in {one_line(folder, MOST_SHOWN)}") from None
 
 
 def _is_here(folder: str) -> bool:

@@ -22,6 +22,10 @@ class ConfigError(UsageError):
     """A configuration does not hold: the text names the key, the value and the rule."""
 
 
+class NotHereError(ConfigError):
+    """A file, folder or module that a configuration names is not there, seen from this folder."""
+
+
 class RunNotFoundError(UsageError):
     """No run, or more than one, goes by what the user gave."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ....shared.errors import UsageError
+from ....shared.errors import NotHereError, UsageError
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 from .places import model_path, routes_folder
 from .pruning import tensor_shapes
@@ -26,14 +26,15 @@ def check_files(model: str, routes: str) -> None:
 
 
 def read_model(path: Path) -> Any:
-    """The ONNX model at `path`. Raises ModelError unless it has the challenge's interface.
+    """The ONNX model at `path`. Raises NotHereError, and ModelError unless it has
+    the challenge's interface.
 
     That is inputs `states` [b, 20, 4] float32 and `tokens` [b, 20] int64, output [b, 20, 1024].
     """
     import onnx
 
     if not path.is_file():
-        raise ModelError(
+        raise NotHereError(
             f"no model at {path}; `operant tinyphysics download` gets it; --model, or --set "
             "tinyphysics.model=FILE of `operant train`, names another file"
         )

@@ -22,7 +22,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from ....shared.errors import UsageError
+from ....shared.errors import NotHereError, UsageError
 from .route_file import FIELDS, RouteError, read_route
 from .routes import Broken, OnBroken, Routes, side_by_side
 
@@ -76,7 +76,7 @@ class RouteFolder:
 def route_paths(folder: Path) -> list[Path]:
     """The CSV files of a folder by name. Raises UsageError where there are none."""
     if not folder.is_dir():
-        raise UsageError(
+        raise NotHereError(
             f"no folder of routes at {folder}; `operant tinyphysics download` gets them, and "
             "--routes names another folder"
         )

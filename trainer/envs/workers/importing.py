@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ....shared.errors import ConfigError
+from ....shared.errors import ConfigError, NotHereError
 from ....shared.harmless import one_line
 
 MOST_SAID = 200  # characters
@@ -40,7 +40,7 @@ def imported(path: str) -> Any:
     try:
         found = import_from_here(module)
     except ModuleNotFoundError as error:
-        raise ConfigError(
+        raise NotHereError(
             f"'{path}': no module is called '{error.name}', here or installed"
         ) from None
     if not hasattr(found, name):
