@@ -6,6 +6,8 @@ is, and what presets return. Sides alternate, each command in a process of its o
 
 Both run with this Python and what is installed for it, with caches and runs of their own. Machine
 code is compiled before it is measured, from an empty cache; how long that takes is told as well.
+Trainings race in turns of half a second, one side frozen while the other computes: a core's clock
+changes too much from one process to the next to compare them otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,12 @@ from measuring import busy, machine, versions, write_json
 
 SIDES = ("this", "other")
 BRIEFLY = ("--set", "total_env_steps=8192", "--set", "evaluation.num_episodes=0")
+FOREVER = (
+    "--set", "total_env_steps=1000000000000", "--set", "evaluation.num_episodes=0",
+    # Not the trainer's own choice: a trial of it that is frozen looks slow.
+    "--set", f"num_threads={os.cpu_count()}",
+)  # fmt: skip
+TURN_S, NUM_TURNS = 0.5, 10  # of each side, between two looks at how far they are
 PRESETS = {"CartPole": "cart_pole_ppo", "Pendulum": "pendulum_ppo", "Acrobot": "acrobot_ppo"}
 
 
@@ -61,6 +70,26 @@ class Side:
     def operant(self, *arguments: str) -> str:
         return self.run("-m", "operant", *arguments)
 
+    def env_steps(self) -> int:
+        """How far its newest run is."""
+        told = json.loads(self.operant("status", "--json"))
+        found: int = told["env_steps"]
+        return found
+
+    def begin(self, preset: str) -> subprocess.Popen[bytes]:
+        """A training on the processor that goes on until it is killed, once it has begun."""
+        command = [sys.executable, "-m", "operant", "train", preset, "--device", "cpu", *FOREVER]
+        trainer = subprocess.Popen(
+            command, env=self._environ, cwd=self.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while trainer.poll() is None:
+            time.sleep(1)
+            told = json.loads(self.operant("runs", "--json"))
+            if any(run["state"] == "running" and run["env_steps"] for run in told):
+                return trainer
+        sys.exit(f"{self.checkout}: {preset}: exit code {trainer.returncode}")
+
 
 def timed(action: Callable[[], object]) -> float:
     begun = time.perf_counter()
@@ -86,20 +115,34 @@ def publishing(side: Side) -> dict[str, float]:
     return {"publish, 16 values (us)": answer["p50_us"]}
 
 
-def training(side: Side) -> dict[str, float]:
-    found = {}
-    for name, preset in PRESETS.items():
-        options = ("--device", "cpu", "--repeats", "1", "--seconds", "2", "--json")
-        answer = json.loads(side.operant("bench", "train", preset, *options))
-        found[f"PPO on {name} (env steps/s)"] = rate_of(answer)
+def race(sides: Mapping[str, Side], preset: str, rounds: int) -> dict[str, list[float]]:
+    """Env steps/s of each side in each of the rounds, in turns of one and the other."""
+    trainers = {}
+    for name, side in sides.items():
+        trainers[name] = side.begin(preset)
+        trainers[name].send_signal(signal.SIGSTOP)
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        before = {name: side.env_steps() for name, side in sides.items()}
+        seconds = dict.fromkeys(sides, 0.0)
+        for number in range(NUM_TURNS):
+            for name in SIDES[:: 1 if number % 2 else -1]:
+                seconds[name] += turn(trainers[name])
+        for name, side in sides.items():
+            found[name].append((side.env_steps() - before[name]) / seconds[name])
+    for trainer in trainers.values():
+        trainer.kill()
+        trainer.wait()
     return found
 
 
-def rate_of(answer: Mapping[str, Any]) -> float:
-    """The one median of `bench --json`."""
-    (measured,) = answer["results"]
-    rate: float = measured["env_steps_per_s"]["median"]
-    return rate
+def turn(trainer: subprocess.Popen[bytes]) -> float:
+    """Let a frozen training compute for a while; returns for how many seconds."""
+    begun = time.perf_counter()
+    trainer.send_signal(signal.SIGCONT)
+    time.sleep(TURN_S)
+    trainer.send_signal(signal.SIGSTOP)
+    return time.perf_counter() - begun
 
 
 def returned(side: Side, preset: str, seed: int) -> float:
@@ -136,10 +179,14 @@ def measured(sides: Mapping[str, Side], rounds: int) -> dict[str, Any]:
     found: dict[str, dict[str, list[float]]] = {name: {} for name in SIDES}
     for number in range(rounds + 1):  # the first is not counted: it compiles
         for name in SIDES[:: 1 if number % 2 else -1]:
-            for measure in (waits, publishing, training):
+            for measure in (waits, publishing):
                 for what, value in measure(sides[name]).items():
                     if number:
                         found[name].setdefault(what, []).append(value)
+    for name, preset in PRESETS.items():
+        rates = race(sides, preset, rounds)
+        for side, values in rates.items():
+            found[side][f"PPO on {name} (env steps/s)"] = values
     for what, this in found["this"].items():
         other = found["other"][what]
         ratios = [a / b for a, b in zip(this, other, strict=True)]

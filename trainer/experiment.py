@@ -46,6 +46,8 @@ class Experiment:
         ranks: Ranks = SINGLE,
     ) -> None:
         self.config, self.executor, self.ranks = config, executor, ranks
+        # Asked for many times an iteration, and slow to work out.
+        self.rollout_size, self.num_iterations = config.rollout_size, config.num_iterations
         self._make_parts = make_parts
         with executor.prepared():
             parts = self._take_parts()
@@ -84,12 +86,12 @@ class Experiment:
     @property
     def is_complete(self) -> bool:
         """Whether all iterations were begun."""
-        return self.num_started >= self.config.num_iterations
+        return self.num_started >= self.num_iterations
 
     @property
     def env_steps(self) -> int:
         """Env steps of all finished iterations, and those learned from besides."""
-        return self.iteration * self.config.rollout_size + self.unplanned_env_steps
+        return self.iteration * self.rollout_size + self.unplanned_env_steps
 
     @property
     def unplanned_env_steps(self) -> int:
@@ -198,7 +200,7 @@ class Experiment:
 
     @property
     def _progress_fraction(self) -> Any:
-        return self._num_learned / self.config.num_iterations
+        return self._num_learned / self.num_iterations
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         """Greedy episodes; waits for all that was started. `progress` is told how far they are."""

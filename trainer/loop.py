@@ -88,9 +88,8 @@ def telemetry_of(
     experiment: Experiment, metrics: MetricsWriter, agenda: Agenda, report: Report
 ) -> Telemetry:
     """What publishes the progress of an experiment from here on."""
-    config = experiment.config
     telemetry = Telemetry(
-        metrics, config.num_iterations * config.rollout_size, experiment, report=report,
+        metrics, experiment.num_iterations * experiment.rollout_size, experiment, report=report,
         num_pauses=agenda.num_pauses_left(),
         average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
     )  # fmt: skip

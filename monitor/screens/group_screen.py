@@ -15,9 +15,9 @@ from ..runs.poll_loop import PollLoop
 from ..runs.run_groups import SPREADS, Spread
 from ..runs.run_source import RunSource
 from ..widgets.chart_grid import ChartGrid
-from ..widgets.filter_line import FilterLine
 from ..widgets.group_head import GroupHead
 from ..widgets.key_line import KeyLine
+from ..widgets.search_line import SearchLine
 from .monitor_screen import MonitorScreen
 
 _KEYS = (
@@ -69,7 +69,7 @@ class GroupScreen(MonitorScreen):
     def compose(self) -> ComposeResult:
         yield GroupHead(self._groups)
         yield ChartGrid()
-        yield FilterLine()
+        yield SearchLine()
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
@@ -92,28 +92,19 @@ class GroupScreen(MonitorScreen):
         self.change_settings(**self.settings.with_chart_options(message.options))
         self.tell_modes()
 
-    def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
-        grid = self.query_one(ChartGrid)
-        grid.options = grid.options.with_words(tuple(message.text.split()))
-        line = self.query_one(FilterLine)
-        line.complain(grid.board.problem)
-        if message.is_done and not grid.board.problem:
-            line.close()
-            grid.focus()
-
     def action_reset(self) -> None:
         grid = self.query_one(ChartGrid)
         grid.options = grid.options.reset()
 
     def action_find(self) -> None:
-        self.query_one(FilterLine).open(" ".join(self.query_one(ChartGrid).options.words))
+        self.query_one(SearchLine).search(self.query_one(ChartGrid))
 
     def action_back(self) -> None:
         grid = self.query_one(ChartGrid)
         if grid.is_enlarged:
             grid.is_enlarged = False
-        elif grid.options.words:
-            grid.options = grid.options.with_words(())
+        elif grid.words:
+            grid.words = ()
         else:
             self.app.pop_screen()
 

@@ -8,16 +8,14 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import var
 
 from ...shared.run_folder import Run
 from ..charts.shown_run import Look
-from ..panels.event_lines import with_alerts
 from ..panels.failure import failure_events
 from ..panels.hints import hint_of
-from ..panels.pane_layout import PANES, shown_panes, toggled
+from ..panels.pane_layout import PANES
 from ..runs.alerts import Alert
 from ..runs.gpu_load import GpuLoad
 from ..runs.machine import MachineSample
@@ -28,18 +26,11 @@ from ..runs.run_view import RunView
 from ..session.arrangements import project_of
 from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
-from ..widgets.config_panel import ConfigPanel
-from ..widgets.events_panel import EventsPanel
-from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.legend import Legend
-from ..widgets.log_panel import LogPanel
-from ..widgets.machine_panel import MachinePanel
-from ..widgets.pane import Pane
-from ..widgets.ranks_panel import RanksPanel
 from ..widgets.run_head import NoticeLine, RunHead
-from ..widgets.scrolling_pane import ScrollingPane
-from ..widgets.time_panel import TimePanel
+from ..widgets.run_panes import RunPanes
+from ..widgets.search_line import SearchLine
 from ..widgets.time_slider import TimeSlider
 from .monitor_screen import MonitorScreen
 
@@ -166,29 +157,20 @@ class RunScreen(MonitorScreen):
         yield RunHead()
         yield NoticeLine()
         yield Legend()
-        yield ChartGrid()
-        with Horizontal(id="bottom"):
-            yield TimePanel()
-            yield EventsPanel()
-            yield MachinePanel()
-            yield LogPanel()
-            yield RanksPanel()
-            yield ConfigPanel()
+        yield RunPanes()
         yield TimeSlider()
-        yield FilterLine()
+        yield SearchLine()
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
         arrangement = self.session.arrangements.of(project_of(self.run.id))
-        self._grid().options = replace(self.settings.chart_options(), arrangement=arrangement)
-        self.place_panes()
+        self._panes.grid.options = replace(self.settings.chart_options(), arrangement=arrangement)
+        self._panes.wanted = self.settings.panes
+        self._panes.place()
         self.feed.start()
 
     def on_unmount(self) -> None:
         self.feed.stop()
-
-    def on_resize(self) -> None:
-        self.place_panes()
 
     def on_run_screen_view_arrived(self) -> None:
         looked = self.feed.take()
@@ -203,11 +185,7 @@ class RunScreen(MonitorScreen):
         self._has_sampled = True
         if self.feed.newest:
             self._gpu_load.add(message.sample, self.feed.newest.view.status)
-        panel = self.query_one(MachinePanel)
-        had_samples = panel.has_samples
-        panel.show(message.sample)
-        if panel.has_samples and not had_samples:
-            self.place_panes()
+        self._panes.show_machine(message.sample)
 
     def show_run(self) -> None:
         """Everything, as of now or as of the moment that the slider stands at."""
@@ -225,37 +203,10 @@ class RunScreen(MonitorScreen):
         self.query_one(NoticeLine).show(view, alerts, self.session.warning)
         left_out = self.session.comparison.num_left_out(self.run)
         self.query_one(Legend).show(watched, left_out)
-        # Alerts stand at publishes of rank 0's page.
-        self.query_one(ChartGrid).show(watched, () if view.rank else alerts)
-        self.query_one(EventsPanel).show(with_alerts(events, alerts))
-        self.query_one(LogPanel).show(view.log)
-        self.query_one(ConfigPanel).show(watched)
-        times = self.query_one(TimePanel)
-        ranks = self.query_one(RanksPanel)
-        had_panes = times.has_phases, ranks.has_ranks
-        ranks.show(view.status.ranks)
         # What is tried changes the next run, so the past has no hints.
-        is_past = slider.is_in_the_past
-        times.show(view, None if is_past else hint_of(view, self._gpu_load.busy))
-        if (times.has_phases, ranks.has_ranks) != had_panes:
-            self.place_panes()
+        hint = None if slider.is_in_the_past else hint_of(view, self._gpu_load.busy)
+        self._panes.show(watched, events, alerts, hint)
         self.tell_modes()
-
-    def place_panes(self) -> None:
-        """Show the panes that people want, where they have room."""
-        empty = [] if self.query_one(MachinePanel).has_samples else ["machine"]
-        if not self.query_one(TimePanel).has_phases and self._looked:
-            empty.append("time")
-        if not self.query_one(RanksPanel).has_ranks:
-            empty.append("ranks")
-        shown = shown_panes(self.settings.panes, empty, *self.app.size)
-        panes = list(self.query(Pane))
-        shown = tuple(str(pane.id) for pane in panes if pane.is_enlarged) or shown
-        for pane in panes:
-            if pane.display != (pane.id in shown):
-                pane.display = pane.id in shown
-        self.query_one("#bottom").display = shown != ("charts",)
-        self.set_class("charts" not in shown, "-no-charts")
 
     def tell_modes(self) -> None:
         """What is not as usual, beside the keys."""
@@ -265,94 +216,44 @@ class RunScreen(MonitorScreen):
             modes.append(f"charts of rank {self._looked.view.rank}")
         if slider.is_in_the_past:
             modes.append("playing" if slider.is_playing else "in the past")
-        grid = self._grid()
+        grid = self._panes.grid
         modes += [f"{grid.board.num_hidden} hidden"] if grid.board.num_hidden else []
         modes.append(grid.options.in_words())
         self.query_one(KeyLine).tell(" · ".join(mode for mode in modes if mode))
-
-    def on_pane_enlarged(self, message: Pane.Enlarged) -> None:
-        self.place_panes()
 
     def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
         self.change_settings(**self.settings.with_chart_options(message.options))
         self.session.keep_arrangement(project_of(self.run.id), message.options.arrangement)
         self.tell_modes()
 
-    def on_events_panel_chosen(self, message: EventsPanel.Chosen) -> None:
-        grid = self._grid()
-        grid.go_to(message.event)
-        if not self.query_one(EventsPanel).is_enlarged:
-            grid.focus()  # where its cursor is, the keys of the charts are wanted
-
     def on_time_slider_moved(self) -> None:
         self.show_run()
 
-    def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
-        words = tuple(message.text.split())
-        line, problem = self.query_one(FilterLine), ""
-        if isinstance(self._found_in, ScrollingPane | ConfigPanel):
-            self._found_in.words = words
-        else:
-            self._found_in.options = self._found_in.options.with_words(words)
-            problem = self._found_in.board.problem
-        line.complain(problem)
-        if message.is_done and not problem:
-            line.close()
-            self._found_in.focus()
-
     def action_back(self) -> None:
         """Make the enlarged pane small; else drop the filters; leave where there is neither."""
-        enlarged = [pane for pane in self.query(Pane) if pane.is_enlarged]
-        for pane in enlarged:
-            pane.is_enlarged = False
-        if not enlarged and not self._drop_filters():
+        if not self._panes.make_small() and not self._panes.drop_words():
             self.post_message(self.Closed(self.run))
 
-    def _drop_filters(self) -> bool:
-        """Of the charts and of every pane; returns whether there were any."""
-        grid = self._grid()
-        panes = [*self.query(ScrollingPane), self.query_one(ConfigPanel)]
-        if not grid.options.words and not any(pane.words for pane in panes):
-            return False
-        grid.options = grid.options.with_words(())
-        for pane in panes:
-            pane.words = ()
-        return True
-
     def action_toggle_pane(self, pane: str) -> None:
-        self.change_settings(panes=toggled(self.settings.panes, pane))
-        self.place_panes()
-        config = self.query_one(ConfigPanel)
-        if pane == config.id and config.display:  # it is opened to be read
-            config.redraw()
-            config.focus()
+        self._panes.toggle(pane)
+        self.change_settings(panes=self._panes.wanted)
         if not self.focused or not self.focused.display:
             self.focus_next()
 
     def action_reset(self) -> None:
         """The charts as they come; where they are, the panes: the second time all is as it was."""
-        grid = self._grid()
+        grid = self._panes.grid
         plain = grid.options.reset()
         if grid.options != plain:
             grid.options = plain
             return
-        for pane in self.query(Pane):
-            pane.is_enlarged = False
-        self.change_settings(panes=Settings().panes)
-        self.place_panes()
+        self._panes.make_small()
+        self._panes.wanted = Settings().panes
+        self.change_settings(panes=self._panes.wanted)
 
     def action_find(self) -> None:
         """In the pane that has the keys; among the charts when it has nothing to find."""
-        focused = self.focused
-        self._found_in: ScrollingPane | ConfigPanel | ChartGrid = (
-            focused if isinstance(focused, ScrollingPane | ConfigPanel) else self._grid()
-        )
-        words = (
-            self._found_in.words
-            if isinstance(self._found_in, ScrollingPane | ConfigPanel)
-            else self._grid().options.words
-        )
-        self.query_one(FilterLine).open(" ".join(words))
+        self.query_one(SearchLine).search(self._panes.searched(self.focused))
 
     def action_pause(self) -> None:
         slider = self.query_one(TimeSlider)
@@ -374,7 +275,7 @@ class RunScreen(MonitorScreen):
             slider.focus()
         else:
             slider.share = 1.0
-            self._grid().focus()
+            self._panes.grid.focus()
 
     def action_show_rank(self, steps: int) -> None:
         """Draw the charts of another rank; all numbers in the head stay the run's."""
@@ -399,10 +300,7 @@ class RunScreen(MonitorScreen):
         """How a run opens: what has ended can be replayed, what failed says why first."""
         self.query_one(TimeSlider).display = not view.status.is_alive and self.app.size.height >= 18
         if failure_events(view):
-            events = self.query_one(EventsPanel)
-            events.is_enlarged = True
-            self.place_panes()
-            events.focus()
+            self._panes.read_events()
 
     def _ring(self, alerts: Sequence[Alert], is_alive: bool) -> None:
         known, self._known_alerts = self._known_alerts, set(alerts)
@@ -410,5 +308,6 @@ class RunScreen(MonitorScreen):
         if has_ended or (known is not None and self._known_alerts - known):
             self.post_message(self.Alarmed())
 
-    def _grid(self) -> ChartGrid:
-        return self.query_one(ChartGrid)
+    @property
+    def _panes(self) -> RunPanes:
+        return self.query_one(RunPanes)

@@ -63,6 +63,20 @@ class ChartGrid(Arranging):
         self._dragged_from: tuple[int, int] | None = None  # a chart, and a cell of its width
         self._dragged_to = 0  # another cell
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the names of the metrics have to fit."""
+        return self.options.words
+
+    @words.setter
+    def words(self, words: tuple[str, ...]) -> None:
+        self.options = self.options.with_words(words)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with `words`, empty where nothing is."""
+        return self.board.problem
+
     def show(self, watched: Sequence[Watched], alerts: Sequence[Alert] = ()) -> None:
         """Draw the runs, the one in front first, if anything changed since the last time."""
         name = self._selected_name()

@@ -32,6 +32,7 @@ class ConfigPanel(Pane):
 
     first: var[int] = var(0, init=False)
     words: var[tuple[str, ...]] = var((), init=False)
+    problem = ""  # any words can be looked for
 
     def __init__(self) -> None:
         super().__init__(id="config")

@@ -30,6 +30,7 @@ class ScrollingPane(Pane):
     words: var[tuple[str, ...]] = var((), init=False)
 
     excuse = "nothing happened yet"
+    problem = ""  # any words can be looked for
 
     def texts(self, width: int) -> list[Line]:
         """All lines, for `width` cells."""

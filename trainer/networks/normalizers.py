@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -40,17 +41,29 @@ class RunningMoments(nn.Module):
     @torch.no_grad()
     def merge(self, count: Any, mean: Tensor, variance: Tensor) -> None:
         """Take in `count` samples of this `mean` and `variance` [size]."""
-        total = self.count + count
-        delta = mean - self.mean
-        squares = self.variance * self.count + variance * count
-        self.variance.copy_((squares + delta**2 * self.count * count / total) / total)
-        self.mean += delta * count / total
-        self.count.copy_(total)
+        kept: Any = (self.count, self.mean, self.variance)
+        new: Any = (count, mean, variance)
+        if self.mean.device.type == "cpu":  # NumPy is much the faster for so few numbers
+            kept, new = ([np.asarray(x) for x in moments] for moments in (kept, new))
+        for own, both in zip(kept, _merged(*kept, *new), strict=True):
+            own[...] = both
 
     @property
     def deviation(self) -> Tensor:
         """Standard deviation [size], float32."""
+        if self.mean.device.type == "cpu":
+            return torch.from_numpy(np.sqrt(self.variance.numpy() + EPSILON).astype(np.float32))
         return (self.variance + EPSILON).sqrt().float()
+
+
+def _merged(
+    count: Any, mean: Any, variance: Any, count_2: Any, mean_2: Any, variance_2: Any
+) -> Any:
+    """Count, mean and variance of two sets as one; tensors or arrays."""
+    total = count + count_2
+    delta = mean_2 - mean
+    squares = variance * count + variance_2 * count_2 + delta**2 * count * count_2 / total
+    return total, mean + delta * count_2 / total, squares / total
 
 
 class ObsNormalizer(nn.Module):

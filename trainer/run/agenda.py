@@ -51,7 +51,7 @@ class Agenda:
         """What is due after the iteration that comes next, at the run's end in any case."""
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
-        is_last = after.iteration >= config.num_iterations
+        is_last = after.iteration >= self._experiment.num_iterations
         evaluates = is_last or config.evaluation.is_due(before, after)
         return Due(
             evaluation=evaluates and config.evaluation.num_episodes > 0,
@@ -72,7 +72,7 @@ class Agenda:
     def _after_next_iteration(self) -> Clock:
         experiment = self._experiment
         under_way = experiment.num_started + 1 - experiment.iteration
-        env_steps = experiment.env_steps + under_way * self._config.rollout_size
+        env_steps = experiment.env_steps + under_way * experiment.rollout_size
         return Clock(experiment.num_started + 1, env_steps, self._now() - self._start)
 
     def num_pauses_left(self) -> dict[str, int]:
@@ -81,8 +81,8 @@ class Agenda:
         """
         config, experiment = self._config, self._experiment
         end = Clock(
-            config.num_iterations,
-            max(experiment.env_steps, config.num_iterations * config.rollout_size),
+            experiment.num_iterations,
+            max(experiment.env_steps, experiment.num_iterations * experiment.rollout_size),
             0.0,
         )
 
@@ -90,7 +90,7 @@ class Agenda:
             """One at every multiple, and one at the end."""
             if experiment.iteration >= end.iteration:
                 return 0
-            almost = Clock(end.iteration - 1, end.env_steps - config.rollout_size, 0.0)
+            almost = Clock(end.iteration - 1, end.env_steps - experiment.rollout_size, 0.0)
             return interval.num_due(self._before, max(almost, self._before)) + 1
 
         evaluations = num_left(config.evaluation) if config.evaluation.num_episodes else 0

@@ -75,9 +75,12 @@ class Threads:
             wait(futures)
 
     def _awaited(self, future: Future[Any]) -> Any:
-        while wait([future], TICK_S).not_done:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                return future.result(TICK_S)
+            if future.done():  # with a TimeoutError of its own
+                return future.result()
             self.tick()
-        return future.result()
 
     def _on_all_cores(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         loop_threads(self.num_threads)

@@ -16,7 +16,10 @@ class Clockwork:
     def __init__(self, config, num_ranks=1):
         self.config, self.seconds = config, 0.0
         ranks = SimpleNamespace(size=num_ranks)
-        self.work = SimpleNamespace(iteration=0, num_started=0, env_steps=0, ranks=ranks)
+        self.work = SimpleNamespace(
+            iteration=0, num_started=0, env_steps=0, ranks=ranks,
+            rollout_size=config.rollout_size, num_iterations=config.num_iterations,
+        )  # fmt: skip
         self.agenda = Agenda(config, self.work, now=lambda: self.seconds)
 
     def due(self, lost=0):
@@ -66,7 +69,7 @@ def test_dead_env_steps_make_nothing_due_twice(small_config):
 
 def test_a_request_comes_first(small_config):
     config = small_config("checkpoint.every_iterations=0")
-    work = SimpleNamespace(iteration=0, num_started=0, env_steps=0)
+    work = Clockwork(config).work
     assert Agenda(config, work, take_request=lambda _: True).of_next_iteration().checkpoint
 
 

@@ -1,0 +1,148 @@
+"""The panes of a run's screen: the charts, and below them what else is known of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.reactive import var
+from textual.widget import Widget
+
+from ...shared import Event
+from ..charts.shown_run import Watched
+from ..panels.event_lines import with_alerts
+from ..panels.hints import Hint
+from ..panels.pane_layout import PANES, shown_panes, toggled
+from ..runs.alerts import Alert
+from ..runs.machine import MachineSample
+from .chart_grid import ChartGrid
+from .config_panel import ConfigPanel
+from .events_panel import EventsPanel
+from .log_panel import LogPanel
+from .machine_panel import MachinePanel
+from .pane import Pane
+from .ranks_panel import RanksPanel
+from .scrolling_pane import ScrollingPane
+from .time_panel import TimePanel
+
+
+class RunPanes(Vertical):
+    """As many of the panes that are `wanted`, latest choice first, as have room and something to
+    say; a pane that is enlarged stands alone.
+    """
+
+    wanted: var[tuple[str, ...]] = var(PANES, init=False)
+    _has_shown = False
+
+    def compose(self) -> ComposeResult:
+        yield ChartGrid()
+        with Horizontal(id="bottom"):
+            yield TimePanel()
+            yield EventsPanel()
+            yield MachinePanel()
+            yield LogPanel()
+            yield RanksPanel()
+            yield ConfigPanel()
+
+    @property
+    def grid(self) -> ChartGrid:
+        return self.query_one(ChartGrid)
+
+    def show(
+        self,
+        watched: Sequence[Watched],
+        events: Sequence[Event],
+        alerts: Sequence[Alert],
+        hint: Hint | None,
+    ) -> None:
+        """Draw the runs, the one that the screen is about first; `hint` is what its next run could
+        do better.
+        """
+        view, empty = watched[0].view, self._empty()
+        self._has_shown = True
+        # Alerts stand at publishes of rank 0's page.
+        self.grid.show(watched, () if view.rank else alerts)
+        self.query_one(EventsPanel).show(with_alerts(events, alerts))
+        self.query_one(LogPanel).show(view.log)
+        self.query_one(ConfigPanel).show(watched)
+        self.query_one(RanksPanel).show(view.status.ranks)
+        self.query_one(TimePanel).show(view, hint)
+        if self._empty() != empty:
+            self.place()
+
+    def show_machine(self, sample: MachineSample | None) -> None:
+        empty = self._empty()
+        self.query_one(MachinePanel).show(sample)
+        if self._empty() != empty:
+            self.place()
+
+    def place(self) -> None:
+        """Show the panes that people want, where they have room."""
+        panes = list(self.query(Pane))
+        enlarged = tuple(str(pane.id) for pane in panes if pane.is_enlarged)
+        shown = enlarged or shown_panes(self.wanted, self._empty(), *self.app.size)
+        for pane in panes:
+            if pane.display != (pane.id in shown):
+                pane.display = pane.id in shown
+        self.query_one("#bottom").display = shown != ("charts",)
+        self.set_class("charts" not in shown, "-no-charts")
+
+    def toggle(self, pane: str) -> None:
+        """Want a pane, or no longer."""
+        self.wanted = toggled(self.wanted, pane)
+        config = self.query_one(ConfigPanel)
+        if pane == config.id and config.display:  # it is opened to be read
+            config.redraw()
+            config.focus()
+
+    def read_events(self) -> None:
+        """Enlarge what happened."""
+        events = self.query_one(EventsPanel)
+        events.is_enlarged = True
+        self.place()
+        events.focus()
+
+    def make_small(self) -> bool:
+        """Enlarge no pane; returns whether one was."""
+        enlarged = [pane for pane in self.query(Pane) if pane.is_enlarged]
+        for pane in enlarged:
+            pane.is_enlarged = False
+        return bool(enlarged)
+
+    def searched(self, focused: Widget | None) -> ScrollingPane | ConfigPanel | ChartGrid:
+        """What is to be searched: the pane that has the keys; the charts when it has nothing to
+        find.
+        """
+        return focused if isinstance(focused, ScrollingPane | ConfigPanel) else self.grid
+
+    def drop_words(self) -> bool:
+        """End the search in every pane; returns whether there was any."""
+        panes = [self.grid, *self.query(ScrollingPane), self.query_one(ConfigPanel)]
+        searched = [pane for pane in panes if pane.words]
+        for pane in searched:
+            pane.words = ()
+        return bool(searched)
+
+    def watch_wanted(self) -> None:
+        self.place()
+
+    def on_pane_enlarged(self) -> None:
+        self.place()
+
+    def on_resize(self) -> None:
+        self.place()
+
+    def on_events_panel_chosen(self, message: EventsPanel.Chosen) -> None:
+        self.grid.go_to(message.event)
+        if not self.query_one(EventsPanel).is_enlarged:
+            self.grid.focus()  # where its cursor is, the keys of the charts are wanted
+
+    def _empty(self) -> list[str]:
+        """The panes that have nothing to say."""
+        has_something = {
+            "machine": self.query_one(MachinePanel).has_samples,
+            "time": self.query_one(TimePanel).has_phases or not self._has_shown,
+            "ranks": self.query_one(RanksPanel).has_ranks,
+        }
+        return [name for name, has in has_something.items() if not has]
