@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 
 import click
 
@@ -22,4 +23,7 @@ def command() -> None:
         raise UsageError(MISSING)
     from .server import make_server
 
+    # At once: nothing has to be put in order, and the library would wait for one more line.
+    for number in (signal.SIGINT, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
     make_server().run("stdio")

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -21,6 +22,11 @@ from operant.shared.session import RunSession
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mcp") is None, reason="the extra mcp is not installed"
 )
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+               "clientInfo": {"name": "test", "version": "1"}},
+}  # fmt: skip
 TOOLS = {"list_runs", "run_status", "metric_history", "run_config", "run_events"}
 ESCAPE = "\x1b[31mred\x07"
 
@@ -217,27 +223,45 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_nothing_is_changed(o
     run, session = new_run("test")
     session.close("finished", 0)
     before = files_of(operant_home)
-    hello = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {},
-                   "clientInfo": {"name": "test", "version": "1"}},
-    }  # fmt: skip
     begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
             "params": {"name": "run_status", "arguments": {}}}  # fmt: skip
-    process = subprocess.Popen(
-        [sys.executable, "-m", "operant", "mcp"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    for message in (hello, begun, call):
-        process.stdin.write(json.dumps(message) + "\n")
-    process.stdin.flush()
+    process = server()
+    tell(process, HELLO, begun, call)
     answers = [json.loads(process.stdout.readline()) for _ in range(2)]
     rest, complaints = process.communicate()  # closes its input, which ends it
     assert [answer["id"] for answer in answers] == [1, 2]
     assert answers[1]["result"]["structuredContent"]["run"] == run.id
     assert (rest, complaints, process.returncode) == ("", "", 0)
     assert files_of(operant_home) == before
+
+
+def test_it_ends_at_ctrl_c_and_once_nobody_hears_it():
+    process = server()
+    tell(process, HELLO)
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == -signal.SIGINT  # its input is still open
+    deaf = server()
+    tell(deaf, HELLO)
+    assert deaf.stdout.readline()
+    deaf.stdout.close()
+    tell(deaf, {"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert deaf.wait(60) == -signal.SIGPIPE
+    assert process.stderr.read() == deaf.stderr.read() == ""
+
+
+def server():
+    return subprocess.Popen(
+        [sys.executable, "-m", "operant", "mcp"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def tell(process, *messages):
+    for message in messages:
+        process.stdin.write(json.dumps(message) + "\n")
+    process.stdin.flush()
 
 
 def files_of(folder):
