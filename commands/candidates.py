@@ -17,13 +17,13 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from ..trainer.config.keys import Key
 
+    Item = CompletionItem[str]  # older versions of click cannot be asked for it
+    Offer = Callable[[click.Context, click.Parameter, str], list[Item]]
+
 NEWEST_RUNS = 5  # whose metrics are offered
 # What no shell takes for more than a word: a folder may be called anything.
 _PLAIN = re.compile(r"\w[\w./@%+=#-]*", re.ASCII)
 HELP_CHARACTERS = 70
-
-Item = CompletionItem[str]
-Offer = Callable[[click.Context, click.Parameter, str], list[Item]]
 
 
 def _offering(find: Callable[[click.Context, str], Iterable[Item]]) -> Offer:
@@ -68,7 +68,7 @@ def states_of(*states: str) -> Offer:
         before, comma, state = typed.rpartition(",")
         told = before.split(",")
         return [
-            Item(f"{before}{comma}{each}")
+            CompletionItem(f"{before}{comma}{each}")
             for each in states
             if each.startswith(state) and each not in told
         ]
@@ -85,16 +85,16 @@ def configs(context: click.Context, typed: str) -> Iterable[Item]:
     config, plus, overlay = typed.rpartition("+")
     if plus:
         known = [name for name in overlay_names() if name not in config.split("+")]
-        return [Item(f"{config}+{name}") for name in known if name.startswith(overlay)]
+        return [CompletionItem(f"{config}+{name}") for name in known if name.startswith(overlay)]
     presets = [name for name in preset_names() if name.startswith(typed)]
-    return map(Item, presets) if presets else [Item(typed, type="file")]
+    return map(CompletionItem, presets) if presets else [CompletionItem(typed, type="file")]
 
 
 @_offering
 def hardware(context: click.Context, typed: str) -> Iterable[Item]:
     from ..trainer.config.hardware import hardware_names
 
-    return [Item(name) for name in hardware_names() if name.startswith(typed)]
+    return [CompletionItem(name) for name in hardware_names() if name.startswith(typed)]
 
 
 @_offering
@@ -104,9 +104,11 @@ def settings(context: click.Context, typed: str) -> Iterable[Item]:
     keys = _keys(context, name)
     if equals:
         choices = next((key.choices for key in keys if key.name == name), ())
-        return [Item(f"{name}={choice}") for choice in choices if choice.startswith(value)]
+        return [
+            CompletionItem(f"{name}={choice}") for choice in choices if choice.startswith(value)
+        ]
     return [
-        Item(f"{key.name}=", help=_brief(key.description))
+        CompletionItem(f"{key.name}=", help=_brief(key.description))
         for key in keys
         if key.name.startswith(typed)
     ]
@@ -116,14 +118,18 @@ def settings(context: click.Context, typed: str) -> Iterable[Item]:
 def keys(context: click.Context, typed: str) -> Iterable[Item]:
     """`ppo.learning_rate`, where the key alone is wanted."""
     known = _keys(context, typed)
-    return [Item(k.name, help=_brief(k.description)) for k in known if k.name.startswith(typed)]
+    return [
+        CompletionItem(k.name, help=_brief(k.description))
+        for k in known
+        if k.name.startswith(typed)
+    ]
 
 
 @_offering
 def themes(context: click.Context, typed: str) -> Iterable[Item]:
     from ..monitor.look.palette import THEMES
 
-    return [Item(name) for name in THEMES if name.startswith(typed)]
+    return [CompletionItem(name) for name in THEMES if name.startswith(typed)]
 
 
 @_offering
@@ -144,7 +150,7 @@ def metrics(context: click.Context, typed: str) -> Iterable[Item]:
         finally:
             page.detach()
     return [
-        Item(name, help=_brief(description))
+        CompletionItem(name, help=_brief(description))
         for name, description in sorted(described.items())
         if name.startswith(typed) and _PLAIN.fullmatch(name)
     ]
@@ -172,7 +178,7 @@ def _matching(names: list[str], typed: str) -> Iterable[Item]:
     names = list(filter(_PLAIN.fullmatch, names))
     begin = [name for name in names if name.startswith(typed)]
     within = [name for name in names if typed in name]
-    return map(Item, begin or (within if len(within) == 1 else []))
+    return map(CompletionItem, begin or (within if len(within) == 1 else []))
 
 
 def _keys(context: click.Context, typed: str) -> list[Key]:

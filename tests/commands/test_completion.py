@@ -212,3 +212,16 @@ def test_a_shell_that_is_not_known_is_one_line(monkeypatch):
     assert "name one: bash, zsh, fish" in error_line("completion")
     assert "tcsh" in error_line("completion", "tcsh")
     assert python("-m", "operant", "completion", "bash").returncode == 0
+
+
+def test_commands_load_with_a_click_whose_items_are_not_generic():
+    """As they are before click 8.5, whatever version is installed here."""
+    code = (
+        "import click.shell_completion as completion\n"
+        "class CompletionItem(completion.CompletionItem):\n"
+        "    __class_getitem__ = None\n"
+        "completion.CompletionItem = CompletionItem\n"
+        "import operant.commands.candidates\n"
+    )
+    loading = python("-c", code)
+    assert (loading.returncode, loading.stderr) == (0, "")
