@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from measuring import busy, machine, summary, versions, write_json
 
-from operant.shared.run_folder import find_run
+from operant.shared.find_runs import find_run
 from operant.trainer.envs import make_envs
 from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.section import ArenaSection, GridConfig

@@ -29,7 +29,7 @@ from typing import Any
 
 from measuring import busy, machine, versions, write_json
 
-from operant.shared.run_folder import find_run
+from operant.shared.find_runs import find_run
 from operant.shared.status import open_page
 from operant.trainer.bench.measuring import summary
 

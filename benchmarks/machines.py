@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from machines import Machines, ping_s, ports, start_rank, why_no_quotas, why_none
 from measuring import machine, versions, write_json
 
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
 
 QUOTAS = (0.7, 0.7, 0.4)

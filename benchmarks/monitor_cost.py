@@ -24,8 +24,9 @@ import psutil
 from measuring import machine, summary, versions, write_json
 from terminal import operant_in_a_terminal, read_until
 
+from operant.shared.find_runs import latest_run
 from operant.shared.lock import lock_holder
-from operant.shared.run_folder import Run, latest_run
+from operant.shared.run_folder import Run
 from operant.shared.status import open_page
 
 

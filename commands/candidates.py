@@ -45,7 +45,7 @@ def run_ids(context: click.Context, typed: str) -> Iterable[Item]:
     """Runs whose ids begin so, newest first, and names that people gave them; else the only one
     that has it anywhere in either.
     """
-    from ..shared.run_folder import list_runs
+    from ..shared.find_runs import list_runs
 
     runs = list_runs()
     names = [run.id for run in runs]
@@ -55,7 +55,7 @@ def run_ids(context: click.Context, typed: str) -> Iterable[Item]:
 @_offering
 def tags(context: click.Context, typed: str) -> Iterable[Item]:
     """Those that any run has."""
-    from ..shared.run_folder import list_runs
+    from ..shared.find_runs import list_runs
 
     known = {tag for run in list_runs() for tag in run.notes().tags}
     return _matching(sorted(known), typed)
@@ -136,7 +136,7 @@ def themes(context: click.Context, typed: str) -> Iterable[Item]:
 def metrics(context: click.Context, typed: str) -> Iterable[Item]:
     """Those that the newest runs have written."""
     from ..shared.errors import PageError
-    from ..shared.run_folder import list_runs
+    from ..shared.find_runs import list_runs
     from ..shared.status import open_page
 
     described: dict[str, str] = {}
@@ -166,7 +166,7 @@ def sweeps(context: click.Context, typed: str) -> Iterable[Item]:
 @_offering
 def controllers(context: click.Context, typed: str) -> Iterable[Item]:
     """Who may steer in the controls challenge: two that are built in, and runs."""
-    from ..shared.run_folder import list_runs
+    from ..shared.find_runs import list_runs
 
     return _matching(["pid", "zero", *(run.id for run in list_runs())], typed)
 

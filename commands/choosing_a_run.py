@@ -30,7 +30,7 @@ def chosen_run(run: str | None, latest: bool) -> Run:
     """The run asked for, the latest without a word. Raises RunNotFoundError or UsageError."""
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
-    from ..shared.run_folder import latest_run
+    from ..shared.find_runs import latest_run
 
     return run_here(run) if run else latest_run()
 
@@ -44,7 +44,7 @@ def run_here(wanted: str, asked: str = "") -> Run:
         run = shlex.quote(remote.run) if remote.run.strip("/") else "RUN"
         there = f"ssh {remote.host} operant {asked} {run}"
         raise UsageError(f"{wanted} is on another machine; call it there: `{there}`")
-    from ..shared.run_folder import find_run
+    from ..shared.find_runs import find_run
 
     return find_run(wanted)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
-from .candidates import run_ids
-from .choosing_a_run import run_here
+from .choosing_a_run import chosen_run, run_argument
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -22,7 +21,7 @@ DEFAULT_EPISODES = 100
 
 
 @click.command("eval")
-@click.argument("run", shell_complete=run_ids)
+@run_argument
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000),
     help=f"How many; by default {DEFAULT_EPISODES}, or all scenarios where there are such.",
@@ -37,13 +36,18 @@ DEFAULT_EPISODES = 100
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    run: str, episodes: int | None, scenario_file: Path | None, risk: str | None, as_json: bool
+    run: str | None,
+    latest: bool,
+    episodes: int | None,
+    scenario_file: Path | None,
+    risk: str | None,
+    as_json: bool,
 ) -> None:
-    """Play greedy episodes with the newest checkpoint of RUN.
+    """Play greedy episodes with a run's newest checkpoint.
 
-    RUN is a run's id or any part of it that no other run has.
+    RUN is a run's id or any part of it that no other run has; without one, the latest.
     """
-    chosen = run_here(run)
+    chosen = chosen_run(run, latest)
 
     from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
     from .began_elsewhere import told_where_it_began

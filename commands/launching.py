@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from ..monitor.runs.log_tail import LogTail
 from ..shared.errors import CheckpointError, OperantError, PageError, UsageError
+from ..shared.find_runs import find_run
 from ..shared.lock import LAUNCHER, RunLock
 from ..shared.provenance import provenance
 from ..shared.python_program import python_program
 from ..shared.ranks import read_status
-from ..shared.run_folder import Run, create_run, find_run
+from ..shared.run_folder import Run, create_run
 from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
 from ..shared.status import open_page, trainer_of

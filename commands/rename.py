@@ -35,7 +35,7 @@ def command(run: str, name: str | None, undo: bool) -> None:
 
 def _check_is_free(name: str, run_id: str) -> None:
     """Raises UsageError where another run goes by `name`."""
-    from ..shared.run_folder import list_runs
+    from ..shared.find_runs import list_runs
 
     for other in list_runs():
         if other.id != run_id and name in (other.id, other.notes().name):

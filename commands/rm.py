@@ -98,8 +98,8 @@ def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> 
     """Those that are named, each of which must be one that can go; else all that can, without the
     archived ones where those are not asked for.
     """
+    from ..shared.find_runs import list_runs
     from ..shared.removal import check_can_be_removed
-    from ..shared.run_folder import list_runs
 
     if wanted:
         named = runs_here(wanted)

@@ -47,8 +47,8 @@ def command(hosts: tuple[str, ...], archived: bool, as_json: bool) -> int:
     """
     if hosts:
         return _of_machines(checked_hosts(hosts), archived, as_json)
+    from ..shared.find_runs import list_runs, no_runs_text
     from ..shared.ranks import status_in_list
-    from ..shared.run_folder import list_runs, no_runs_text
     from .output import print_json, print_line
     from .status_lines import device_of
 

@@ -19,7 +19,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     """
     from ..monitor.panels.hints import hint_of
     from ..monitor.runs.run_poller import look_once
-    from ..shared.run_folder import find_run
+    from ..shared.find_runs import find_run
     from .output import print_json, print_line, print_status
 
     status, notes = looked_anywhere(run, latest)
@@ -43,8 +43,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
 def _num_lost(run_id: str) -> dict[str, int]:
     """What was lost, by its name, and how much of it; what was not is not there."""
+    from ..shared.find_runs import find_run
     from ..shared.row_file_reader import num_lost
-    from ..shared.run_folder import find_run
 
     run = find_run(run_id)
     num_rows, num_events = num_lost(run.rows_path(rank) for rank in run.ranks())

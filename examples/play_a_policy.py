@@ -8,7 +8,7 @@ import sys
 import gymnasium
 import torch
 
-from operant.shared.run_folder import find_run, latest_run
+from operant.shared.find_runs import find_run, latest_run
 from operant.trainer.trained_policy import load_trained
 
 run = find_run(sys.argv[1]) if len(sys.argv) > 1 else latest_run()

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import PageError
+from .find_runs import list_runs
 from .folder_place import FolderPlace
 from .lock import RECORDER, lock_holder
 from .page_file import is_left_behind, page_folder
-from .run_folder import Run, list_runs, runs_folder
+from .run_folder import Run, runs_folder
 from .status import holder_of
 
 # A page that is being made has no lock for its first moment.

@@ -11,18 +11,18 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 import tomli_w
 
-from .errors import RunFolderError, RunNotFoundError
+from .errors import RunFolderError
 from .harmless import one_line
 from .lock import LAUNCHER, RunLock
 from .masking import masked
-from .page_file import page_folder, place_of_live_page
+from .page_file import page_folder
 from .plain_values import plain
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
 from .small_file import read_toml, write_whole
@@ -259,92 +259,6 @@ def make_run_id(name: str) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
 
 
-def _name_in(run_id: str) -> str:
+def name_in(run_id: str) -> str:
     """That of `make_run_id`, as far as it fits in."""
     return run_id[len("20261121-142530-") : -len("-k3f9")]
-
-
-def list_runs() -> list[Run]:
-    """All runs, newest first; also those that have a folder in memory alone, and those that live
-    though their folder was deleted.
-    """
-    folders = [Path(e) for parent in _parents() for e in _entries(parent) if _is_run(e)]
-    known = {folder.name for folder in folders}
-    folders += [folder for folder in _deleted_folders(known) if folder.name not in known]
-    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
-
-
-def _parents() -> Iterator[Path]:
-    yield runs_folder()
-    yield memory_runs_folder()
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        return list(os.scandir(folder))
-    except OSError:
-        return []
-
-
-def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
-    """Where runs had their folders whose pages tell that they live."""
-    home = os.path.abspath(runs_folder())
-    for entry in _entries(page_folder()):
-        run_id = entry.name.rsplit(".", 2)[0]
-        if entry.name.endswith(".0.page") and run_id not in known:
-            place = place_of_live_page(Path(entry.path))
-            if place and place.name == run_id and str(place.parent) == home:
-                yield place
-
-
-def find_run(wanted: str) -> Run:
-    """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
-    of either that no other run has.
-
-    Raises RunNotFoundError, which names those that come near.
-    """
-    runs = list_runs()
-    if not runs:
-        raise RunNotFoundError(no_runs_text())
-    matches = [run for run in runs if run.id == wanted]
-    if wanted and not matches:
-        names = {run: run.notes().name for run in runs}
-        matches = (
-            [run for run in runs if names[run] == wanted]
-            or [run for run in runs if _name_in(run.id) == wanted]
-            or [run for run in runs if wanted in run.id or wanted in names[run]]
-        )
-    if len(matches) == 1:
-        return matches[0]
-    if not matches:
-        raise RunNotFoundError(f"no run is called '{wanted}'; the newest is {runs[0].id}")
-    few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
-    raise RunNotFoundError(f"'{wanted}' fits {len(matches)} runs: {few}")
-
-
-def latest_run() -> Run:
-    """The run that was started last. Raises RunNotFoundError when there is none."""
-    runs = list_runs()
-    if not runs:
-        raise RunNotFoundError(no_runs_text())
-    return runs[0]
-
-
-def no_runs_text() -> str:
-    return f"no runs in {runs_folder()} yet; `operant train` starts one"
-
-
-def _is_run(entry: os.DirEntry[str]) -> bool:
-    try:
-        return not entry.name.startswith(".") and entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
-
-
-def _made(folder: Path) -> tuple[str, int]:
-    """Sort key: the second in the id, then the moment the lock was made."""
-    try:
-        made_ns = (folder / "lock").stat().st_mtime_ns
-    except OSError:
-        made_ns = 0
-    return folder.name[:15], made_ns

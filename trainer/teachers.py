@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..shared.errors import ConfigError, OperantError
-from ..shared.run_folder import find_run
+from ..shared.find_runs import find_run
 from .algorithms.acting_teachers import Teacher
 from .config import TrainConfig
 from .envs import spec_of

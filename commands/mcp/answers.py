@@ -18,8 +18,9 @@ from ...monitor.runs.run_summary import RETURN
 from ...monitor.runs.runs_poller import RunRow, RunsPoller
 from ...shared.errors import UsageError, nearest
 from ...shared.events import LEVELS
+from ...shared.find_runs import find_run, latest_run
 from ...shared.harmless import one_line
-from ...shared.run_folder import Run, find_run, latest_run
+from ...shared.run_folder import Run
 from ...shared.schema import Metric
 from ..status_lines import device_of
 

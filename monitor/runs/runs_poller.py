@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...shared.find_runs import list_runs
 from ...shared.harmless import one_line
 from ...shared.lock import lock_holder
 from ...shared.ranks import status_in_list
-from ...shared.run_folder import Run, list_runs
+from ...shared.run_folder import Run
 from ...shared.run_notes import NO_NOTES, RunNotes
 from ...shared.status import RunStatus
 from .recorded_notes import RecordedNotes

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..find_runs import list_runs
 from ..plain_values import plain, text_of
-from ..run_folder import Run, list_runs
+from ..run_folder import Run
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
 from .media_folder import clean, clean_ending

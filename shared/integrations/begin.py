@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
+from ..find_runs import list_runs
 from ..lock import RunLock
 from ..page_file import make_private_folder, page_folder
 from ..plain_values import described_error
 from ..provenance import provenance
 from ..recorder_process import RecorderSettings
-from ..run_folder import Run, create_run, list_runs, memory_runs_folder
+from ..run_folder import Run, create_run, memory_runs_folder
 from ..session import RunSession, warn_on_stderr
 from ..status import holder_of, open_page
 from ..writer import DEFAULT_MAX_METRICS

@@ -16,9 +16,9 @@ from recorded import recorder_pid
 from ssh_server import MISSING, ssh_server
 from waiting import wait_for
 
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import list_runs
 
 # Runs the command that ssh would run elsewhere, with what a chatty shell prints before it.
 STAND_IN = """#!/bin/sh

@@ -16,8 +16,8 @@ from operant.commands.bench import command
 from operant.commands.bench.compare import differing
 from operant.commands.bench.comparison import compared, curve_points
 from operant.commands.bench.trials import Curve, Side, Trial
+from operant.shared.find_runs import find_run, list_runs
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import find_run, list_runs
 from operant.trainer.config.files import load_config
 
 SMALL = (

@@ -12,7 +12,8 @@ from command_line import error_line, operant, python
 
 from operant.cli import cli
 from operant.commands.completion import Bash, answer_shell
-from operant.shared.run_folder import create_run, find_run
+from operant.shared.find_runs import find_run
+from operant.shared.run_folder import create_run
 from operant.shared.run_notes import RunNotes, change_notes
 from operant.shared.session import RunSession
 from operant.trainer.config.files import fields_with_defaults, preset_names

@@ -16,10 +16,11 @@ from command_line import operant, operant_json
 from recorded import event_texts, publishes, recorder_pid
 from waiting import wait_for
 
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import RunLock, lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.row_file_reader import RowFileReader
-from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 
 pytestmark = pytest.mark.usefixtures("recorders")

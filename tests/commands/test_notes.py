@@ -16,7 +16,8 @@ from operant.cli import cli
 from operant.commands.numbers import parse_duration
 from operant.monitor.look.formatting import format_bytes
 from operant.shared.errors import OperantError, UsageError
-from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.find_runs import list_runs
+from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 
 

@@ -9,7 +9,8 @@ from command_line import SHORT, error_line, operant, operant_json, python
 
 from operant.cli import cli
 from operant.shared.errors import OperantError
-from operant.shared.run_folder import create_run, list_runs
+from operant.shared.find_runs import list_runs
+from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
 STATUS_FIELDS = {
@@ -67,7 +68,8 @@ def test_monitor_once_and_json_print_what_status_prints_and_more(finished_run):
 def test_without_runs_each_command_says_how_to_start_one():
     assert operant_json("runs") == []
     assert "operant train" in operant("runs").stdout
-    for command in (["status"], ["stop"], ["eval", "x"], ["monitor", "--latest", "--once"]):
+    asked = (["status"], ["stop"], ["eval"], ["eval", "x"], ["monitor", "--latest", "--once"])
+    for command in asked:
         assert "`operant train` starts one" in error_line(*command)
 
 

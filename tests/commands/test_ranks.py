@@ -15,8 +15,8 @@ from command_line import error_line, operant
 from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
 from waiting import wait_for
 
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import find_run
 from operant.shared.status import open_page
 from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
 

@@ -14,10 +14,11 @@ from deaths import check_files, deaths, is_finished, report
 from recorded import csv_rows, event_texts, publishes, recorder_pid
 from waiting import wait_for
 
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import LAUNCHER
 from operant.shared.ranks import read_status
 from operant.shared.recorder_process import RecorderSettings
-from operant.shared.run_folder import create_run, list_runs
+from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
 
 pytestmark = pytest.mark.usefixtures("recorders")

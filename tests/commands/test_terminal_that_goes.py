@@ -13,8 +13,8 @@ import pytest
 from command_line import ENDLESS
 from waiting import wait_for
 
+from operant.shared.find_runs import latest_run, list_runs
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import latest_run, list_runs
 from operant.trainer.run.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.usefixtures("kill_runs")

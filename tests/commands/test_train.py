@@ -9,8 +9,8 @@ import pytest
 from command_line import ENDLESS, SHORT, error_line, operant, operant_json
 from waiting import wait_for
 
+from operant.shared.find_runs import list_runs
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import list_runs
 from operant.shared.status import open_page
 
 

@@ -107,7 +107,8 @@ def test_they_are_exported_for_tensorboard(tmp_path):
 
 
 def test_a_trained_cart_pole_still_balances():
-    result = operant_json("eval", unpack("finished").id, "--episodes", "20")
+    unpack("finished")
+    result = operant_json("eval", "--latest", "--episodes", "20")
     assert (result["min_return"], result["max_return"]) == (500.0, 500.0)
 
 

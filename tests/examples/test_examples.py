@@ -10,8 +10,8 @@ import pytest
 from command_line import PATIENCE_S
 from old_runs import unpack
 
+from operant.shared.find_runs import latest_run
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import latest_run
 
 FOLDER = Path(__file__).parents[2] / "examples"
 # The metric that each must have written, and the arguments that make it short.

@@ -6,7 +6,7 @@ import pytest
 import torch
 from rank_processes import said, started, training, wait_for_all
 
-from operant.shared.run_folder import find_run
+from operant.shared.find_runs import find_run
 from operant.trainer.run.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.skipif(

@@ -13,9 +13,10 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import RunFolderError
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, create_run, list_runs
+from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 from operant.shared.status import RunStatus
 

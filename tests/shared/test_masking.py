@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import operant
+from operant.shared.find_runs import latest_run
 from operant.shared.integrations import wandb_shape
 from operant.shared.masking import KEEP, is_secret, masked, masked_arguments, masked_text
 from operant.shared.provenance import provenance
-from operant.shared.run_folder import latest_run
 
 
 @pytest.mark.parametrize("name", [

@@ -15,8 +15,9 @@ from command_line import operant
 
 from operant.monitor.runs.run_poller import RunPoller
 from operant.monitor.runs.runs_poller import RunsPoller
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, create_run, find_run
+from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
@@ -157,7 +158,7 @@ def test_reading_a_hostile_run_takes_little_memory(odd):
         replaced(odd.folder / name, sparse)
     code = (
         "import fuzz; from operant.monitor.runs.run_poller import RunPoller;"
-        "from operant.shared.run_folder import latest_run; fuzz.limit_memory();"
+        "from operant.shared.find_runs import latest_run; fuzz.limit_memory();"
         "poller = RunPoller(latest_run()); print(poller.poll().status.state);"
         "print(latest_run().manifest())"
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from command_line import python
 
+from operant.shared.find_runs import list_runs
 from operant.shared.python_program import python_program
 from operant.shared.recorder_process import SWITCH
-from operant.shared.run_folder import list_runs
 
 PROGRAM = """
 import os, sys

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from operant.shared.errors import RunFolderError, UsageError
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import RECORDER, RunLock
 from operant.shared.rank_place import page_path
 from operant.shared.ranks import read_status
 from operant.shared.removal import check_can_be_removed, remove_leftovers, remove_run, size_bytes
-from operant.shared.run_folder import Run, create_run, list_runs, runs_folder
+from operant.shared.run_folder import Run, create_run, runs_folder
 from operant.shared.session import RunSession
 
 

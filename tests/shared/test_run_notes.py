@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operant.shared.errors import RunFolderError, RunNotFoundError, UsageError
-from operant.shared.run_folder import Run, create_run, find_run
+from operant.shared.find_runs import find_run
+from operant.shared.run_folder import Run, create_run
 from operant.shared.run_notes import MAX_NOTE_CHARACTERS, NO_NOTES, change_notes, read_notes
 
 whatever = st.recursive(

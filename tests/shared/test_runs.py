@@ -7,7 +7,8 @@ import re
 import pytest
 
 from operant.shared import RunFolderError, RunNotFoundError
-from operant.shared.run_folder import create_run, find_run, latest_run, list_runs, make_run_id
+from operant.shared.find_runs import find_run, latest_run, list_runs
+from operant.shared.run_folder import create_run, make_run_id
 from operant.shared.session import RunSession
 
 
@@ -70,6 +71,8 @@ def test_an_unknown_run_is_answered_with_the_newest():
     run = make_run()
     with pytest.raises(RunNotFoundError, match=f"no run is called 'nonsense'.*{run.id}"):
         find_run("nonsense")
+    with pytest.raises(RunNotFoundError, match="on another machine, call there"):
+        find_run("box:nonsense")
 
 
 def test_without_any_run_the_error_says_how_to_start_one():

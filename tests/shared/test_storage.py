@@ -16,8 +16,9 @@ from waiting import wait_for
 
 from operant.monitor.runs.run_poller import RunPoller
 from operant.shared import MetricsReader, MetricsWriter, PageError
+from operant.shared.find_runs import latest_run, list_runs
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, create_run, latest_run, list_runs
+from operant.shared.run_folder import Run, create_run
 from operant.shared.session import RunSession
 
 NOBODY = 65534

@@ -37,8 +37,9 @@ from tinyphysics_files import write_model, write_routes
 from operant import cli
 from operant.shared import MetricsReader, PageError
 from operant.shared.errors import ConfigError
+from operant.shared.find_runs import list_runs
 from operant.shared.outcome import Outcome
-from operant.shared.run_folder import Run, list_runs
+from operant.shared.run_folder import Run
 from operant.trainer.config.files import load_config
 from operant.trainer.config.train_config import TrainConfig
 

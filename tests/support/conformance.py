@@ -114,8 +114,8 @@ def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 
 def judged(piece: Piece, given: dict[str, Any], said: str) -> str:
+    from operant.shared.find_runs import list_runs
     from operant.shared.ranks import read_status
-    from operant.shared.run_folder import list_runs
     from operant.shared.status import open_page
 
     if not piece.keeps:

@@ -26,9 +26,10 @@ from recorded import event_texts, places_of_its_own, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared import MetricsReader
+from operant.shared.find_runs import list_runs
 from operant.shared.rank_place import rank_place
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, list_runs
+from operant.shared.run_folder import Run
 
 CRASHED_WITHIN_S = 1.0
 LIFE_S = 2.0  # a process lives at most so long from its start

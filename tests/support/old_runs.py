@@ -6,7 +6,8 @@ import os
 import tarfile
 from pathlib import Path
 
-from operant.shared.run_folder import Run, home_folder, list_runs
+from operant.shared.find_runs import list_runs
+from operant.shared.run_folder import Run, home_folder
 
 ARCHIVES = Path(__file__).parents[1] / "data" / "0.1.0"
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))

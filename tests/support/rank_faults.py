@@ -27,8 +27,9 @@ import torch
 from machines import Machines, ports, start_rank, why_none
 from waiting import wait_for
 
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, find_run
+from operant.shared.run_folder import Run
 from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints, load_checkpoint
 
 NUM_RANKS = 2

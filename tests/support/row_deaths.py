@@ -31,9 +31,10 @@ from leftover_rows import take_leftover_rows
 from recorded import places_of_its_own, recorder_pid
 from waiting import wait_for
 
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
 from operant.shared.row_file_reader import RowFileReader
-from operant.shared.run_folder import Run, find_run
+from operant.shared.run_folder import Run
 
 NUM_METRICS = 64
 BURST_ROWS, ROWS_PER_S = 20_000, 2_000

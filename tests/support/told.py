@@ -15,7 +15,8 @@ from typing import Any
 from waiting import wait_for
 
 from operant.monitor.telling.settings import alert_settings_path
-from operant.shared.run_folder import Run, list_runs
+from operant.shared.find_runs import list_runs
+from operant.shared.run_folder import Run
 
 # Publishes a growing loss until its standard input ends.
 LOOP = """

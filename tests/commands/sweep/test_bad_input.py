@@ -10,8 +10,8 @@ from command_line import error_line
 
 from operant.commands.sweep import command
 from operant.shared.errors import OperantError
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import RunLock
-from operant.shared.run_folder import list_runs
 from operant.shared.sweep_folder import list_sweeps, new_sweep
 
 RATE = ("--param", "ppo.learning_rate=log:1e-4:1e-2")

@@ -15,9 +15,10 @@ from operant.commands.bench.trials import columns_of
 from operant.monitor.runs.filter_terms import parse_filter
 from operant.monitor.runs.run_filter import filtered
 from operant.monitor.runs.runs_poller import RunsPoller
+from operant.shared.find_runs import list_runs
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, list_runs, runs_folder
+from operant.shared.run_folder import Run, runs_folder
 from operant.shared.sweep_folder import Sweep, find_sweep, sweeps_folder
 
 
@@ -109,6 +110,7 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     started_with.kill()
     started_with.wait()
     assert sweep.state(sweep.table()) == "interrupted"
+    assert trial_of(sweep, 0).state == "running"  # by itself
 
     # The next one takes the run over.
     before_ns = sweep.table_path.stat().st_mtime_ns
@@ -125,7 +127,7 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     assert second.returncode == 130, err
     assert out.splitlines()[-1] == "`operant sweep --resume one` goes on"
     assert read_status(found_run(trial)).state == "stopped"
-    assert trial_of(sweep, 0).state == "running"  # as far as anyone can tell
+    assert trial_of(sweep, 0).state == "waiting"
 
     answer = operant_json("sweep", "--resume", "one", "--trials", "1")
     (ended,) = answer["trials"]

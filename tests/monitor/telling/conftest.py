@@ -11,7 +11,7 @@ from recorded import recorder_pid
 from told import Server, serving
 from waiting import wait_for
 
-from operant.shared.run_folder import list_runs
+from operant.shared.find_runs import list_runs
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from operant.shared import Event, History, Outcome
+from operant.shared.find_runs import list_runs
 from operant.shared.integrations import wandb_shape
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, list_runs
+from operant.shared.run_folder import Run
 from operant.shared.status import RunStatus, open_page
 
 

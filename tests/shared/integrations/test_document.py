@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from operant.shared.find_runs import list_runs
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import list_runs
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "your-own-loop.md"
 SNIPPETS = {

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import operant
-from operant.shared.run_folder import list_runs, memory_runs_folder, runs_folder
+from operant.shared.find_runs import list_runs
+from operant.shared.run_folder import memory_runs_folder, runs_folder
 
 # What a begin asks of the system that it may refuse.
 CALLS = (

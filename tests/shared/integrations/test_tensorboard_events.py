@@ -111,7 +111,7 @@ writer.add_scalar("loss", 3.0, 3)
 run.log({{"own": 1.0}})
 """)
     assert done.returncode == 0, done.stderr
-    from operant.shared.run_folder import list_runs
+    from operant.shared.find_runs import list_runs
 
     metrics = {run.manifest()["name"]: read_status(run).metrics for run in list_runs()}
     assert metrics == {"followed": {"loss": 1.0}, "other": {"own": 1.0}}

@@ -15,7 +15,7 @@ import pytest
 from waiting import wait_for
 
 import operant
-from operant.shared.run_folder import list_runs
+from operant.shared.find_runs import list_runs
 
 
 class Tensor:

@@ -16,7 +16,7 @@ from waiting import wait_for
 
 import operant
 from operant.shared import UsageError
-from operant.shared.run_folder import list_runs
+from operant.shared.find_runs import list_runs
 
 
 def test_what_is_given_to_init_is_in_the_manifest(seen):

@@ -7,7 +7,7 @@ import rank_faults
 from machines import Machines, why_none
 from rank_faults import RUN, check_exact
 
-from operant.shared.run_folder import find_run
+from operant.shared.find_runs import find_run
 
 
 @pytest.fixture

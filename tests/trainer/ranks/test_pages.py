@@ -10,9 +10,10 @@ import pytest
 from torch import distributed
 
 from operant.shared.errors import OperantError, RunFolderError
+from operant.shared.find_runs import find_run
 from operant.shared.ranks import read_status
 from operant.shared.requests import send_request
-from operant.shared.run_folder import Run, create_run, find_run
+from operant.shared.run_folder import Run, create_run
 from operant.shared.run_part import host_of_whole, open_part
 from operant.shared.session import RunSession
 from operant.shared.status import open_page

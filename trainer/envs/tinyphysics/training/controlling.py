@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from .....shared.errors import UsageError
-from .....shared.run_folder import find_run
+from .....shared.find_runs import find_run
 from ....networks.actor_critic import ActorCritic
 from ....trained_policy import load_trained
 from ... import LEARNED_ENV_NAMES

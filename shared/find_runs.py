@@ -1,0 +1,100 @@
+"""Which runs there are, newest first, and which one a name means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from .errors import RunNotFoundError
+from .page_file import page_folder, place_of_live_page
+from .run_folder import Run, memory_runs_folder, name_in, runs_folder
+
+
+def list_runs() -> list[Run]:
+    """All runs, newest first; also those that have a folder in memory alone, and those that live
+    though their folder was deleted.
+    """
+    folders = [Path(e) for parent in _parents() for e in _entries(parent) if _is_run(e)]
+    known = {folder.name for folder in folders}
+    folders += [folder for folder in _deleted_folders(known) if folder.name not in known]
+    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
+
+
+def _parents() -> Iterator[Path]:
+    yield runs_folder()
+    yield memory_runs_folder()
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except OSError:
+        return []
+
+
+def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
+    """Where runs had their folders whose pages tell that they live."""
+    home = os.path.abspath(runs_folder())
+    for entry in _entries(page_folder()):
+        run_id = entry.name.rsplit(".", 2)[0]
+        if entry.name.endswith(".0.page") and run_id not in known:
+            place = place_of_live_page(Path(entry.path))
+            if place and place.name == run_id and str(place.parent) == home:
+                yield place
+
+
+def find_run(wanted: str) -> Run:
+    """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
+    of either that no other run has.
+
+    Raises RunNotFoundError, which names those that come near.
+    """
+    runs = list_runs()
+    if not runs:
+        raise RunNotFoundError(no_runs_text())
+    matches = [run for run in runs if run.id == wanted]
+    if wanted and not matches:
+        names = {run: run.notes().name for run in runs}
+        matches = (
+            [run for run in runs if names[run] == wanted]
+            or [run for run in runs if name_in(run.id) == wanted]
+            or [run for run in runs if wanted in run.id or wanted in names[run]]
+        )
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        elsewhere = "; what is on another machine, call there" if ":" in wanted else ""
+        raise RunNotFoundError(
+            f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}"
+        )
+    few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
+    raise RunNotFoundError(f"'{wanted}' fits {len(matches)} runs: {few}")
+
+
+def latest_run() -> Run:
+    """The run that was started last. Raises RunNotFoundError when there is none."""
+    runs = list_runs()
+    if not runs:
+        raise RunNotFoundError(no_runs_text())
+    return runs[0]
+
+
+def no_runs_text() -> str:
+    return f"no runs in {runs_folder()} yet; `operant train` starts one"
+
+
+def _is_run(entry: os.DirEntry[str]) -> bool:
+    try:
+        return not entry.name.startswith(".") and entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _made(folder: Path) -> tuple[str, int]:
+    """Sort key: the second in the id, then the moment the lock was made."""
+    try:
+        made_ns = (folder / "lock").stat().st_mtime_ns
+    except OSError:
+        made_ns = 0
+    return folder.name[:15], made_ns
