@@ -24,6 +24,8 @@ def command(is_trial: bool) -> None:
     for problem in settings.problems:
         raise UsageError(problem)
     if not path.exists():
+        if is_trial:
+            raise UsageError(f"nobody to try: there is no {path} (docs/alerts.md has an example)")
         print_line(f"nobody is told: there is no {path} (docs/alerts.md has an example)")
     for rule in settings.rules:
         print_line(f"rule  {rule.text}")

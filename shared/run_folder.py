@@ -167,6 +167,14 @@ class Run:
         except RunFolderError:
             return {}
 
+    def manifest_written(self) -> tuple[int, int] | None:
+        """Another one each time that run.toml is written; None where there is none."""
+        try:
+            status = self.manifest_path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
     def read_manifest(self) -> dict[str, Any]:
         """The contents of run.toml, for who writes it anew; empty where there is none. Raises
         RunFolderError with the reason when there is one that cannot be read.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import IO
 
 from ...shared.harmless import one_line
 
 KEPT_BYTES = 8192
+# What ssh says before the reason, which names the host once more.
+_OF_SSH = re.compile(r"ssh: (?:connect to host \S+ port \d+: )?")
 
 
 class ErrorTail:
@@ -20,10 +23,12 @@ class ErrorTail:
         self._thread.start()
 
     def last_line(self, patience_s: float) -> str:
-        """The last line, once the pipe has ended or `patience_s` are over; empty without one."""
+        """The last line, the reason alone where ssh says it, once the pipe has ended or
+        `patience_s` are over; empty without one.
+        """
         self._thread.join(patience_s)
         lines = self._tail.decode(errors="replace").strip().splitlines() or [""]
-        return one_line(lines[-1], 300)
+        return one_line(_OF_SSH.sub("", lines[-1], count=1), 300)
 
     def _read(self) -> None:
         with self._pipe:

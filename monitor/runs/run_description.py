@@ -53,12 +53,8 @@ class RecordedManifest:
         self._told: tuple[Knobs | None, Description] = (None, NO_DESCRIPTION)
 
     def read(self) -> tuple[Knobs | None, Description]:
-        try:
-            status = self._run.manifest_path.stat()
-        except OSError:
-            return self._told
-        written = status.st_ino, status.st_mtime_ns
-        if written != self._written:
+        written = self._run.manifest_written()
+        if written and written != self._written:
             manifest = self._run.manifest()
             self._written, self._told = written, (knobs_of(manifest), description_of(manifest))
         return self._told

@@ -42,6 +42,7 @@ class RunRow:
     status: RunStatus | None = None
     is_page_expected: bool = True
     looked_s: float = 0.0
+    described_by: tuple[int, int] | None = None  # the manifest that all below is from
     device: str = ""
     config: Mapping[str, object] = field(default_factory=dict)
     given_name: str = ""
@@ -167,10 +168,11 @@ def _looked_at(run: Run, known: RunRow) -> RunRow:
 
 
 def _look_at(run: Run, known: RunRow) -> RunRow:
-    """A run's row; its folder's description is read once."""
+    """A run's row; its manifest is read again once it is written anew, as with its device."""
     status = status_in_list(run)
     row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
-    if known.status is not None:
+    written = run.manifest_written()
+    if known.status is not None and written == known.described_by:
         return row
     manifest = run.manifest()
     config = manifest.get("config", {})
@@ -179,7 +181,7 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     device = manifest.get("device") or config.get("device") or ""
     name = str(manifest.get("name", ""))[:MAX_NAME_CHARACTERS]
     device = str(device)[:MAX_DEVICE_CHARACTERS]
-    return replace(row, device=device, config=config, given_name=name)
+    return replace(row, described_by=written, device=device, config=config, given_name=name)
 
 
 def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:

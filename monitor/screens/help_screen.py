@@ -23,6 +23,8 @@ class KeyList(Drawing, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", "scroll"),
         Binding("down,j", "scroll(1)", "scroll"),
+        Binding("pageup", "scroll_page(-1)", "scroll"),
+        Binding("pagedown", "scroll_page(1)", "scroll"),
         Binding("home,g", "scroll(-1000)", "scroll"),
         Binding("end,G", "scroll(1000)", "scroll"),
     ]
@@ -44,6 +46,9 @@ class KeyList(Drawing, can_focus=True):
     def action_scroll(self, lines: int) -> None:
         last = max(0, len(self._texts()) - (self.size.height - 2))
         self.first = max(0, min(self.first + lines, last))
+
+    def action_scroll_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(1, self.size.height - 3))  # a line of the one before stays
 
     def watch_first(self) -> None:
         self.redraw()

@@ -600,6 +600,29 @@ async def test_readonly_has_no_key_for_requests(monkeypatch):
         assert "ask the trainer" not in screen_text(app)
 
 
+async def test_the_list_of_keys_goes_by_pages_where_it_does_not_fit():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(60, 18)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("question_mark")
+        await until(pilot, shows(pilot, "↓ for more"))
+        top = screen_text(app)
+        await pilot.press("pagedown")
+        await until(pilot, lambda: screen_text(app) != top)
+        await pilot.press("pageup")
+        await until(pilot, lambda: screen_text(app) == top)
+
+
+async def test_a_difference_to_no_reference_is_told():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("d")
+        await until(pilot, lambda: any("no reference" in n.message for n in app._notifications))
+
+
 async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch):
     rung = []
     source = StillRun(make_view())

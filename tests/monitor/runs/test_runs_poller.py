@@ -67,6 +67,17 @@ def test_ended_runs_are_read_once_and_living_ones_each_time(make_session, looked
     assert states(view) == ["finished", "running"]
 
 
+def test_the_device_that_a_trainer_adds_is_told_once_it_is_there(make_session):
+    run, poller = make_session("run").run, RunsPoller()
+    run.write_manifest({"config": {"device": "auto", "seed": 1}})
+    assert poller.poll().rows[0].device == "auto"
+    run.write_manifest({"config": {"device": "auto", "seed": 2}, "device": "cpu"})
+    (row,) = poller.poll().rows
+    assert (row.device, row.config["seed"]) == ("cpu", 2)
+    written = row.described_by
+    assert poller.poll().rows[0].described_by == written is not None
+
+
 def test_an_ended_run_grows_older_without_being_read(make_session, looked_at):
     session = make_session()
     session.metrics.publish({"a": 1.0})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -88,6 +88,14 @@ class ArenaSection(EnvSection):
                     "there is nothing to cap"
                 )
 
+    def set_in_vain(self, keys: Iterable[str], why: str) -> Iterator[str]:
+        """Those that are not as they are by default, with what takes all of them back."""
+        defaults = {key: type(self).model_fields[key].default for key in keys}
+        told = [key for key, default in defaults.items() if getattr(self, key) != default]
+        if told:
+            back = " ".join(f"--set {self.name}.{key}={defaults[key]}" for key in told)
+            yield f"{self.name}.{told[0]} = {getattr(self, told[0])}: {why}; {back} leaves it"
+
     def _of_counts(self) -> Iterator[str]:
         """More than there are cells."""
         cells = (self.height - 2) * (self.width - 2)
@@ -100,13 +108,8 @@ class ArenaSection(EnvSection):
             )
 
     def _of_map(self) -> Iterator[str]:
-        for key in ("height", "width", *COUNTS[:-1]):
-            default: Any = type(self).model_fields[key].default
-            if getattr(self, key) != default:
-                yield (
-                    f"{self.name}.{key} = {getattr(self, key)}: {self.name}.map = {self.map} says "
-                    f"it; leave it at {default}"
-                )
+        of_map = ("height", "width", *COUNTS[:-1])
+        yield from self.set_in_vain(of_map, f"{self.name}.map = {self.map} says it")
         try:
             found = self.read_map()
         except ConfigError as error:

@@ -24,10 +24,7 @@ class MettaGridConfig(ArenaSection):
 
     def refusals(self) -> Iterator[str]:
         if self.config:
-            for key, field in type(self).model_fields.items():
-                if key not in OF_ANY_GAME and getattr(self, key) != field.default:
-                    yield (
-                        f"mettagrid.{key} = {getattr(self, key)}: that is of the arena, and "
-                        f"mettagrid.config = {self.config} is another game"
-                    )
+            of_arena = [key for key in type(self).model_fields if key not in OF_ANY_GAME]
+            other = f"mettagrid.config = {self.config} is another game"
+            yield from self.set_in_vain(of_arena, f"that is of the arena, and {other}")
         yield from super().refusals()

@@ -80,7 +80,9 @@ def maker(path: str) -> Callable[[], Any]:
         missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
         raise ConfigError(f"env = '{PREFIX}{path}': {first_line(error)}{missing}") from None
     if is_id:
-        if not hasattr(module, "make") or path not in module.parallel_registry:
+        if not hasattr(module, "parallel_registry"):
+            raise ConfigError(f"env = '{PREFIX}{path}': ids need PettingZoo 1.27 or newer")
+        if path not in module.parallel_registry:
             raise ConfigError(
                 f"env = '{PREFIX}{path}': PettingZoo lists no such parallel environment"
             )

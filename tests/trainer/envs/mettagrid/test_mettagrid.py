@@ -177,7 +177,11 @@ def test_an_update_begins_with_the_probabilities_that_were_collected(kind):
         (["mettagrid.map=nowhere.txt"], "mettagrid.height = 10: mettagrid.map = nowhere.txt says"),
         (["mettagrid.battery_reward_cap=2"], "battery_reward = 0, so there is nothing to cap"),
         (["mettagrid.num_mines=0"], "mettagrid.num_mines"),
-        (["mettagrid.config=nowhere.json"], "that is of the arena, and mettagrid.config ="),
+        (
+            ["mettagrid.config=nowhere.json"],
+            "that is of the arena, and mettagrid.config = nowhere.json is another game; "
+            "--set mettagrid.height=32 --set mettagrid.width=32 .* leaves it",
+        ),
         (["marine_nav.num_robots=3"], "marine_nav.num_robots = 3 is for env = marine_nav alone"),
     ],
 )
