@@ -164,9 +164,8 @@ def format_ticks(ticks: Sequence[float], step: float) -> list[str]:
         return [f"{tick:.{decimals}f}" if tick else "0" for tick in ticks]
     place = _exponent(largest) // 3
     decimals = max(0, 3 * place - _exponent(step))
-    return [
-        f"{tick / 1000.0**place:.{decimals}f}{_PREFIXES[place]}" if tick else "0" for tick in ticks
-    ]
+    texts = [f"{tick / 1000.0**place:.{decimals}f}" for tick in ticks]
+    return [f"{text}{_PREFIXES[place]}" if float(text) else "0" for text in texts]
 
 
 def log_tick_label(power: float) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from textual.binding import Binding, BindingType
 
@@ -68,8 +70,9 @@ def help_lines(sections: Iterable[Section], width: int) -> list[Line]:
     for title, bindings in sections:
         lines.append([(title, "focus")])
         for keys, description in key_rows(bindings):
-            text = fit(description, max(0, width - _KEY_WIDTH - 2))
-            lines.append([(f"  {fit(keys, _KEY_WIDTH)}", "strong"), (text, "text")])
+            texts = textwrap.wrap(description, max(1, width - _KEY_WIDTH - 2))
+            for told, text in zip_longest([keys], texts, fillvalue=""):
+                lines.append([(f"  {fit(told, _KEY_WIDTH)}", "strong"), (text, "text")])
     lines.append([("states", "focus")])
     row: Line = [("  ", "text")]
     for condition in symbols():

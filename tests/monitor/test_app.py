@@ -670,6 +670,15 @@ async def test_the_palette_finds_commands_by_name():
         await until(pilot, lambda: app.session.palette_name == "contrast")
 
 
+async def test_the_palette_has_each_command_once():
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "7 runs"))
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert "a page up or down (pgdn)" in titles
+        assert len(set(titles)) == len(titles)
+
+
 async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -23,3 +23,10 @@ def test_the_help_lists_sections_keys_and_states():
     assert lines[1].split() == ["?", "f1", "help"]
     assert "✗ crashed" in "".join(lines)
     assert all(len(line) <= 62 for line in lines)
+
+
+def test_what_a_key_does_goes_on_in_the_next_line_where_it_is_long():
+    words = "the sweep of the selected run, or the newest one"
+    lines = texts(help_lines([("runs", [Binding("w", "sweep", words)])], 40))
+    assert " ".join(" ".join(lines[1:4]).split()).startswith(f"w {words}")
+    assert not any("…" in line for line in lines)
