@@ -110,14 +110,16 @@ class MonitorApp(App[None], inherit_bindings=False):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that has a key, once where several places have it, and the themes."""
-        known = {"command_palette", "help"}
+        known = set()
         for title, bindings in self.help_sections(screen):
             for binding in bindings:
                 assert isinstance(binding, Binding)
                 action, description = binding.action, binding.description
-                if action in known or "," in description:
+                if action in ("command_palette", "help") or "," in description:
                     continue
-                known.add(action)
+                if (action, description) in known:
+                    continue
+                known.add((action, description))
                 yield SystemCommand(
                     f"{description} ({key_name(binding.key)})",
                     title,

@@ -12,10 +12,9 @@ from typing import Literal
 from .errors import RunFolderError, SweepNotFoundError, UsageError
 from .harmless import one_line
 from .lock import lock_holder
-from .run_folder import Run, home_folder, runs_folder
+from .run_folder import home_folder
 from .small_file import read_json, write_whole
-from .status import holder_of
-from .sweep_table import SweepTable, SweepTrial
+from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20
 MAX_NAME = 24  # as much as a run's id has room for, with the trial and the seed behind it
@@ -73,15 +72,12 @@ class Sweep:
         return self.folder / "lock"
 
     def table(self) -> SweepTable:
-        """What the sweep has found so far; a trial that was cut off with who ran the sweep waits to
-        be gone on with. Raises RunFolderError where that cannot be read.
-        """
+        """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
         try:
-            table = SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES))
+            return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
-        return table if self.is_held() else table.with_waiting(_is_cut_off)
 
     def write_table(self, data: bytes) -> None:
         write_whole(self.table_path, data)
@@ -165,11 +161,6 @@ def free_name(wanted: str) -> str:
         if not (sweeps_folder() / name).exists():
             return name
     raise UsageError("there are too many sweeps; --name begins another")
-
-
-def _is_cut_off(trial: SweepTrial) -> bool:
-    """Runs outlive who ran their sweep, where nothing ended them as well."""
-    return not any(holder_of(Run(runs_folder() / run_id)) for run_id in trial.runs)
 
 
 def _begun(folder: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -71,16 +71,6 @@ class SweepTable:
 
     def count(self, *states: TrialState) -> int:
         return sum(trial.state in states for trial in self.trials)
-
-    def with_waiting(self, is_cut_off: Callable[[SweepTrial], bool]) -> SweepTable:
-        """The table, but with those running trials waiting that `is_cut_off` names."""
-        trials = (
-            replace(trial, state="waiting")
-            if trial.state == "running" and is_cut_off(trial)
-            else trial
-            for trial in self.trials
-        )
-        return replace(self, trials=tuple(trials))
 
     def best(self) -> list[SweepTrial]:
         """The best trial, or the Pareto front of several objectives."""

@@ -10,7 +10,7 @@ from ...shared.harmless import one_line
 
 KEPT_BYTES = 8192
 # What ssh says before the reason, which names the host once more.
-_OF_SSH = re.compile(r"ssh: (?:connect to host \S+ port \d+: )?")
+_OF_SSH = re.compile(r"\Assh: (?:connect to host \S+ port \d+: )?")
 
 
 class ErrorTail:

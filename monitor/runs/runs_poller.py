@@ -42,7 +42,7 @@ class RunRow:
     status: RunStatus | None = None
     is_page_expected: bool = True
     looked_s: float = 0.0
-    described_by: tuple[int, int] | None = None  # the manifest that all below is from
+    described_by: tuple[int, int] | None = None  # the manifest of device, config and given name
     device: str = ""
     config: Mapping[str, object] = field(default_factory=dict)
     given_name: str = ""
@@ -172,7 +172,7 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     status = status_in_list(run)
     row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
     written = run.manifest_written()
-    if known.status is not None and written == known.described_by:
+    if known.status is not None and written in (None, known.described_by):
         return row
     manifest = run.manifest()
     config = manifest.get("config", {})

@@ -110,7 +110,6 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     started_with.kill()
     started_with.wait()
     assert sweep.state(sweep.table()) == "interrupted"
-    assert trial_of(sweep, 0).state == "running"  # by itself
 
     # The next one takes the run over.
     before_ns = sweep.table_path.stat().st_mtime_ns
@@ -127,7 +126,7 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     assert second.returncode == 130, err
     assert out.splitlines()[-1] == "`operant sweep --resume one` goes on"
     assert read_status(found_run(trial)).state == "stopped"
-    assert trial_of(sweep, 0).state == "waiting"
+    assert trial_of(sweep, 0).state == "running"  # as far as anyone can tell
 
     answer = operant_json("sweep", "--resume", "one", "--trials", "1")
     (ended,) = answer["trials"]

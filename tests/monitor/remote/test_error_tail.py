@@ -17,6 +17,7 @@ from operant.monitor.remote.error_tail import ErrorTail
             b"Warning\nssh: Could not resolve hostname box: Name or service not known\r\n",
             "Could not resolve hostname box: Name or service not known",
         ),
+        (b"bash: ssh: command not found\n", "bash: ssh: command not found"),
         (b"me@box: Permission denied (publickey).\n", "me@box: Permission denied (publickey)."),
         (b"operant: no run is called x\n", "operant: no run is called x"),
         (b"", ""),

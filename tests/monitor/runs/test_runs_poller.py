@@ -76,6 +76,8 @@ def test_the_device_that_a_trainer_adds_is_told_once_it_is_there(make_session):
     assert (row.device, row.config["seed"]) == ("cpu", 2)
     written = row.described_by
     assert poller.poll().rows[0].described_by == written is not None
+    shutil.rmtree(run.folder)  # it lives, and what was told of it holds
+    assert poller.poll().rows[0].device == "cpu"
 
 
 def test_an_ended_run_grows_older_without_being_read(make_session, looked_at):

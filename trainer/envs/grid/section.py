@@ -94,7 +94,7 @@ class ArenaSection(EnvSection):
         told = [key for key, default in defaults.items() if getattr(self, key) != default]
         if told:
             back = " ".join(f"--set {self.name}.{key}={defaults[key]}" for key in told)
-            yield f"{self.name}.{told[0]} = {getattr(self, told[0])}: {why}; {back} leaves it"
+            yield f"{self.name}.{told[0]} = {getattr(self, told[0])}: {why}; {back} takes it back"
 
     def _of_counts(self) -> Iterator[str]:
         """More than there are cells."""

@@ -124,3 +124,9 @@ def test_what_cannot_be_trained_on_is_refused_in_one_line(env, words):
     with pytest.raises(ConfigError, match=words) as caught:
         make_config({}, [f"env={env}"])
     assert "\n" not in str(caught.value)
+
+
+def test_a_pettingzoo_without_ids_says_which_has_them(monkeypatch):
+    monkeypatch.delattr("pettingzoo.parallel_registry")
+    with pytest.raises(ConfigError, match=r"ids need PettingZoo 1\.27 or newer"):
+        make_config({}, ["env=pettingzoo:sisl/multiwalker-v9"])
