@@ -12,10 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from operant.shared.find_runs import list_runs
 from operant.shared.lock import RECORDER, lock_holder
 from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
+from operant.shared.run_folder import Run, list_runs
 
 SMALL = ("num_envs=8", "policy.hidden_sizes=[16, 16]", "num_threads=1",
          "evaluation.every_iterations=20", "evaluation.num_episodes=5",
