@@ -1,4 +1,6 @@
-"""What every command does first: complete runs that were killed together with their recorder."""
+"""What every command does first: say which folders it does not trust, and complete runs that were
+killed together with their recorder.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,20 @@ LEAVE_IT = frozenset({"record", "bench", "rank", "mcp"})
 
 
 def complete_left_behind(command: str | None) -> None:
-    """Write what is missing of such runs, and take their pages off memory. Says nothing, raises
-    nothing: no command fails of what others left.
+    """Write what is missing of such runs, and take their pages off memory. A line on standard error
+    for each folder that is not trusted is all that it says, and it raises nothing: no command fails
+    of what others left.
     """
     if command in LEAVE_IT or HELP & set(sys.argv):
         return
     try:
         from ..shared.left_behind import runs_left_behind
+        from ..shared.run_folder import refused_folders
 
+        for line in refused_folders():
+            from .output import warn
+
+            warn(line)
         runs = runs_left_behind()
         if runs:
             from ..monitor.recorder.completing import complete_runs

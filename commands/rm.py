@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -149,7 +150,10 @@ def _is_meant(chosen: list[Chosen], total: str, keep_checkpoints: bool) -> bool:
 
 
 def _num_checkpoints(run: Run) -> int:
-    return sum(1 for _ in run.checkpoint_folder.glob("*.pt"))
+    try:
+        return sum(name.endswith(".pt") for name in os.listdir(run.checkpoint_folder))
+    except OSError:
+        return 0
 
 
 def _remove(chosen: list[Chosen], keep_checkpoints: bool) -> None:

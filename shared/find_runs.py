@@ -7,39 +7,47 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from .errors import RunNotFoundError
+from .owners import open_folder, this_user
 from .page_file import page_folder, place_of_live_page
-from .run_folder import Run, memory_runs_folder, name_in, runs_folder
+from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
 
 
 def list_runs() -> list[Run]:
     """All runs, newest first; also those that have a folder in memory alone, and those that live
     though their folder was deleted.
     """
-    folders = [Path(e) for parent in _parents() for e in _entries(parent) if _is_run(e)]
+    folders = [*folders_in(runs_folder()), *folders_in(memory_runs_folder())]
     known = {folder.name for folder in folders}
     folders += [folder for folder in _deleted_folders(known) if folder.name not in known]
     return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
 
 
-def _parents() -> Iterator[Path]:
-    yield runs_folder()
-    yield memory_runs_folder()
+def own_runs() -> Iterator[Run]:
+    """Those of this user, newest first: `list_runs` has other users' as well, to be looked at,
+    where $OPERANT_HOME is theirs.
+    """
+    return (run for run in list_runs() if run.is_own())
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def names_of_pages() -> list[str]:
+    """What lies in the folder of this user's pages; nothing where somebody else made it."""
     try:
-        return list(os.scandir(folder))
+        fd = open_folder(page_folder(), this_user())
     except OSError:
         return []
+    try:
+        return os.listdir(fd)
+    finally:
+        os.close(fd)
 
 
 def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
     """Where runs had their folders whose pages tell that they live."""
     home = os.path.abspath(runs_folder())
-    for entry in _entries(page_folder()):
-        run_id = entry.name.rsplit(".", 2)[0]
-        if entry.name.endswith(".0.page") and run_id not in known:
-            place = place_of_live_page(Path(entry.path))
+    for name in names_of_pages():
+        run_id = name.rsplit(".", 2)[0]
+        if name.endswith(".0.page") and run_id not in known:
+            place = place_of_live_page(page_folder() / name)
             if place and place.name == run_id and str(place.parent) == home:
                 yield place
 
@@ -73,28 +81,26 @@ def find_run(wanted: str) -> Run:
 
 
 def latest_run() -> Run:
-    """The run that was started last. Raises RunNotFoundError when there is none."""
-    runs = list_runs()
-    if not runs:
-        raise RunNotFoundError(no_runs_text())
-    return runs[0]
+    """The run of this user that was started last. Raises RunNotFoundError when there is none."""
+    run = next(own_runs(), None)
+    if run:
+        return run
+    others = len(list_runs())
+    if others:
+        raise RunNotFoundError(
+            f"none of the {others} runs in {runs_folder()} is yours; name the one that you mean"
+        )
+    raise RunNotFoundError(no_runs_text())
 
 
 def no_runs_text() -> str:
     return f"no runs in {runs_folder()} yet; `operant train` starts one"
 
 
-def _is_run(entry: os.DirEntry[str]) -> bool:
-    try:
-        return not entry.name.startswith(".") and entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
-
-
 def _made(folder: Path) -> tuple[str, int]:
     """Sort key: the second in the id, then the moment the lock was made."""
     try:
-        made_ns = (folder / "lock").stat().st_mtime_ns
+        made_ns = (folder / "lock").lstat().st_mtime_ns
     except OSError:
         made_ns = 0
     return folder.name[:15], made_ns

@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import PageError
-from .find_runs import list_runs
+from .find_runs import names_of_pages, own_runs
 from .folder_place import FolderPlace
 from .lock import RECORDER, lock_holder
+from .owners import is_own_folder
 from .page_file import is_left_behind, page_folder
 from .run_folder import Run, runs_folder
 from .status import holder_of
@@ -28,7 +29,7 @@ def runs_left_behind() -> list[Run]:
     Pages of this user that belong to no run any more are deleted: those whose run's folder is gone,
     and those that were never whole.
     """
-    found = {run: None for run in list_runs() if run.recording_path.exists()}
+    found = {run: None for run in own_runs() if run.recording_path.exists()}
     for path in _pages_left_behind():
         if run := _run_of(path):
             found[run] = None
@@ -43,18 +44,15 @@ def _is_at_work(run: Run) -> bool:
 
 def _pages_left_behind() -> Iterator[Path]:
     """Whole pages of this user whose writers are gone."""
-    try:
-        entries = list(os.scandir(page_folder()))
-    except OSError:
-        return
-    for entry in entries:
+    for name in names_of_pages():
         with suppress(OSError):
-            path, status = Path(entry.path), entry.stat(follow_symlinks=False)
+            path = page_folder() / name
+            status = path.lstat()
             if status.st_uid != os.getuid() or not is_left_behind(path):
                 continue
-            if entry.name.endswith(".page"):
+            if name.endswith(".page"):
                 yield path
-            is_half = entry.name.endswith(".page.building")
+            is_half = name.endswith(".page.building")
             if is_half and time.time() - status.st_mtime > MADE_WITHIN_S:
                 path.unlink()
 
@@ -64,13 +62,13 @@ def _run_of(page: Path) -> Run | None:
     where that cannot be told: its folder may lie on a disk that is not mounted now.
     """
     run = Run(runs_folder() / page.name.rsplit(".", 2)[0])
-    if run.folder.is_dir():
+    if is_own_folder(run.folder):
         return run
     place = _place_of(page)
     if place is None or place.path.name != run.id or not place.is_same_home():
         return None
-    if place.path.is_dir():
-        return Run(place.path)
+    if os.path.lexists(place.path):
+        return Run(place.path) if is_own_folder(place.path) else None
     if is_left_behind(page):
         page.unlink()
     return None

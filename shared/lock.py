@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from .errors import RunFolderError
 from .holder_record import clear_holder, read_holder, write_holder
+from .owners import RefusedError, open_folder, this_user
 from .record_locks import found_lock, free_lock, take_lock
 from .small_file import open_regular
 
@@ -95,6 +96,15 @@ class RunLock(ByteLock):
     """
 
     def __init__(self, path: Path, rank: int) -> None:
+        """Whoever writes in a run's folder holds a lock in it. Raises RunFolderError also where the
+        folder is a link, another user's or one that others can write to.
+        """
+        try:
+            os.close(open_folder(path.parent, this_user()))
+        except RefusedError as error:
+            raise RunFolderError(f"{error}; nothing is written there") from None
+        except OSError:
+            pass  # opening the lock says what is wrong
         super().__init__(path, rank)
         try:
             write_holder(self._fd, rank, _place(rank))
@@ -115,7 +125,7 @@ def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holde
     if held >= 0:
         return _holder(held, _identity(os.fstat(held)), first, num_bytes)
     try:
-        fd = open_regular(path)
+        fd = open_regular(path, path.parent)
     except OSError:
         return None
     try:

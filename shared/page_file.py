@@ -6,7 +6,6 @@ import contextlib
 import errno
 import mmap
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from .errors import NoRoomError, PageError, RunFolderError
 from .header import Header
 from .layout import HEADER_BYTES
 from .lock import ByteLock, is_held
-from .owners import check_file
+from .owners import ALL_OF_OTHERS, check_file, make_private_folder, this_user
 from .small_file import create_anew, open_regular
 
 SHM = Path("/dev/shm")
@@ -46,15 +45,10 @@ def page_folder() -> Path:
     return root / f"operant-{os.getuid()}"
 
 
-def make_private_folder(folder: Path) -> None:
+def make_page_folder(folder: Path) -> None:
     """Make `folder` for this user alone. Raises PageError where it is someone else's."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-            raise PageError(f"{folder} belongs to another user")
-        if stat.S_IMODE(status.st_mode) & 0o077:
-            folder.chmod(0o700)
+        make_private_folder(folder, ALL_OF_OTHERS)
     except OSError as error:
         raise PageError(f"cannot use {folder}: {error.strerror}") from None
 
@@ -66,7 +60,7 @@ def create_page_file(path: Path, size_bytes: int) -> PageFile:
     SIGBUS at some later store. Raises NoRoomError or PageError.
     """
     building = building_name(path)
-    make_private_folder(path.parent)
+    make_page_folder(path.parent)
     with contextlib.suppress(OSError):
         building.unlink()
     flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -101,7 +95,7 @@ def _writers_lock(path: Path) -> ByteLock | None:
 def is_left_behind(path: Path) -> bool:
     """Whether the writer of the page at `path` is gone; only its lock is asked for."""
     try:
-        fd = open_regular(path)
+        fd = open_regular(path, path.parent)
     except OSError:
         return False
     try:
@@ -115,11 +109,11 @@ def place_of_live_page(path: Path) -> Path | None:
     is not this user's, and where it does not say.
     """
     try:
-        fd = open_regular(path)
+        fd = open_regular(path, path.parent)
     except OSError:
         return None
     try:
-        check_file(fd, frozenset((os.getuid(),)))
+        check_file(fd, this_user())
         if not is_held(fd):
             return None
         size_bytes = os.fstat(fd).st_size

@@ -19,7 +19,7 @@ def rank_place(run: Run, rank: int) -> dict[str, Any]:
     and without what cannot be true.
     """
     try:
-        place = read_json(run.rank_path(rank), MAX_PLACE_BYTES)
+        place = read_json(run.rank_path(rank), MAX_PLACE_BYTES, run.folder)
     except (OSError, ValueError):
         return {}
     if not isinstance(place, dict):

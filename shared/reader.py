@@ -66,12 +66,14 @@ class MetricsReader:
         self._revision = 0
 
     @classmethod
-    def attach(cls, path: Path, owners: Owners | None = None) -> MetricsReader:
+    def attach(
+        cls, path: Path, owners: Owners | None = None, *, follow: bool = False
+    ) -> MetricsReader:
         """Open the page at `path`, which one of `owners` must have written: by default this user
-        or root.
+        or root. It may be a link only with `follow`, as in `/proc/<pid>/fd`.
         """
         try:
-            fd = open_regular(path)
+            fd = open_regular(path, None if follow else path.parent)
         except OSError as error:
             raise PageError(f"{path}: {error.strerror}") from None
         try:

@@ -1,26 +1,29 @@
 """Deleting runs that have ended: their folders, and what is left of them in memory.
 
-No link is followed, and nothing outside the folders of runs is touched: a run's folder may have
-been copied from anywhere, and hold anything.
+A folder is deleted only if it is this user's, lies in a trusted folder of runs and has a run.toml
+that names its own id. No link is followed: a run's folder may have been copied from anywhere, and
+hold anything.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from .errors import PageError, RunFolderError, UsageError
 from .header import Header
 from .layout import HEADER_BYTES
 from .lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from .owners import is_own_folder, open_folder, this_user
 from .page_file import building_name, is_left_behind
 from .rank_place import page_path, rank_place
-from .run_folder import Run, memory_runs_folder, runs_folder
+from .run_folder import MANIFEST_FILE, Run, memory_runs_folder, open_home, runs_folder
 from .small_file import open_regular
 from .status import holder_of
 
@@ -46,6 +49,19 @@ def check_can_be_removed(run: Run) -> None:
     if stat.S_ISLNK(status.st_mode):
         there = os.path.realpath(run.folder)
         raise UsageError(f"{run.id} is a link to {there}, which is not followed: remove it there")
+    try:
+        home = open_home(run.folder.parent, this_user())
+        try:
+            os.close(open_folder(run.folder, this_user(), at=home))
+        finally:
+            os.close(home)
+    except OSError as error:
+        raise UsageError(f"{run.id} stays: {error.filename} {error.strerror}") from None
+    if not run.names_itself():
+        raise UsageError(
+            f"{run.id} stays: {run.manifest_path} does not name it. If it is a run that nobody "
+            f"needs, delete the folder yourself"
+        )
     mount = next((path for path, inner in _tree(run.folder) if inner.st_dev != status.st_dev), None)
     if mount:
         raise UsageError(f"{run.id} stays: another file system is mounted at {mount}")
@@ -86,12 +102,22 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
 
 def remove_leftovers() -> None:
     """What an interrupted removal left, where no list shows it. Raises nothing."""
-    for home in (runs_folder(), memory_runs_folder()):
+    for parent in (runs_folder(), memory_runs_folder()):
         with contextlib.suppress(OSError):
-            for entry in list(os.scandir(home)):
-                is_left = entry.name.startswith(".") and entry.name.endswith(_BEING_REMOVED)
-                if is_left and entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
+            home = open_home(parent, this_user())
+            try:
+                for name in os.listdir(home):
+                    if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
+                        with contextlib.suppress(OSError):
+                            _remove_leftover(parent / name, left[1], home)
+            finally:
+                os.close(home)
+
+
+def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
+    """Its run.toml is the last file to go."""
+    if Run(folder).manifest().get("id") == run_id or not os.listdir(folder):
+        _remove_tree(folder, home)
 
 
 @contextlib.contextmanager
@@ -113,25 +139,41 @@ def _held(run: Run, byte: int) -> Iterator[None]:
 
 def _remove_folder(folder: Path) -> None:
     """Under another name first, in one step: no list ever shows half a run."""
-    home = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    home = open_home(folder.parent, this_user())
     try:
         name = f".{folder.name}.{secrets.token_hex(4)}{_BEING_REMOVED}"
         os.rename(folder.name, name, src_dir_fd=home, dst_dir_fd=home)
-        shutil.rmtree(name, dir_fd=home)  # which refuses a link that has come to stand there
+        _remove_tree(folder.with_name(name), home)
     finally:
         os.close(home)
 
 
-def _thin_out(run: Run) -> None:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(run.folder, flags)
+def _remove_tree(folder: Path, home: int) -> None:
+    """Delete `folder` and all in it, by the descriptor of the folder it lies in: its run.toml last,
+    which says to a later removal that this one may go on.
+    """
+    fd = open_folder(folder, this_user(), at=home)
     try:
-        kept = set(_kept(run))
-        for name in sorted(set(os.listdir(folder)) - kept):
-            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, dir_fd=folder)
-            else:
-                os.unlink(name, dir_fd=folder)
+        _empty(fd, {MANIFEST_FILE})
+        _empty(fd, set())
+    finally:
+        os.close(fd)
+    os.rmdir(folder.name, dir_fd=home)
+
+
+def _empty(folder: int, kept: Collection[str]) -> None:
+    """Delete what is in an open folder, except `kept`."""
+    for name in sorted(set(os.listdir(folder)) - set(kept)):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _thin_out(run: Run) -> None:
+    folder = open_folder(run.folder, this_user())
+    try:
+        _empty(folder, _kept(run))
     finally:
         os.close(folder)
 
@@ -160,9 +202,10 @@ def _is_page_of(run: Run, page: Path) -> bool:
     """
     try:
         status = page.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+        is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        if not is_ours or not is_own_folder(page.parent):
             return False
-        fd = open_regular(page)
+        fd = open_regular(page, page.parent)
     except OSError:
         return False
     try:

@@ -11,7 +11,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,18 @@ from .errors import RunFolderError
 from .harmless import one_line
 from .lock import LAUNCHER, RunLock
 from .masking import masked
+from .owners import (
+    ALL_OF_OTHERS,
+    Owners,
+    RefusedError,
+    forbid,
+    is_own_folder,
+    make_private_folder,
+    open_below,
+    open_folder,
+    opened_parent,
+    this_user,
+)
 from .page_file import page_folder
 from .plain_values import plain
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
@@ -65,6 +77,16 @@ class Run:
     @property
     def id(self) -> str:
         return self.folder.name
+
+    def is_own(self) -> bool:
+        """Whether it is this user's, in a real folder that nobody else can write to. A run whose
+        folder was deleted lives by its page, which is this user's.
+        """
+        return is_own_folder(self.folder) or not os.path.lexists(self.folder)
+
+    def names_itself(self) -> bool:
+        """Whether run.toml has the id that the folder is called by."""
+        return self.manifest().get("id") == self.id
 
     @property
     def manifest_path(self) -> Path:
@@ -146,7 +168,10 @@ class Run:
     def ranks(self) -> list[int]:
         """The ranks that have come to be, lowest first; rank 0 is always among them."""
         try:
-            with os.scandir(self.folder / "ranks") as entries:
+            with (
+                opened_parent(self.rank_path(0), self.folder) as folder,
+                os.scandir(folder) as entries,
+            ):
                 names = [entry.name for entry in itertools.islice(entries, MAX_RANK_FILES)]
         except OSError:
             return [0]
@@ -180,7 +205,7 @@ class Run:
         RunFolderError with the reason when there is one that cannot be read.
         """
         try:
-            manifest = read_toml(self.manifest_path, MAX_MANIFEST_BYTES)
+            manifest = read_toml(self.manifest_path, MAX_MANIFEST_BYTES, self.folder)
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -205,7 +230,7 @@ class Run:
         """What is odd about the files that every look at a run needs; empty when nothing is."""
         for path in (self.manifest_path, self.lock_path):
             try:
-                if not stat.S_ISREG(path.stat().st_mode):
+                if not stat.S_ISREG(path.lstat().st_mode):
                     return f"{path.name}: not a regular file"
             except FileNotFoundError:
                 continue
@@ -222,6 +247,84 @@ def memory_runs_folder() -> Path:
     """Where runs of this home have their folders whose disk took nothing when they began."""
     home = zlib.crc32(os.fsencode(os.path.abspath(runs_folder())))
     return page_folder() / f"runs-{home:08x}"
+
+
+def open_home(folder: Path, owners: Owners | None = None, *, check_mode: bool = True) -> int:
+    """A descriptor of a folder that has runs or sweeps in it. Raises as `open_folder`.
+
+    In memory every part of its path must be this user's: anyone can make a folder of that name
+    first. Elsewhere the user has named the folder above it.
+    """
+    if folder.parent != page_folder():
+        return open_below(folder.parent, folder, owners, check_mode=check_mode)
+    above = open_folder(folder.parent, this_user())
+    try:
+        return open_folder(folder, this_user(), at=above)
+    finally:
+        os.close(above)
+
+
+def folders_in(home: Path) -> list[Path]:
+    """The folders in one of runs or sweeps, without links and those that are being made or removed.
+    None if it is not there or not trusted.
+    """
+    try:
+        fd = open_home(home)
+    except OSError:
+        return []
+    try:
+        with os.scandir(fd) as entries:
+            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+    return [home / name for name in names if not name.startswith(".")]
+
+
+def refused_folders() -> list[str]:
+    """A line for each folder of this user's runs, sweeps and pages that is not trusted, which says
+    whose it is.
+    """
+    return list(dict.fromkeys(_refusals()))
+
+
+def _refusals() -> Iterator[str]:
+    for folder in (page_folder(), memory_runs_folder(), runs_folder(), home_folder() / "sweeps"):
+        try:
+            is_root = folder == page_folder()
+            os.close(open_folder(folder, this_user()) if is_root else open_home(folder))
+        except RefusedError as error:
+            yield f"{error}; nothing in it is read or deleted"
+        except OSError:
+            continue
+
+
+def make_home(folder: Path) -> None:
+    """Make the folder of runs or sweeps for this user alone, and the one above it.
+
+    Those of this user that are there already lose the right of others to write; the default home,
+    which operant made, loses all rights of others. Raises OSError, RefusedError where `folder` is
+    another user's.
+    """
+    home = folder.parent
+    is_default = "OPERANT_HOME" not in os.environ
+    if not home.exists():
+        make_private_folder(home)
+    else:
+        with contextlib.suppress(RefusedError):  # another user's, named by this one: left as it is
+            fd = open_folder(home, this_user(), follow=True, check_mode=False)
+            try:
+                forbid(fd, home, ALL_OF_OTHERS if is_default else stat.S_IWGRP | stat.S_IWOTH)
+            finally:
+                os.close(fd)
+    if not os.path.lexists(folder):
+        make_private_folder(folder)
+    fd = open_home(folder, this_user(), check_mode=False)
+    try:
+        forbid(fd, folder, stat.S_IWGRP | stat.S_IWOTH)
+    finally:
+        os.close(fd)
 
 
 def create_run(
@@ -243,9 +346,9 @@ def create_run(
     building = Run(parent / f".{run_id}.building")
     lock = None
     try:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        building.folder.mkdir(mode=0o700)
-        (building.folder / "ranks").mkdir(mode=0o700)
+        make_home(parent)
+        make_private_folder(building.folder)
+        make_private_folder(building.folder / "ranks")
         building.write_manifest({"id": run_id, "name": name, **manifest})
         lock = RunLock(building.lock_path, rank)
         return Run(building.folder.rename(parent / run_id)), lock

@@ -21,6 +21,7 @@ import tomli_w
 
 from .errors import RunFolderError, UsageError
 from .harmless import one_line
+from .owners import open_folder, this_user
 from .small_file import read_small, read_toml, write_whole
 
 NOTES_FILE, MANIFEST_FILE = "notes.toml", "run.toml"
@@ -130,8 +131,10 @@ def check_tag(tag: str) -> None:
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """While no other writer of notes is; where the file system has locks of this kind."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """While no other writer of notes is; where the file system has locks of this kind. Raises
+    OSError where the folder is not this user's.
+    """
+    fd = open_folder(folder, this_user())
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -142,10 +145,12 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _table_to_change(path: Path) -> dict[str, Any]:
     """What stands there, with keys that only a newer operant knows. Raises RunFolderError where it
-    cannot be read: people may have written in it.
+    cannot be read: people may have written in it. A link is replaced, and nothing is read by it.
     """
+    if path.is_symlink():
+        return {}
     try:
-        return read_toml(path, MAX_NOTES_BYTES)
+        return read_toml(path, MAX_NOTES_BYTES, path.parent)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -155,7 +160,7 @@ def _table_to_change(path: Path) -> dict[str, Any]:
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        return read_toml(path, MAX_NOTES_BYTES)
+        return read_toml(path, MAX_NOTES_BYTES, path.parent)
     except (OSError, ValueError):
         return {}
 
@@ -163,7 +168,7 @@ def _table(path: Path) -> dict[str, Any]:
 def _told_by_run(folder: Path) -> dict[str, Any]:
     """Tags and note of run.toml. Few have any, and most files need not be parsed to see that."""
     try:
-        data = read_small(folder / MANIFEST_FILE, MAX_MANIFEST_BYTES)
+        data = read_small(folder / MANIFEST_FILE, MAX_MANIFEST_BYTES, folder)
         if b"tags = " not in data and b"notes = " not in data:
             return {}
         told = tomllib.loads(data.decode("utf-8"))

@@ -17,6 +17,7 @@ from .host import boot_id, process_start
 from .layout import ROWS_BYTES
 from .lock import RunLock
 from .outcome import State
+from .owners import make_private_folder
 from .rank_place import page_path
 from .recorder_process import RecorderSettings
 from .run_folder import Run
@@ -171,10 +172,12 @@ class RunSession:
             place["host"] = self._host
         if self._is_whole:
             place["is_whole"] = True
+        path = self.run.rank_path(self.rank)
         try:
-            write_whole(self.run.rank_path(self.rank), json.dumps(place).encode())
+            make_private_folder(path.parent)
+            write_whole(path, json.dumps(place).encode())
         except OSError as error:
-            self._warn(f"cannot write {self.run.rank_path(self.rank)}: {error.strerror}")
+            self._warn(f"cannot write {path}: {error.strerror}")
 
 
 def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .owners import opened_parent
 from .plain_values import MAX_INTEGER_BITS
 
 MAX_DEPTH = 64  # of tables and lists within each other
@@ -19,32 +20,40 @@ MAX_DEPTH = 64  # of tables and lists within each other
 Parsed = TypeVar("Parsed")
 
 
-def open_regular(path: Path) -> int:
-    """A descriptor of the regular file at `path`, to read from.
+def open_regular(path: Path, beneath: Path | None = None) -> int:
+    """A descriptor of the regular file at `path`, to read from. Links are followed, as in a path
+    that the user gave; below the folder `beneath`, if given, no link is.
 
     Raises OSError for anything else: opening a FIFO would wait for its writer, reading a device may
     never end.
     """
-    _check_regular(os.stat(path), path)  # a device may do something when it is opened
-    return _opened(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+    if beneath is None:
+        _check_regular(os.stat(path), path)  # a device may do something when it is opened
+        return _opened(path, flags)
+    with opened_parent(path, beneath) as folder:
+        _check_regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
+        return _opened(path, flags, folder)
 
 
 def open_to_append(path: Path) -> int:
     """A descriptor of the regular file at `path`, made where there is none, to append to.
 
-    A link is not followed: it may lead to any of the user's files. Raises OSError.
+    Neither the file nor its folder may be a link, which may lead to any of the user's files. Raises
+    OSError.
     """
-    return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with opened_parent(path, path.parent) as folder:
+        return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, folder)
 
 
 def create_anew(path: Path) -> int:
     """A descriptor of a new file at `path`, to write to; what stood there is gone, and a link that
-    stood there led nowhere. Raises OSError.
+    stood there led nowhere. Its folder may be no link. Raises OSError.
     """
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    return os.open(path, flags, 0o600)
+    with opened_parent(path, path.parent) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path.name, dir_fd=folder)
+        return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
 
 
 def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
@@ -65,11 +74,11 @@ def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> 
         raise
 
 
-def read_small(path: Path, limit_bytes: int) -> bytes:
-    """The whole of the regular file at `path`. Raises OSError when it is no such file, cannot be
-    read or has more than `limit_bytes`.
+def read_small(path: Path, limit_bytes: int, beneath: Path | None = None) -> bytes:
+    """The whole of the regular file at `path`, see `open_regular`. Raises OSError when it is no
+    such file, cannot be read or has more than `limit_bytes`.
     """
-    fd = open_regular(path)
+    fd = open_regular(path, beneath)
     try:
         # What is read counts, not what the file system says: files of /proc have no size.
         pieces, left = [], limit_bytes + 1
@@ -83,23 +92,28 @@ def read_small(path: Path, limit_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def read_toml(path: Path, limit_bytes: int) -> dict[str, Any]:
+def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict[str, Any]:
     """The table in the small file at `path`. Raises OSError, or ValueError where it is not TOML in
     UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
     """
-    text = read_small(path, limit_bytes).decode("utf-8")
+    text = read_small(path, limit_bytes, beneath).decode("utf-8")
     return _bounded(lambda: tomllib.loads(text))
 
 
-def read_json(path: Path, limit_bytes: int) -> Any:
+def read_json(path: Path, limit_bytes: int, beneath: Path | None = None) -> Any:
     """As `read_toml`, for JSON."""
-    data = read_small(path, limit_bytes)
+    data = read_small(path, limit_bytes, beneath)
     return _bounded(lambda: json.loads(data))
 
 
-def _opened(path: Path, flags: int) -> int:
-    """A descriptor of what is at `path`, once it is known to be a regular file."""
-    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+def _opened(path: Path, flags: int, folder: int | None = None) -> int:
+    """A descriptor of what is at `path`, once it is known to be a regular file; with the descriptor
+    of its `folder`, of what has its name there and is no link.
+    """
+    if folder is None:
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    else:
+        fd = os.open(path.name, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     try:
         _check_regular(os.fstat(fd), path)
     except OSError:

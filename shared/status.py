@@ -13,7 +13,7 @@ from .host import boot_id, is_process_stopped, process_start
 from .life_signs import LifeSigns
 from .lock import LAUNCHER, Holder, is_held, lock_holder
 from .outcome import Outcome
-from .owners import Owners, check_folder, owners_of
+from .owners import Owners, open_folder, owners_of
 from .rank_place import page_path, rank_place
 from .reader import MetricsReader, Snapshot
 from .run_folder import Run
@@ -97,19 +97,20 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
     in_memory = [page_path(run, rank)]
     if place.get("page"):
         in_memory.insert(0, Path(place["page"]))
-    elsewhere = []
+    through_process = None
     pid, fd = place.get("pid"), place.get("fd")
     same_boot = place.get("boot_id") == boot_id().hex()
     if pid and same_boot and process_start(pid) == place.get("process_start"):
-        elsewhere.append(Path(f"/proc/{pid}/fd/{fd}"))
-    elsewhere.append(run.page_copy_path(rank))
+        through_process = Path(f"/proc/{pid}/fd/{fd}")
 
     first_error = None
-    for path in dict.fromkeys([*in_memory, *elsewhere]):
+    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path(rank)]):
+        if path is None:
+            continue
         try:
-            reader = MetricsReader.attach(path, owners)
             if path in in_memory:
-                _check_folder_of(reader, path, owners)
+                _check_folder_of(path, owners)
+            reader = MetricsReader.attach(path, owners, follow=path == through_process)
         except PageError as error:
             if first_error is None and os.path.lexists(path):
                 first_error = error
@@ -121,13 +122,12 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
     raise first_error or NoPageError(f"{run.id} has no page yet")
 
 
-def _check_folder_of(reader: MetricsReader, path: Path, owners: Owners) -> None:
-    """Let go of a page that lies where others may put files. Raises PageError."""
+def _check_folder_of(path: Path, owners: Owners) -> None:
+    """Raises PageError where others may have put the page at `path`."""
     try:
-        check_folder(path.parent, owners)
-    except PageError:
-        reader.detach()
-        raise
+        os.close(open_folder(path.parent, owners))
+    except OSError as error:
+        raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
 
 
 def read_rank_status(run: Run, rank: int) -> RunStatus:

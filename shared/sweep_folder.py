@@ -4,7 +4,6 @@ in it.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,8 @@ from typing import Literal
 from .errors import RunFolderError, SweepNotFoundError, UsageError
 from .harmless import one_line
 from .lock import lock_holder
-from .run_folder import home_folder
+from .owners import is_own_folder
+from .run_folder import folders_in, home_folder, make_home
 from .small_file import read_json, write_whole
 from .sweep_table import SweepTable
 
@@ -74,7 +74,7 @@ class Sweep:
     def table(self) -> SweepTable:
         """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
         try:
-            return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES))
+            return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES, self.folder))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
@@ -99,16 +99,13 @@ class Sweep:
 
 def list_sweeps() -> list[Sweep]:
     """All sweeps, the one that was begun or gone on with last first."""
-    try:
-        with os.scandir(sweeps_folder()) as entries:
-            found = [Path(e) for e in entries if _NAME.fullmatch(e.name) and e.is_dir()]
-    except OSError:
-        return []
+    found = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
     return [Sweep(folder) for folder in sorted(found, key=_begun, reverse=True)]
 
 
 def find_sweep(wanted: str | None) -> Sweep:
-    """The sweep that `wanted` names, or a part of a name that no other has; the latest without.
+    """The sweep that `wanted` names, or a part of a name that no other has; without, the latest of
+    this user.
 
     Raises SweepNotFoundError, which names those that there are.
     """
@@ -116,7 +113,10 @@ def find_sweep(wanted: str | None) -> Sweep:
     if not sweeps:
         raise SweepNotFoundError(f"no sweeps in {sweeps_folder()} yet; `operant sweep` starts one")
     if wanted is None:
-        return sweeps[0]
+        latest = next((sweep for sweep in sweeps if is_own_folder(sweep.folder)), None)
+        if latest is None:
+            raise SweepNotFoundError(f"no sweep in {sweeps_folder()} is yours; name one")
+        return latest
     matches = [sweep for sweep in sweeps if sweep.name == wanted] or [
         sweep for sweep in sweeps if wanted in sweep.name
     ]
@@ -140,7 +140,7 @@ def new_sweep(name: str) -> Sweep:
         )
     sweep = Sweep(sweeps_folder() / name)
     try:
-        sweeps_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_home(sweeps_folder())
         sweep.folder.mkdir(mode=0o700)
     except FileExistsError:
         raise UsageError(
@@ -165,6 +165,6 @@ def free_name(wanted: str) -> str:
 
 def _begun(folder: Path) -> int:
     try:
-        return (folder / "lock").stat().st_mtime_ns
+        return (folder / "lock").lstat().st_mtime_ns
     except OSError:
         return 0

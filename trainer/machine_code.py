@@ -21,6 +21,10 @@ import numba
 from numba.core.bytecode import FunctionIdentity
 from numba.core.serialize import dumps
 
+from ..shared.errors import PageError
+from ..shared.owners import check_file, own
+from ..shared.small_file import create_anew, open_regular
+
 DIGEST_BYTES = 32
 COUNT_BITS = 60  # of which two processes begin at the same number only by a rare chance
 
@@ -44,8 +48,9 @@ def kept_on_disk(loop: Any) -> Any:
 
 
 class Files:
-    """The machine code of one loop: a file for each signature, written in one step. What is damaged
-    or cannot be written is as if it were not there. Has the methods that Numba calls.
+    """The machine code of one loop: a file for each signature, written in one step, for this user
+    alone. What is damaged, belongs to another user, can be written by others or cannot be written
+    is as if it were not there. Has the methods that Numba calls.
     """
 
     def __init__(self, folder: Path, name: str, source_stamp: Any) -> None:
@@ -60,8 +65,11 @@ class Files:
     def load(self, key: Any) -> Any:
         """What was saved for `key`; None where there is nothing that can be used."""
         try:
-            content = self.path(key).read_bytes()
-        except OSError:
+            fd = open_regular(self.path(key))
+            with os.fdopen(fd, "rb") as file:
+                check_file(fd, own())  # it is loaded by pickle, and is run
+                content = file.read()
+        except (OSError, PageError):
             return None
         digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
         if hashlib.sha256(body).digest() != digest:
@@ -75,7 +83,8 @@ class Files:
         building = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
         with contextlib.suppress(OSError):  # a full disk: it is compiled again another time
             try:
-                building.write_bytes(hashlib.sha256(body).digest() + body)
+                with os.fdopen(create_anew(building), "wb") as file:
+                    file.write(hashlib.sha256(body).digest() + body)
                 os.replace(building, path)
             finally:
                 building.unlink(missing_ok=True)

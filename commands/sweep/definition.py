@@ -184,7 +184,7 @@ def read_definition(sweep: Sweep) -> Definition:
 def _read(sweep: Sweep) -> dict[str, Any]:
     from ...shared.small_file import read_toml
 
-    return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES)
+    return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES, sweep.folder)
 
 
 def _definition(table: dict[str, Any]) -> Definition:

@@ -68,7 +68,7 @@ class JournalLock:
 
 def drop_half_line(journal: Path) -> None:
     """Cut off what stands behind the last whole line."""
-    with journal.open("rb+") as file:
+    with os.fdopen(os.open(journal, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW), "rb+") as file:
         end = size = file.seek(0, os.SEEK_END)
         while end:
             start = max(0, end - 4096)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ...shared.errors import OperantError
+from ...shared.owners import open_folder, this_user
 from ...shared.recorder_process import RecorderSettings
 from ...shared.run_folder import Run
 from ..telling.background import tell_in_background
@@ -53,6 +55,12 @@ def complete_run(run: Run) -> bool:
 
 def _remove_halves(run: Run) -> None:
     """Files that were being written when everything ended."""
-    for ending in ("building", "recording"):
-        for path in (*run.folder.glob(f".*.{ending}"), *run.folder.glob(f"ranks/.*.{ending}")):
-            path.unlink(missing_ok=True)
+    for inside in (run.folder, run.rank_path(0).parent):
+        with suppress(OSError):
+            folder = open_folder(inside, this_user())
+            try:
+                for name in os.listdir(folder):
+                    if name.startswith(".") and name.endswith((".building", ".recording")):
+                        os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(folder)

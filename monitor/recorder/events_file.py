@@ -102,7 +102,7 @@ def _last_lines(path: Path) -> list[str]:
 
 def _tail(path: Path) -> bytes:
     try:
-        with os.fdopen(open_regular(path), "rb") as file:
+        with os.fdopen(open_regular(path, path.parent), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             return file.read(_TAIL_BYTES)

@@ -81,7 +81,7 @@ class MetricsFile:
             os.fsync(self._fd)
 
     def _go_on(self) -> None:
-        with os.fdopen(open_regular(self.path), "rb") as file:
+        with os.fdopen(open_regular(self.path, self.path.parent), "rb") as file:
             header = _cells(file.readline(_TAIL_BYTES))
             head_bytes = file.tell()
             size = file.seek(0, os.SEEK_END)

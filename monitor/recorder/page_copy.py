@@ -10,6 +10,7 @@ from pathlib import Path
 from ...shared import MetricsReader, Outcome, PageError
 from ...shared.layout import ROWS_END_OFFSET, Section
 from ...shared.lock import is_held
+from ...shared.owners import is_own_folder
 from ...shared.page_file import building_name, is_left_behind, save_page_copy
 from ...shared.rank_place import page_path, rank_place
 from ...shared.run_folder import Run
@@ -57,6 +58,8 @@ def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
     if announced and Path(announced) not in paths:
         paths.append(Path(announced))
     for path in paths:
+        if not is_own_folder(path.parent):
+            continue
         if is_left_behind(building_name(path)):
             building_name(path).unlink(missing_ok=True)
         if reader and _is_file(reader, path) and not is_held(reader.fd):

@@ -10,6 +10,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
+from ...shared.owners import make_private_folder
 from ...shared.recorder_process import RecorderSettings
 from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
@@ -61,6 +62,8 @@ class TensorBoardSink:
     def _writer(self, rank: int) -> EventFileWriter:
         if rank not in self._writers:
             folder = self._folder / f"rank-{rank}" if rank else self._folder
+            for each in dict.fromkeys((self._folder, folder)):
+                make_private_folder(each)
             self._writers[rank] = EventFileWriter(str(folder))
         return self._writers[rank]
 

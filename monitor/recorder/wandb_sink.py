@@ -9,6 +9,7 @@ from typing import Any
 import wandb
 
 from ...shared import Metric
+from ...shared.owners import make_private_folder
 from ...shared.recorder_process import RecorderSettings
 from ...shared.rows import RowBatch
 from ...shared.run_folder import Run
@@ -21,6 +22,7 @@ class WandbSink:
     takes_every_row = True
 
     def __init__(self, run: Run) -> None:
+        make_private_folder(run.folder / "wandb")  # of wandb's choice: no link may stand there
         self._run: Any = wandb.init(
             project=os.environ.get("WANDB_PROJECT", "operant"),
             id=run.id,

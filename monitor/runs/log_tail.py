@@ -33,7 +33,7 @@ class LogTail:
             if status.st_size == offset:
                 return self._shown
             start = max(offset, status.st_size - _FIRST_READ_BYTES)
-            with os.fdopen(open_regular(self._path), "rb") as file:
+            with os.fdopen(open_regular(self._path, self._path.parent), "rb") as file:
                 file.seek(start)
                 data = file.read(status.st_size - start)
         except OSError:

@@ -15,12 +15,14 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..find_runs import list_runs
+from ..find_runs import own_runs
 from ..plain_values import plain, text_of
 from ..run_folder import Run
+from ..small_file import open_regular, open_to_append
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
 from .media_folder import clean, clean_ending
@@ -240,14 +242,14 @@ def keep_artifact(folder: Path, artifact: Artifact, aliases: Iterable[str] | str
     earlier = sum(found["name"] == artifact.name for found in _kept_in(folder))
     artifact.version = f"v{earlier}"
     line = json.dumps(artifact.as_dict(), default=str) + "\n"
-    with open(folder / "artifacts.jsonl", "a", encoding="utf-8") as file:
+    with os.fdopen(open_to_append(folder / "artifacts.jsonl"), "a", encoding="utf-8") as file:
         file.write(line)
 
 
 def find_artifact(wanted: str) -> Artifact | None:
     """The newest that this user's runs refer to as `name`, `name:version` or `name:alias`."""
     name, _, which = wanted.rpartition("/")[2].partition(":")
-    for run in list_runs()[:MAX_RUNS_SEARCHED]:
+    for run in islice(own_runs(), MAX_RUNS_SEARCHED):
         for found in reversed(list(_kept_in(run.folder))):
             is_wanted = not which or which in ("latest", found["version"], *found["aliases"])
             if found["name"] == name and is_wanted:
@@ -261,7 +263,11 @@ def artifacts_of(run: Run) -> list[Artifact]:
 
 
 def _kept_in(folder: Path) -> Iterator[dict[str, Any]]:
-    with contextlib.suppress(OSError), open(folder / "artifacts.jsonl", encoding="utf-8") as file:
+    path = folder / "artifacts.jsonl"
+    with (
+        contextlib.suppress(OSError),
+        os.fdopen(open_regular(path, folder), encoding="utf-8") as file,
+    ):
         for line in file:
             with contextlib.suppress(ValueError):
                 yield json.loads(line)

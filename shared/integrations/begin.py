@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
-from ..find_runs import list_runs
+from ..find_runs import own_runs
 from ..lock import RunLock
-from ..page_file import make_private_folder, page_folder
+from ..page_file import make_page_folder, page_folder
 from ..plain_values import described_error
 from ..provenance import provenance
 from ..recorder_process import RecorderSettings
@@ -97,7 +97,7 @@ def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
     except RunFolderError as error:
         folder = memory_runs_folder()
         try:
-            make_private_folder(page_folder())
+            make_page_folder(page_folder())
             run, lock = create_run(name, manifest, rank=0, parent=folder)
         except OperantError:
             with contextlib.suppress(OSError):
@@ -205,8 +205,8 @@ def _noted_libraries() -> list[str]:
 
 
 def _run_called(wanted_id: str) -> Run | None:
-    """The newest run that has this id, or was given it by its loop."""
-    for run in list_runs():
+    """The newest run of this user that has this id, or was given it by its loop."""
+    for run in own_runs():
         if wanted_id in (run.id, run.manifest().get("given_id")):
             return run
     return None

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from ..owners import make_private_folder
+
 MAX_FILE_BYTES = 16 << 20
 MAX_FOLDER_BYTES = 256 << 20
 MAX_FILES = 2000
@@ -34,7 +36,8 @@ class MediaFolder:
         """
         self._check(len(content))
         folder = self._folder / clean(kind)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (self._folder, folder):
+            make_private_folder(each)
         stem = f"{self._prefix}{clean(name)}-{max(step, 0):08d}"
         for number in range(MAX_FILES):
             path = folder / f"{stem}{f'.{number}' if number else ''}{clean_ending(ending)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...shared.episode_file import write_moments
+from ...shared.owners import make_private_folder
 from ...shared.run_folder import EPISODE_ENDING
 from ...shared.scene import Episodes, Moment
 from ...shared.small_file import create_anew
@@ -31,7 +32,7 @@ class EpisodeRecorder:
         episodes = make_episodes(TrainedPolicy(copied, self._config, iteration))
         name = f"iteration-{iteration:09d}{EPISODE_ENDING}"
         building = self._folder / f".building-{name}"
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(self._folder)
         try:
             with os.fdopen(create_anew(building), "wb") as file:
                 write_moments(file, episodes.env, episodes.seed, self._moments(episodes))

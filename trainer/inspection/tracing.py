@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from ...shared.owners import make_private_folder
 from ...shared.run_folder import TRACE_ENDING
 from ...shared.small_file import create_anew
 from ...shared.tracing import failed_notice, written_notice
@@ -78,7 +79,7 @@ class Tracer:
     def _write(self, profiler: Any, name: str) -> None:
         building = self._folder / f".building-{name}"
         try:
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            make_private_folder(self._folder)
             os.close(create_anew(building))
             profiler.export_chrome_trace(str(building))
             building.rename(self._folder / name)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...shared.errors import PageError
 from ...shared.host import boot_id
-from ...shared.page_file import make_private_folder, page_folder
-from ...shared.run_folder import runs_folder
+from ...shared.page_file import make_page_folder, page_folder
+from ...shared.run_folder import make_home, runs_folder
 
 if TYPE_CHECKING:
     from .meeting import Introduction
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def place_of_pages() -> str:
     """Equal in all processes that have their pages in the same folder of the same machine."""
     try:
-        make_private_folder(page_folder())
+        make_page_folder(page_folder())
     except PageError:  # pages are in the processes then
         return f"{boot_id().hex()} {page_folder()}"
     return f"{boot_id().hex()} {_identity(page_folder())}"
@@ -30,7 +30,7 @@ def place_of_runs(folder: Path | None = None) -> str:
     """
     try:
         if folder is None:
-            runs_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_home(runs_folder())
         return _identity(folder or runs_folder())
     except OSError:
         return ""

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
 from ...shared.errors import CheckpointError
+from ...shared.owners import RefusedError, make_private_folder, open_folder
 from ...shared.small_file import create_anew
 from ..config.flat_keys import flat_keys
 from ..config.saved_config import saved_config
@@ -49,8 +51,21 @@ def checkpoint_path(folder: Path, iteration: int) -> Path:
 
 
 def list_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
-    return sorted(path for path in folder.glob("iteration-*.pt") if path.is_file())
+    """The checkpoints of a run, oldest first. Raises CheckpointError where `folder` is a link: a
+    run could be copied from anywhere, and old checkpoints are deleted.
+    """
+    try:
+        fd = open_folder(folder, check_mode=False)
+    except RefusedError as error:
+        raise CheckpointError(str(error)) from None
+    except OSError:
+        return []
+    try:
+        with os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+    finally:
+        os.close(fd)
+    return [folder / name for name in sorted(names) if fnmatch(name, "iteration-*.pt")]
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
@@ -60,7 +75,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     they are and not counted. Raises OSError when the disk does not take it; the former checkpoints
     are then still there.
     """
-    folder.mkdir(mode=0o700, exist_ok=True)
+    make_private_folder(folder)
     path = checkpoint_path(folder, checkpoint.iteration)
     building = path.with_name(f".{path.name}.building")
     try:

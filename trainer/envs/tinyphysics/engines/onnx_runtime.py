@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .....shared.errors import UsageError
+from .....shared.owners import make_private_folder
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 from ..pruning import pruned
 from ..sampling import sampled_tokens, sampled_tokens_on_device
@@ -136,7 +137,7 @@ class OnnxRuntimeDeviceEngine:
         """Half precision, and the engine kept for the next start, by the model's own digest."""
         digest = hashlib.sha256(model.SerializeToString()).hexdigest()[:16]
         cache = platformdirs.user_cache_path("operant") / "tensorrt" / digest
-        cache.mkdir(parents=True, exist_ok=True)
+        make_private_folder(cache)  # engines are machine code
 
         def shapes(batch: int) -> str:
             return f"states:{batch}x{CONTEXT_STEPS}x{STATE_SIZE},tokens:{batch}x{CONTEXT_STEPS}"
