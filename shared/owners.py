@@ -72,9 +72,8 @@ def open_folder(
     try:
         fd = os.open(path, _FOLDER | (0 if follow else os.O_NOFOLLOW), dir_fd=at)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if stat.S_ISLNK(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode):
-                raise RefusedError(folder, "is a link, which is not followed") from None
+        if _is_link(path, at):
+            raise RefusedError(folder, "is a link, which is not followed") from None
         raise OSError(error.errno, error.strerror, str(folder)) from None
     try:
         status = os.fstat(fd)
@@ -86,6 +85,13 @@ def open_folder(
         os.close(fd)
         raise
     return fd
+
+
+def _is_link(path: Path | str, at: int | None) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def open_below(root: Path, folder: Path, owners: Owners | None, *, check_mode: bool = True) -> int:

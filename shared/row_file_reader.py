@@ -23,7 +23,7 @@ class RowFileReader:
         """Raises RowFileError when there is no such file, or another one."""
         self.path = path
         with row_tables.errors(path):
-            if not path.is_file():
+            if path.is_symlink() or not path.is_file():
                 raise RowFileError(f"{path}: there is no such file")
             address = f"{path.absolute().as_uri()}?mode=ro"
             self._db = sqlite3.connect(address, uri=True, timeout=row_tables.BUSY_S)

@@ -11,7 +11,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -268,23 +268,30 @@ def folders_in(home: Path) -> list[Path]:
     """The folders in one of runs or sweeps, without links and those that are being made or removed.
     None if it is not there or not trusted.
     """
+    return [home / name for name in _names_in(home, _is_folder) if name[0] != "."]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _names_in(home: Path, is_wanted: Callable[..., bool]) -> list[str]:
     try:
         fd = open_home(home)
     except OSError:
         return []
     try:
         with os.scandir(fd) as entries:
-            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+            return [entry.name for entry in entries if is_wanted(entry)]
     except OSError:
         return []
     finally:
         os.close(fd)
-    return [home / name for name in names if not name.startswith(".")]
 
 
 def refused_folders() -> list[str]:
-    """A line for each folder of this user's runs, sweeps and pages that is not trusted, which says
-    whose it is.
+    """A line for each folder of runs, sweeps or pages that is not trusted, which says whose it is,
+    and for the links in them.
     """
     return list(dict.fromkeys(_refusals()))
 
@@ -296,8 +303,13 @@ def _refusals() -> Iterator[str]:
             os.close(open_folder(folder, this_user()) if is_root else open_home(folder))
         except RefusedError as error:
             yield f"{error}; nothing in it is read or deleted"
+            continue
         except OSError:
             continue
+        links = [] if is_root else sorted(_names_in(folder, os.DirEntry.is_symlink))
+        if links:
+            few = ", ".join(links[:3]) + (", ..." if len(links) > 3 else "")
+            yield f"links in {folder} are not followed: {few}"
 
 
 def make_home(folder: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,11 +86,33 @@ def test_a_changed_byte_is_noticed(make_loop, cache):
     assert not loop.stats.cache_hits
 
 
-def test_a_full_disk_is_no_reason_not_to_compile(make_loop, cache, monkeypatch):
-    def full(path, content):
-        raise OSError(28, "No space left on device")
+def test_machine_code_is_written_for_this_user_alone(make_loop, cache):
+    former = os.umask(0)
+    try:
+        make_loop()(FLOATS)
+    finally:
+        os.umask(former)
+    (path,) = cache.rglob("*.nbc")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+
+@pytest.mark.parametrize("mode", [0o600, 0o620, 0o602])
+@pytest.mark.parametrize("owner", [0, 12345])
+def test_machine_code_that_others_could_have_written_is_not_loaded(make_loop, cache, mode, owner):
+    if os.getuid() != 0:
+        pytest.skip("needs the right to give a file away")
+    make_loop()(FLOATS)
+    (path,) = cache.rglob("*.nbc")
+    path.chmod(mode)
+    os.chown(path, owner, owner)
+    loop = make_loop()
+    assert loop(FLOATS) == 6.0
+    assert bool(loop.stats.cache_hits) == (mode == 0o600 and owner == 0)
+
+
+def test_a_full_disk_is_no_reason_not_to_compile(make_loop, cache, monkeypatch):
+    full = lambda path: os.open("/dev/full", os.O_WRONLY)  # noqa: E731
+    monkeypatch.setattr(machine_code, "create_anew", full)
     assert make_loop()(FLOATS) == 6.0
     assert not [path for path in cache.rglob("*") if path.is_file()]
 

@@ -52,6 +52,14 @@ def test_tensorboard_reads_values_by_env_steps(tmp_path):
     assert EventAccumulator(str(tmp_path)).Reload().Tags()["scalars"] == ["loss"]
 
 
+def test_tensorboard_files_are_not_written_through_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tensorboard").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="is a link, which is not followed"):
+        TensorBoardSink(tmp_path / "tensorboard").write(0, [])
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
     sink = TensorBoardSink(tmp_path)
     sink.write(0, [row(number, loss=1.0) for number in (1, 2, 3, 4)])

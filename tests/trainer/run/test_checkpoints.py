@@ -92,6 +92,28 @@ def test_only_the_newest_are_kept(make_experiment, tmp_path):
     assert load_checkpoint(list_checkpoints(tmp_path)[0]).iteration == 4
 
 
+def test_a_linked_folder_of_checkpoints_is_neither_read_nor_pruned(tmp_path):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run" / "checkpoints"
+    for iteration in (1, 2, 3):
+        save_checkpoint(elsewhere, Checkpoint(iteration, 10, 1, {}, {}), keep=9)
+    folder.parent.mkdir()
+    folder.symlink_to(elsewhere)
+    for use in (list_checkpoints, latest_checkpoint):
+        with pytest.raises(CheckpointError, match="checkpoints is a link, which is not followed"):
+            use(folder)
+    with pytest.raises(OSError, match="is a link"):
+        save_checkpoint(folder, Checkpoint(4, 10, 1, {}, {}), keep=1)
+    assert [load_checkpoint(path).iteration for path in list_checkpoints(elsewhere)] == [1, 2, 3]
+
+
+def test_a_checkpoint_that_is_a_link_is_not_read(tmp_path):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "checkpoints"
+    path = save_checkpoint(elsewhere, Checkpoint(3, 10, 1, {}, {}), keep=1)
+    save_checkpoint(folder, Checkpoint(2, 10, 1, {}, {}), keep=1)
+    (folder / path.name).symlink_to(path)
+    assert latest_checkpoint(folder).iteration == 2
+
+
 @pytest.mark.parametrize("size", [0, 1, 100, 5000, -1])
 def test_a_truncated_checkpoint_is_one_clear_line(make_experiment, tmp_path, size):
     path = save_checkpoint(tmp_path, checkpoint_of(make_experiment()), keep=1)
