@@ -23,7 +23,8 @@ from .lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from .owners import is_own_folder, open_folder, this_user
 from .page_file import building_name, is_left_behind
 from .rank_place import page_path, rank_place
-from .run_folder import MANIFEST_FILE, Run, memory_runs_folder, open_home, runs_folder
+from .run_folder import Run, memory_runs_folder, open_home, runs_folder
+from .run_notes import MANIFEST_FILE
 from .small_file import open_regular
 from .status import holder_of
 
