@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import planted_folders
 import pytest
@@ -46,11 +45,11 @@ def test_one_line_says_whose_folder_was_refused(outcomes, attack, said):
 
 
 def test_the_attack_refuses_to_run_outside_a_namespace():
-    script, before = planted_folders.__file__, sorted(os.listdir("/dev/shm"))
+    script, memory = planted_folders.__file__, planted_folders.SHM.stat().st_dev
     for arguments in ([], [os.readlink("/proc/self/ns/mnt")]):
         done = subprocess.run(
             [sys.executable, script, "--inside", *arguments], capture_output=True, text=True
         )
         assert done.returncode == 2
         assert "only inside a mount namespace" in done.stderr
-    assert set(before) <= set(os.listdir("/dev/shm")) or not Path("/dev/shm").exists()
+    assert planted_folders.SHM.stat().st_dev == memory  # nothing was mounted over it
