@@ -15,12 +15,14 @@ test: $(VENV)/installed-dev
 	$(BIN)/python tests/support/in_halves.py $(BIN)/pytest
 
 # Lines that the tests run, in all processes that they start; fails below 80 %, and when a test fails.
-# What Numba compiles is left out: a compiled line runs without Python seeing it. TESTS=tests/shared
-# for less.
+# A compiled line runs without Python seeing it: the loops of trainer/compiled are tested once more as
+# plain Python, and test_simulator.py runs the kernels of trainer/cuda in CUDA's simulator.
+# TESTS=tests/shared for less.
 coverage: $(VENV)/installed-dev
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not untraced" $(TESTS); \
-	tests=$$?; $(BIN)/coverage combine --quiet && $(BIN)/coverage report && exit $$tests
+	$(BIN)/coverage run -m pytest -m "not untraced" $(TESTS); tests=$$?; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest tests/trainer/compiled; plain=$$?; \
+	$(BIN)/coverage combine --quiet && $(BIN)/coverage report && exit $$((tests | plain))
 
 # torch.compile with its own compiler; `make test` has one test of that.
 compile: $(VENV)/installed-dev
@@ -96,6 +98,7 @@ $(VENV)/installed:
 $(VENV)/installed-dev: extras := [dev]
 $(VENV)/installed-bench: extras := [dev,bench]
 $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".$(extras)"
-	touch $@
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing operant and the packages that it needs into $(VENV)"
+	@$(PYTHON) tests/support/installing.py $(BIN)/python -c constraints.txt -e ".$(extras)"
+	@touch $@

@@ -16,12 +16,14 @@ from ..monitor.look.formatting import (
     format_duration,
     format_percent,
     format_phase,
+    format_phase_time,
     format_rate,
     format_value,
 )
 from ..shared.harmless import harmless
 
 LINE_EVERY_S = 2.0
+SAY_AGAIN_S = 10.0  # what has not changed but for its time, in a file
 
 
 class Progress(Protocol):
@@ -30,7 +32,9 @@ class Progress(Protocol):
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
         """Everything of one publish."""
 
-    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
+    def phase(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
         """What the run does now, as `MetricsWriter.phase`."""
 
 
@@ -74,22 +78,49 @@ def newest_return(values: Mapping[str, float], former: float) -> float:
     return evaluated if math.isnan(former) else former
 
 
+class PhaseWords:
+    """What a run does, in words whose time moves on by itself: a compiler may not let the run say
+    anything for seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._name = now, ""
+        self._since_s = self._set_s = 0.0
+        self._left_s: float | None = None
+        self.without_time = ""
+
+    def set(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
+        self._set_s, self._left_s = self._now(), left_s
+        if name != self._name:
+            self._name, self._since_s = name, self._set_s
+        self.without_time = format_phase(name, done, total, unit)
+
+    def __str__(self) -> str:
+        now_s = self._now()
+        left_s = None if self._left_s is None else self._left_s - (now_s - self._set_s)
+        time = format_phase_time(now_s - self._since_s, left_s)
+        return f"{self.without_time}, {time}" if time else self.without_time
+
+
 class PlainProgress:
     """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than every 2 s; in
-    between what takes so long, as `evaluating 37 of 100 episodes`, and once for as long as it says
-    the same.
+    between what takes so long, as `compiling 1 of 5 loops, 31s, about 20s left`, and every 10 s
+    where nothing but the time changes.
     """
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._now = LastingStream(stream), now
         self._line_at = -LINE_EVERY_S
-        self._phase = ""
+        self._phase = PhaseWords(now)
+        self._said = ""
         self._return = self._rate = math.nan
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
         self._return = newest_return(values, self._return)
         self._rate = values.get("speed/env_steps_per_s", self._rate)
-        self._phase = ""
+        self._said = ""
         is_last = values["progress/fraction"] >= 1
         if self._now() - self._line_at < LINE_EVERY_S and not is_last:
             return
@@ -103,13 +134,15 @@ class PlainProgress:
             parts.append(f"{format_duration(values['progress/eta_s'])} left")
         self._print("  ".join(parts))
 
-    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
-        if name not in SHOWN_PHASES or self._now() - self._line_at < LINE_EVERY_S:
-            return
-        words = format_phase(name, done, total, unit)
-        if words != self._phase:
-            self._phase = words
-            self._print(f"        {words}")
+    def phase(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
+        self._phase.set(name, done, total, unit, left_s)
+        since_s = self._now() - self._line_at
+        is_new = self._phase.without_time != self._said
+        if name in SHOWN_PHASES and since_s >= (LINE_EVERY_S if is_new else SAY_AGAIN_S):
+            self._said = self._phase.without_time
+            self._print(f"        {self._phase}")
 
     def _print(self, line: str) -> None:
         self._line_at = self._now()
@@ -120,18 +153,26 @@ class PlainProgress:
 @contextmanager
 def _bar(run_id: str, stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
+    from rich.progress import BarColumn, Task, TextColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Last(TextColumn):
+        """Drawn anew by the bar's own thread, so that the time moves."""
+
+        def render(self, task: Task) -> Text:
+            return Text(str(task.fields["last"]))
 
     columns = (
         TextColumn("{task.percentage:>5.1f}%"),
         BarColumn(),
-        TextColumn("{task.fields[rate]}  return {task.fields[return_]}  {task.fields[last]}"),
+        TextColumn("{task.fields[rate]}  return {task.fields[return_]}"),
+        Last(""),
     )
     console = Console(file=stream)
     console.print(harmless(run_id), highlight=False, markup=False)
     with Bar(*columns, console=console) as bar:
-        task = bar.add_task("", total=1.0, rate="", return_="", last="")
+        task = bar.add_task("", total=1.0, rate="", return_=UNKNOWN, last="")
         yield _BarProgress(lambda **fields: bar.update(task, **fields))
 
 
@@ -140,7 +181,9 @@ class _BarProgress:
 
     def __init__(self, update: Callable[..., None]) -> None:
         self._update = update
-        self._left = self._last = ""
+        self._phase = PhaseWords()
+        self._left = ""
+        self._last: object = ""
         self._return = math.nan
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
@@ -155,8 +198,11 @@ class _BarProgress:
         self._last = self._left
         self._update(completed=values["progress/fraction"], last=self._left, **fields)
 
-    def phase(self, name: str, done: int | None, total: int | None, unit: str) -> None:
-        words = format_phase(name, done, total, unit) if name in SHOWN_PHASES else self._left
-        if words != self._last:
-            self._last = words
-            self._update(last=words)
+    def phase(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
+        self._phase.set(name, done, total, unit, left_s)
+        last = self._phase if name in SHOWN_PHASES else self._left
+        if last is not self._last:
+            self._last = last
+            self._update(last=last)

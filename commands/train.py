@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.errors import UsageError
+from ..shared.errors import UsageError, nearest
 from .candidates import configs, hardware, run_ids, settings
 from .choosing_a_run import run_here
 from .ended_at_once import ended_at_once
@@ -61,7 +61,14 @@ if TYPE_CHECKING:
 )
 @click.option("--elastic", is_flag=True, help="Where a rank is lost, go on with those left.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
-@click.option("--help-config", is_flag=True, help="Print all configuration keys and exit.")
+@click.option(
+    "--help-config",
+    is_flag=False,
+    flag_value="",
+    metavar="[PREFIX]",
+    help="Print the configuration keys that begin with PREFIX, as ppo or replay., and exit; "
+    "without one, all keys and presets.",
+)
 def command(
     config: str | None,
     config_option: str | None,
@@ -78,7 +85,7 @@ def command(
     split: str,
     elastic: bool,
     as_json: bool,
-    help_config: bool,
+    help_config: str | None,
 ) -> int:
     """Train a policy and leave a run that everyone can watch.
 
@@ -86,8 +93,8 @@ def command(
     follow, as in mettagrid_ppo+fast: settings for environments of many agents. Ctrl-C finishes the
     iteration and saves a checkpoint that --resume goes on from.
     """
-    if help_config:
-        return print_config_help()
+    if help_config is not None:
+        return print_config_help(help_config)
     if config and config_option:
         raise UsageError(f"two configurations are given: '{config}' and '{config_option}'")
     if as_json and monitor:
@@ -156,12 +163,20 @@ def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place |
     return place
 
 
-def print_config_help() -> int:
-    """Every key with its default and description."""
+def print_config_help(prefix: str) -> int:
+    """Every key that begins with `prefix`, with its default and description. Raises UsageError
+    where no key does.
+    """
     from ..shared.harmless import harmless_lines
     from ..trainer.config.files import fields_with_defaults, preset_names
 
-    click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
-    for key, default, description in fields_with_defaults():
+    fields = list(fields_with_defaults())
+    matches = [field for field in fields if field[0].startswith(prefix)]
+    if not matches:
+        known = {key for field in fields for key in (field[0], field[0].partition(".")[0])}
+        raise UsageError(f"--help-config {prefix}: no key begins with it{nearest(prefix, known)}")
+    if not prefix:
+        click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
+    for key, default, description in matches:
         click.echo(harmless_lines(f"{key} = {default}\n    {description}"))
     return 0

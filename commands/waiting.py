@@ -13,13 +13,14 @@ from ..monitor.runs.conditions import phase_words
 from ..shared.ranks import read_status
 from ..shared.run_folder import Run
 from ..shared.status import RunStatus
+from .progress import SAY_AGAIN_S
 
 SAY_EVERY_S = 2.0
 
 
 class Waiting:
-    """Says on standard error what a run does before its first publish: a terminal is told every few
-    seconds, and anything else once for as long as as much of it is done, as `PlainProgress` does.
+    """Says on standard error what a run does before its first publish: on a terminal every few
+    seconds, and in a file less often while nothing but the time changes, as `PlainProgress` does.
     """
 
     def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
@@ -35,14 +36,12 @@ class Waiting:
         return status.env_steps is not None
 
     def _say(self, status: RunStatus) -> None:
-        words = phase_words(status)
-        if not sys.stderr.isatty():  # a file keeps every line: none that only the clock changes
-            if status.phase not in SHOWN_PHASES:
+        assert status.phase
+        done = format_phase(status.phase, status.phase_done, status.phase_total, status.phase_unit)
+        if not sys.stderr.isatty():  # a file keeps every line
+            since_s = self._now() - self._said_at
+            is_told = done == self._said and since_s < SAY_AGAIN_S
+            if status.phase not in SHOWN_PHASES or is_told:
                 return
-            words = format_phase(
-                status.phase, status.phase_done, status.phase_total, status.phase_unit
-            )
-            if words == self._said:
-                return
-        self._said_at, self._said = self._now(), words
-        click.echo(f"{self._run.id}: {words}", err=True)
+        self._said_at, self._said = self._now(), done
+        click.echo(f"{self._run.id}: {phase_words(status)}", err=True)

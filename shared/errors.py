@@ -58,7 +58,10 @@ class RowFileError(PageError):
     """A file of rows cannot be read or written."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?` when a known word is near, else nothing: the end of an error's text."""
-    matches = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean '{matches[0]}'?" if matches else ""
+def nearest(word: str, known: Iterable[str], most: int = 1) -> str:
+    """`; did you mean 'a' or 'b'?` with at most so many known words that are near; nothing where
+    none is: the end of an error's text.
+    """
+    matches = [f"'{match}'" for match in difflib.get_close_matches(word, list(known), n=most)]
+    *others, last = matches or [""]
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if last else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .errors import PageError
 
 MAGIC = b"OPERANT\0"
-MAJOR, MINOR = 2, 0
+MAJOR, MINOR = 2, 1
 BYTE_ORDER = 0x01020304
 READY = 0x5944414552  # "READY"
 
@@ -66,8 +66,8 @@ EVENT_NUMBER_SINCE = (1, 2)  # the CRC-32 of an event covers its number
 OUTCOME = struct.Struct("<IIiIq")
 OUTCOME_BYTES = 1024
 
-# newest sign of life, CRC-32, phase, since, done, total, unit
-PHASE = struct.Struct("<QIIqqq24s")
+# newest sign of life, CRC-32, phase, since, done, total, unit, expected end
+PHASE = struct.Struct("<QIIqqq16sq")
 PHASE_CRC_START = 12  # the sign of life is stored on its own
 
 # A value that was never written: a NaN of its own, told from one that was written as NaN.

@@ -77,4 +77,5 @@ class LifeSigns:
             "phase_done": self.phase.done,
             "phase_total": self.phase.total,
             "phase_unit": self.phase.unit,
+            "phase_left_s": self.reader.seconds_until(self.phase.end_ns) or None,
         }

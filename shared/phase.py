@@ -27,7 +27,8 @@ PATIENT = frozenset({"compiling", "saving", "restoring", "waiting"})
 class Phase:
     """`name` is one of `PHASES`. `done` of `total` in `unit`s; both None where nothing is counted.
 
-    `since_ns` and `beat_ns`, its beginning and the newest sign of life, are on the page's clock.
+    `since_ns`, `beat_ns` and `end_ns`, its beginning, the newest sign of life and the end that is
+    expected, are on the page's clock. `end_ns` is 0 where it is not known.
     """
 
     name: str
@@ -36,13 +37,14 @@ class Phase:
     done: int | None = None
     total: int | None = None
     unit: str = ""
+    end_ns: int = 0
 
     def encode(self) -> bytes:
         """The whole record."""
         done, total = (-1 if n is None else n for n in (self.done, self.total))
         record = PHASE.pack(
             self.beat_ns, 0, PHASES.index(self.name) + 1, self.since_ns, done, total,
-            padded(self.unit, 24),
+            padded(self.unit, 16), self.end_ns,
         )  # fmt: skip
         crc = zlib.crc32(record[PHASE_CRC_START:]).to_bytes(4, "little")
         return record[:8] + crc + record[PHASE_CRC_START:]
@@ -51,11 +53,11 @@ class Phase:
     def decode(cls, record: bytes) -> Phase | None:
         """Read the record; None when it is being written, or nothing ever was."""
         record = record[: PHASE.size]
-        beat_ns, crc, code, since_ns, done, total, unit = PHASE.unpack(record)
+        beat_ns, crc, code, since_ns, done, total, unit, end_ns = PHASE.unpack(record)
         if not 1 <= code <= len(PHASES) or crc != zlib.crc32(record[PHASE_CRC_START:]):
             return None
         done, total = (None if n < 0 else n for n in (done, total))
-        return cls(PHASES[code - 1], since_ns, beat_ns, done, total, text(unit))
+        return cls(PHASES[code - 1], since_ns, beat_ns, done, total, text(unit), end_ns)
 
 
 class PhaseWriter:
@@ -67,7 +69,9 @@ class PhaseWriter:
         self._section, self._zero_ns = section, created_monotonic_ns
         self._name, self._since_ns = "", 0
 
-    def set(self, name: str, done: int | None, total: int | None, unit: str) -> None:
+    def set(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
         """Say what the process does from now on, or how far it is with it; a sign of life.
 
         Raises ValueError when `name` is none of `PHASES`.
@@ -77,7 +81,8 @@ class PhaseWriter:
         now_ns = self._now_ns()
         if name != self._name:
             self._name, self._since_ns = name, now_ns
-        record = Phase(name, self._since_ns, now_ns, done, total, unit).encode()
+        end_ns = 0 if left_s is None else now_ns + int(left_s * 1e9)
+        record = Phase(name, self._since_ns, now_ns, done, total, unit, end_ns).encode()
         start = self._section.offset
         self._bytes[start : start + len(record)] = record
 

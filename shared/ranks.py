@@ -116,6 +116,7 @@ def combined_status(run: Run, ranks: Sequence[RunStatus]) -> RunStatus:
         phase_done=ranks[about].phase_done,
         phase_total=ranks[about].phase_total,
         phase_unit=ranks[about].phase_unit,
+        phase_left_s=ranks[about].phase_left_s,
         ranks=tuple(ranks),
     )
 
@@ -144,6 +145,7 @@ def _of_whole(ranks: Sequence[RunStatus], host: str) -> RunStatus:
         phase_done=ranks[about].phase_done,
         phase_total=ranks[about].phase_total,
         phase_unit=ranks[about].phase_unit,
+        phase_left_s=ranks[about].phase_left_s,
         ranks=tuple(_with_own_speed(rank) for rank in ranks),
         host=host,
         rank=None,

@@ -267,6 +267,11 @@ class MetricsReader:
         now_ns = time.monotonic_ns() - self.header.created_monotonic_ns
         return max(0.0, (now_ns - monotonic_ns) / 1e9)
 
+    def seconds_until(self, monotonic_ns: int) -> float:
+        """Seconds from now to a moment on the page's clock; 0 once it has passed."""
+        now_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+        return max(0.0, (monotonic_ns - now_ns) / 1e9)
+
     def age_s(self, snapshot: Snapshot) -> float:
         """Seconds since `snapshot` was published; by the wall clock after a reboot."""
         if self.header.boot_id == boot_id():

@@ -31,7 +31,8 @@ class RunStatus:
     """One look at a run. None stands for what is not known; `age_s` is since the last publish.
 
     `phase` is what a run that is alive does, one of `phase.PHASES`, for `phase_s` seconds by now,
-    `phase_done` of `phase_total` in `phase_unit`s where it counts them.
+    `phase_done` of `phase_total` in `phase_unit`s where it counts them, and for about
+    `phase_left_s` more where that can be estimated.
     `ranks` holds each process's own status where a run has several, each with its number, `rank`;
     see `ranks.py`. `host` is the machine of a rank, and that of the run where it is another than
     the one it is looked at on.
@@ -52,6 +53,7 @@ class RunStatus:
     phase_done: int | None = None
     phase_total: int | None = None
     phase_unit: str = ""
+    phase_left_s: float | None = None
     ranks: tuple[RunStatus, ...] = ()
     host: str = ""
     rank: int | None = None

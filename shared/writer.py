@@ -34,7 +34,7 @@ from .schema import Metric, kept_name
 
 DEFAULT_MAX_METRICS = at.MAX_METRICS
 
-OnPhase = Callable[[str, int | None, int | None, str], None]
+OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
 
 
 class MetricsWriter:
@@ -239,17 +239,23 @@ class MetricsWriter:
         return self._records.latest(name)
 
     def phase(
-        self, name: str, done: int | None = None, total: int | None = None, unit: str = ""
+        self,
+        name: str,
+        done: int | None = None,
+        total: int | None = None,
+        unit: str = "",
+        left_s: float | None = None,
     ) -> None:
-        """Say what the process does now, one of `PHASES`: `evaluating`, 37 of 100 `episodes`.
+        """Say what the process does now, one of `PHASES`: `evaluating`, 37 of 100 `episodes`; and
+        about how many seconds are left, where that is known.
 
         Saying so again is a sign of life: readers do not call a run stalled that gives one at
         least every few publish intervals. Raises ValueError for any other name.
         """
         if self._is_open:
-            self._phase.set(name, done, total, unit)
+            self._phase.set(name, done, total, unit, left_s)
             if self.on_phase:
-                self.on_phase(name, done, total, unit)
+                self.on_phase(name, done, total, unit, left_s)
 
     def beat(self) -> None:
         """A sign of life where there is nothing to publish: a store of eight bytes."""

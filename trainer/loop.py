@@ -10,12 +10,14 @@ from pathlib import Path
 from ..shared import MetricsWriter
 from ..shared.requests import TakeRequest
 from ..shared.status import AVERAGE_ENV_STEPS_PER_S
+from .compile_progress import CompileProgress
 from .config import TrainConfig
 from .diverged import check_weights
 from .evaluation import Evaluation, cut_off_message
 from .experiment import Experiment
 from .inspection.inspection import Inspection
 from .making import make_experiment
+from .precompiling import is_ready
 from .ranks.own_share import OwnShare
 from .ranks.single import SINGLE, Ranks
 from .run.agenda import Agenda, Due
@@ -95,8 +97,21 @@ def telemetry_of(
     )  # fmt: skip
     if experiment.ranks.size > 1:
         telemetry.share = OwnShare(experiment, telemetry.stopwatch)
-    experiment.on_tick(telemetry.tick)
-    telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
+    compiling = CompileProgress(experiment.loops)
+    still_compiles = partial(is_compiling, experiment, experiment.iteration)
+
+    def tick() -> None:
+        if still_compiles():
+            telemetry.stopwatch.say_progress(*compiling.look())
+        elif not compiling.is_over:
+            compiling.look()  # for how long the last of them took
+        telemetry.tick()
+
+    experiment.on_tick(tick)
+    telemetry.stopwatch.is_compiling = still_compiles
+    if still_compiles():
+        telemetry.stopwatch.said("compiling")
+        telemetry.stopwatch.say_progress(*compiling.look())
     return telemetry
 
 
@@ -129,7 +144,7 @@ def tell_notices(experiment: Experiment, telemetry: Telemetry) -> None:
 
 def is_compiling(experiment: Experiment, first: int) -> bool:
     """Whether iteration `first` + 1 still waits for the machine code of its loops."""
-    return experiment.iteration == first and not all(loop.signatures for loop in experiment.loops)
+    return experiment.iteration == first and not all(map(is_ready, experiment.loops))
 
 
 def checkpoint_of(experiment: Experiment, metrics: MetricsWriter) -> Checkpoint:

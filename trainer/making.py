@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..shared.errors import ConfigError
 from .algorithms import algorithm_class
 from .algorithms.algorithm import Algorithm
 from .collector import Collector, CollectsRollouts
+from .compile_progress import CompileProgress, TellCompiled
 from .compiled.collecting import CompiledCollector
 from .compiled.learning import CompiledPPO
 from .compiled.together import RankedPPO
@@ -47,7 +47,7 @@ SEEDED_PARTS = ("policy", "learner", "collector")
 
 
 def make_experiment(
-    config: TrainConfig, compiling: Progress = lambda *_: None, ranks: Ranks = SINGLE
+    config: TrainConfig, compiling: TellCompiled = lambda *_: None, ranks: Ranks = SINGLE
 ) -> Experiment:
     """The experiment of a configuration on its device. Raises ConfigError where there is none.
 
@@ -225,6 +225,11 @@ def notices_on(config: TrainConfig) -> tuple[str, ...]:
             "cpu_offload saves nothing: this run learns on the processor, and its observations "
             "are in main memory anyway",
         )
+    if learns_from_replay(config) and config.table("replay").memory == "host":
+        notices += (
+            "replay.memory = host changes nothing: this run learns on the processor, and its "
+            "replay is in main memory anyway",
+        )
     if config.compile and is_compiled(config):
         notices += (
             "compile has nothing to do: PPO's own compiled loops collect and learn on the "
@@ -246,7 +251,7 @@ def num_threads_of_rank(config: TrainConfig, ranks: Ranks) -> int:
     return config.num_threads or max(1, share)
 
 
-def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None) -> int:
+def choose_num_threads(config: TrainConfig, progress: TellCompiled = lambda *_: None) -> int:
     """As configured, or the count with which an iteration runs fastest here and now.
 
     The first of these iterations compiles; `progress` is told how many loops are ready.
@@ -263,7 +268,8 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
             close_all()  # environments may be many processes
             experiments[threads] = processor_experiment(config, threads)
         experiment = experiments[threads]
-        experiment.on_tick(lambda: tell_num_compiled(experiment.loops, progress))
+        compiling = CompileProgress(experiment.loops)
+        experiment.on_tick(lambda: progress(*compiling.look()))
         threads.tick()
         list(experiment.iterate(Stopwatch(), wait=True))
         threads.tick()
@@ -277,9 +283,3 @@ def choose_num_threads(config: TrainConfig, progress: Progress = lambda *_: None
         return fastest_num_threads(iterate)
     finally:
         close_all()
-
-
-def tell_num_compiled(loops: Sequence[Any], progress: Progress) -> None:
-    """How many of these loops have machine code by now, just compiled or from the disk."""
-    if loops:
-        progress(sum(bool(loop.signatures) for loop in loops), len(loops), "loops")

@@ -76,12 +76,19 @@ class Precompiling:
             self._helper = None
 
 
+def is_ready(loop: Any) -> bool:
+    """Whether this process can call `loop` at once; with NUMBA_DISABLE_JIT it always can."""
+    return bool(getattr(loop, "signatures", True))
+
+
 def has_machine_code(loop: Any) -> bool:
     """Whether `loop` is compiled, here or on disk from these very sources, whatever its types."""
-    if loop.signatures:
+    if is_ready(loop):
         return True
-    files = f"*.{loop.py_func.__qualname__}-*.nbc"
-    return any(Path(loop.stats.cache_path).glob(files))
+    folder = getattr(getattr(loop, "stats", None), "cache_path", None)  # not of torch.compile's
+    if not folder:
+        return False
+    return any(Path(folder).glob(f"*.{loop.py_func.__qualname__}-*.nbc"))
 
 
 def start_helper(config: TrainConfig) -> subprocess.Popen[bytes] | None:

@@ -108,6 +108,14 @@ def format_phase(name: str, done: int | None, total: int | None, unit: str) -> s
     return f"{name} {count} {unit}".rstrip()
 
 
+def format_phase_time(elapsed_s: float, left_s: float | None) -> str:
+    """`31s, about 20s left`: since when a phase lasts, and what is left where it is known."""
+    parts = [format_duration(elapsed_s)] if elapsed_s >= 1 else []
+    if left_s is not None and left_s >= 1:
+        parts.append(f"about {format_duration(left_s)} left")
+    return ", ".join(parts)
+
+
 def format_duration(seconds: float | None) -> str:
     """Whole seconds in the two largest units that matter: 42s, 3m 12s, 2h 05m, 3d 04h."""
     if seconds is None or not math.isfinite(seconds) or seconds < 0:

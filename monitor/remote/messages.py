@@ -59,6 +59,7 @@ class RankMessage(Message):
     phase_done: Count | None = None
     phase_total: Count | None = None
     phase_unit: Text = ""
+    phase_left_s: Seconds | None = None
     host: Text = ""
     rank: Count | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...shared.status import RunStatus
-from ..look.formatting import SHOWN_PHASES, format_age, format_duration, format_phase
+from ..look.formatting import SHOWN_PHASES, format_age, format_phase, format_phase_time
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,15 @@ def condition_of(status: RunStatus, is_page_expected: bool = True) -> Condition:
 
 
 def phase_words(status: RunStatus) -> str:
-    """`evaluating 37 of 100 episodes, 12s`: what a run does, how far it is with it, since when."""
+    """`compiling 1 of 5 loops, 31s, about 20s left`: what a run does, how far it is with it, since
+    when, and for how long.
+    """
     if status.phase is None:
         return ""
     done, total, unit = status.phase_done, status.phase_total, status.phase_unit
     words = format_phase(status.phase, done, total, unit)
-    seconds = status.phase_s or 0.0
-    return f"{words}, {format_duration(seconds)}" if seconds >= 1 else words
+    time = format_phase_time(status.phase_s or 0.0, status.phase_left_s)
+    return f"{words}, {time}" if time else words
 
 
 def part_words(host: str) -> str:

@@ -32,7 +32,7 @@ STATUS = {
     "run": "far", "state": "running", "age_s": 1.0, "iteration": 3, "env_steps": 100,
     "env_steps_per_s": 50.0, "progress_fraction": 0.5, "eta_s": 2.0, "metrics": {"loss": 0.5},
     "message": "", "phase": "evaluating", "phase_s": 1.0, "phase_done": 3, "phase_total": 7,
-    "phase_unit": "episodes", "ranks": [],
+    "phase_unit": "episodes", "phase_left_s": 5.0, "ranks": [],
 }  # fmt: skip
 HEAD: dict[str, Any] = {
     "protocol": 1,

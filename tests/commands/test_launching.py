@@ -44,7 +44,7 @@ def compiling(begun, monkeypatch):
     run, _ = begun
     status = SimpleNamespace(
         phase="compiling", phase_done=9, phase_total=14, phase_unit="loops", phase_s=0.0,
-        env_steps=None,
+        phase_left_s=None, env_steps=None,
     )  # fmt: skip
     monkeypatch.setattr(waiting, "read_status", lambda _: status)
     clock = SimpleNamespace(now=0.0)
@@ -74,15 +74,19 @@ def test_waiting_for_the_first_publish_tells_a_terminal_what_the_run_does_and_fo
     assert look(6.0)
 
 
-def test_without_a_terminal_a_line_comes_only_where_what_is_done_changes(compiling, capsys):
+def test_without_a_terminal_a_line_comes_as_it_goes_on_and_every_ten_seconds(compiling, capsys):
     run, status, look = compiling
-    for seconds in range(0, 600, 2):
+    status.phase_left_s = 40.0
+    for seconds in range(0, 24, 2):
         assert not look(float(seconds))
-    assert capsys.readouterr() == ("", f"{run.id}: compiling 9 of 14 loops\n")
-    assert not look(600.0, done=10)
-    assert capsys.readouterr() == ("", f"{run.id}: compiling 10 of 14 loops\n")
+    told = f"{run.id}: compiling 9 of 14 loops, "
+    assert capsys.readouterr().err.splitlines() == [
+        f"{told}{seconds}s, about 40s left" for seconds in (2, 12, 22)
+    ]
+    assert not look(26.0, done=10)
+    assert capsys.readouterr() == ("", f"{run.id}: compiling 10 of 14 loops, 26s, about 40s left\n")
     status.phase = "collecting"  # as in the foreground, that is no news
-    assert not look(602.0)
+    assert not look(40.0)
     assert capsys.readouterr() == ("", "")
 
 

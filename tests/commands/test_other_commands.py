@@ -16,6 +16,7 @@ from operant.shared.session import RunSession
 STATUS_FIELDS = {
     "run", "state", "age_s", "iteration", "env_steps", "env_steps_per_s", "progress_fraction",
     "eta_s", "metrics", "message", "phase", "phase_s", "phase_done", "phase_total", "phase_unit",
+    "phase_left_s",
     "name", "note", "tags", "archived",
 }  # fmt: skip
 

@@ -216,6 +216,16 @@ def test_help_config_lists_every_key():
         assert key in text
 
 
+def test_help_config_lists_the_keys_that_begin_with_a_prefix():
+    keys = [line for line in operant("train", "--help-config", "replay.").stdout.splitlines()
+            if not line.startswith(" ")]  # fmt: skip
+    assert keys
+    assert all(line.startswith("replay.") for line in keys)
+    assert error_line("train", "--help-config", "replya") == (
+        "operant: --help-config replya: no key begins with it; did you mean 'replay'?\n"
+    )
+
+
 def test_a_gpu_that_is_not_there_is_said_in_one_line_and_leaves_no_run():
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

@@ -105,6 +105,18 @@ def test_the_status_tells_the_phase_and_how_far_it_is(begun):
     assert said["phase_s"] >= 0
 
 
+def test_the_time_left_falls_by_itself_and_is_unknown_once_it_has_passed(begun):
+    run, metrics = begun
+    metrics.phase("compiling", 1, 5, "loops", 30.0)
+    first = read_status(run).phase_left_s
+    metrics.beat()  # which says nothing of it
+    assert 0 < read_status(run).phase_left_s < first <= 30
+    metrics.phase("compiling", 1, 5, "loops", 1e-9)
+    assert read_status(run).phase_left_s is None
+    metrics.phase("compiling", 1, 5, "loops")
+    assert read_status(run).phase_left_s is None
+
+
 def test_a_run_that_says_nothing_has_no_phase(begun):
     run, metrics = begun
     metrics.publish({"a": 1.0})

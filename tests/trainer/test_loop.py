@@ -135,9 +135,9 @@ def test_a_run_tells_how_many_of_its_loops_are_compiled(
     writer.on_phase = lambda *phase: told.append(phase)
     train(small_config("num_threads=0", "total_env_steps=128", *overrides), writer, tmp_path)
     compiling = [phase for phase in told if phase[0] == "compiling"]
-    assert compiling[0] == ("compiling", None, None, "")  # before anything is known
-    assert {(total, unit) for _, _, total, unit in compiling[1:]} == {(num_loops, "loops")}
-    counts = [done for _, done, _, _ in compiling[1:]]
+    assert compiling[0] == ("compiling", None, None, "", None)  # before anything is known
+    assert {phase[2:4] for phase in compiling[1:]} == {(num_loops, "loops")}
+    counts = [phase[1] for phase in compiling[1:]]
     assert counts == sorted(counts)
     assert counts[-1] == num_loops
 
@@ -145,7 +145,7 @@ def test_a_run_tells_how_many_of_its_loops_are_compiled(
 def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_path):
     writer, reader = page
     told = []
-    writer.on_phase = lambda name, done, total, unit: told.append(name)
+    writer.on_phase = lambda name, *_: told.append(name)
     train(small_config("evaluation.every_iterations=0"), writer, tmp_path)
     steps = [name for name, _ in itertools.groupby(told)]
     learned = ["collecting", "learning"] * 6

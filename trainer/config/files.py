@@ -221,9 +221,9 @@ def config_path(source: str) -> Path:
     if source.endswith(".toml") or "/" in source:
         return Path(source)
     if source not in preset_names():
-        hint = nearest(source, preset_names())
-        known = ", ".join(preset_names())
-        raise ConfigError(f"no preset is called '{source}'{hint}; there are {known}")
+        hint = nearest(source, preset_names(), most=3)
+        hint = hint or "; operant train --help-config lists all presets"
+        raise ConfigError(f"no preset is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"
 
 

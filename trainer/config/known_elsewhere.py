@@ -1,4 +1,4 @@
-"""What CleanRL, Stable-Baselines3 and TorchRL call what is a key here, for who types that.
+"""Names of keys and algorithms in other libraries, for errors that answer with the name here.
 
 docs/coming-from.md has the same as tables.
 """
@@ -83,6 +83,51 @@ KEYS: dict[str, tuple[str, ...]] = {
     "tensorboard_log": ("recorder.to",),
     "capture_video": ("episodes.every_env_steps",),
 }
+
+# By lowercase letters and digits alone. Behind the algorithm, the settings that make it the one.
+ALGORITHMS: dict[str, tuple[str, ...]] = {
+    "a2c": ("ppo",),
+    "a3c": ("ppo",),
+    "acktr": ("ppo",),
+    "appo": ("ppo",),
+    "impala": ("ppo",),
+    "pg": ("ppo",),
+    "ppg": ("ppo",),
+    "ppo2": ("ppo",),
+    "reinforce": ("ppo",),
+    "trpo": ("ppo",),
+    "vpg": ("ppo",),
+    "ppolstm": ("ppo", "policy.memory.kind=lstm"),
+    "recurrentppo": ("ppo", "policy.memory.kind=lstm"),
+    "qlearning": ("dqn",),
+    "ddqn": ("dqn", "dqn.double=true"),
+    "doubledqn": ("dqn", "dqn.double=true"),
+    "duelingdqn": ("dqn", "dqn.dueling=true"),
+    "d3qn": ("dqn", "dqn.double=true", "dqn.dueling=true"),
+    "noisydqn": ("dqn", "dqn.noisy_std=0.5"),
+    "per": ("dqn", "replay.priority_exponent=0.6"),
+    "prioritizeddqn": ("dqn", "replay.priority_exponent=0.6"),
+    "categoricaldqn": ("c51",),
+    "fqf": ("iqn",),
+    "r2d2": ("rainbow",),
+    "d4pg": ("td3",),
+    "crossq": ("sac",),
+    "droq": ("sac",),
+    "redq": ("sac",),
+    "tqc": ("sac",),
+}
+
+
+def algorithm_elsewhere(name: str) -> str:
+    """`; did you mean 'dqn' with dqn.double=true?` for an algorithm that other libraries have;
+    nothing for any other name.
+    """
+    letters = "".join(filter(str.isalnum, name.lower()))
+    if letters not in ALGORITHMS:
+        return ""
+    algorithm, *settings = ALGORITHMS[letters]
+    told = f" with {' and '.join(settings)}" if settings else ""
+    return f"; did you mean '{algorithm}'{told}?"
 
 
 def known_elsewhere(key: str, algorithm: str, known: Container[str]) -> str | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from ...shared.errors import CheckpointError, ConfigError
 from ..envs.workers.dividing import MOST_WORKERS, most_workers
 from .files import make_config, model_for, parse_override
+from .section import IgnoredSettingError
 from .train_config import TrainConfig, owners_of_sections
 
 
@@ -36,8 +38,9 @@ class SavedConfig(NamedTuple):
 def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> SavedConfig:
     """The configuration that a checkpoint holds, with `key=value` overrides on top.
 
-    Keys that it lacks, since they are newer than it, take their defaults; keys that this version
-    does not know are left out. Raises CheckpointError where it has a value that this version does
+    Keys that it lacks, since they are newer than it, take their defaults; so do settings that an
+    older version ignored and this one refuses. Keys that this version does not know are left out.
+    Raises CheckpointError where it has a value that this version does
     not take, ConfigError where an override is wrong.
     """
     known, unknown = _split(values)
@@ -67,18 +70,34 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     model = model_for(known)
     for foreign in owners_of_sections().keys() - model.model_fields.keys():
         known.pop(foreign, None)
-    try:
-        model.model_validate(known)
-    except ValidationError as error:
-        for found in error.errors():
-            if found["type"] == "extra_forbidden":
-                *tables, name = found["loc"]
-                place: Any = known
-                for table in tables:
-                    place = place[table]
-                value = place.pop(name)
-                unknown.append(f"{'.'.join(map(str, found['loc']))} = {value}")
+    for found in _errors(model, known):
+        if found["type"] == "extra_forbidden":
+            value = _taken(known, found["loc"])
+            unknown.append(f"{'.'.join(map(str, found['loc']))} = {value}")
+    while ignored := [
+        found["ctx"]["error"].key for found in _errors(model, known)
+        if isinstance(found.get("ctx", {}).get("error"), IgnoredSettingError)
+    ]:  # fmt: skip
+        for key in ignored:
+            _taken(known, key.split("."))
     return known, unknown
+
+
+def _errors(model: type[TrainConfig], values: Mapping[str, Any]) -> list[ErrorDetails]:
+    try:
+        model.model_validate(values)
+    except ValidationError as error:
+        return error.errors()
+    return []
+
+
+def _taken(values: dict[str, Any], path: Sequence[str | int]) -> Any:
+    """What lies at the end of this path; `values` is then without it."""
+    *tables, name = path
+    place: Any = values
+    for table in tables:
+        place = place[table]
+    return place.pop(name)
 
 
 def _translate(values: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
@@ -34,6 +35,14 @@ class Section(BaseModel):
         return value
 
 
+class IgnoredSettingError(ValueError):
+    """A run would ignore the value of `key`, a whole key; it must keep its default."""
+
+    def __init__(self, key: str, value: object, reason: str) -> None:
+        super().__init__(f"{key} = {value}: {reason}")
+        self.key = key
+
+
 class AlgorithmSection(Section):
     """What every algorithm can be told; each has a model of its own in `algorithms/sections/`."""
 
@@ -54,6 +63,11 @@ class AlgorithmSection(Section):
 
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this section and the rest of the run do not fit together."""
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        """Whole keys that this run would ignore, each with the reason."""
+        for key in self.unused_keys:
+            yield key, f"{config.algorithm} has no use for it"
 
     def warnings(self, config: TrainConfig) -> tuple[str, ...]:
         """What can be run, and is hardly what was meant."""

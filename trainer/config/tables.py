@@ -94,7 +94,13 @@ class CheckpointConfig(Interval):
 
     every_iterations: int = Field(50, ge=0, description="iterations between two; 0: none")
     replay: bool = Field(True, description="whether it holds the replay: then resuming is exact")
-    keep: int = Field(3, ge=1, le=1000, description="how many of the newest stay on disk")
+    keep: int = Field(
+        3,
+        ge=1,
+        le=1000,
+        description="how many of the newest stay on disk, whether "
+        "saved at intervals, on request or at the end of a resumed run",
+    )
 
 
 class RanksConfig(Section):

@@ -23,7 +23,8 @@ from ..envs import (
     spec_of,
 )
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
-from .section import AlgorithmSection, EnvSection, Section
+from .known_elsewhere import algorithm_elsewhere
+from .section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
 from .tables import (
     CheckpointConfig,
     EvaluationConfig,
@@ -32,7 +33,7 @@ from .tables import (
     RanksConfig,
     RecorderConfig,
 )
-from .unused_settings import agents_may_be_on_a_gpu, refusals
+from .unused_settings import agents_may_be_on_a_gpu, ignored_keys, refusals
 
 if TYPE_CHECKING:
     from ..envs.spec import ActionSpec
@@ -146,8 +147,13 @@ class TrainConfig(Section):
     @classmethod
     def _env_exists(cls, env: str) -> str:
         if env not in ALL_ENV_NAMES and not is_hosted(env):
+            from ..envs.spaces import knows_id  # which imports Gymnasium
+
+            hint = nearest(env, ALL_ENV_NAMES)
+            if knows_id(env):
+                hint = f"; did you mean '{GYMNASIUM_PREFIX}{env}'?"
             raise ValueError(
-                f"env = '{env}' is no environment{nearest(env, ALL_ENV_NAMES)}; there are "
+                f"env = '{env}' is no environment{hint}; there are "
                 f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
             )
         return env
@@ -168,9 +174,9 @@ class TrainConfig(Section):
     def _algorithm_exists(cls, algorithm: str) -> str:
         names = tuple(algorithm_sections())
         if algorithm not in names:
+            hint = algorithm_elsewhere(algorithm) or nearest(algorithm.lower(), names)
             raise ValueError(
-                f"algorithm = '{algorithm}' is no algorithm{nearest(algorithm.lower(), names)}; "
-                f"there are {', '.join(names)}"
+                f"algorithm = '{algorithm}' is no algorithm{hint}; there are {', '.join(names)}"
             )
         return algorithm
 
@@ -202,15 +208,23 @@ class CheckedConfig(TrainConfig):
         return self
 
     @model_validator(mode="after")
+    def _sections_fit(self) -> Self:
+        for name in type(self).model_fields:
+            section = getattr(self, name)
+            if isinstance(section, AlgorithmSection | EnvSection):
+                section.check(self)
+        return self
+
+    @model_validator(mode="after")
     def _nothing_is_ignored(self) -> Self:
-        for key in self.algorithm_section.unused_keys:
+        for key, reason in ignored_keys(self):
             *tables, name = key.split(".")
             section: Section = self
             for table in tables:
                 section = getattr(section, table)
             value = getattr(section, name)
             if value != type(section).model_fields[name].default:
-                raise ValueError(f"{key} = {value}: {self.algorithm} has no use for it")
+                raise IgnoredSettingError(key, value, reason)
         for refusal in refusals(self):
             raise ValueError(refusal)
         return self
@@ -240,14 +254,6 @@ class CheckedConfig(TrainConfig):
                 f"{self.algorithm} needs {in_words(*self.algorithm_section.action_kinds)} actions; "
                 f"{self.env} has {in_words(type(actions).__name__)} ones: {', '.join(others)}"
             )
-
-    @model_validator(mode="after")
-    def _sections_fit(self) -> Self:
-        for name in type(self).model_fields:
-            section = getattr(self, name)
-            if isinstance(section, AlgorithmSection | EnvSection):
-                section.check(self)
-        return self
 
 
 @cache

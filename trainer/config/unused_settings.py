@@ -1,4 +1,4 @@
-"""Settings that a run would ignore whatever its algorithm; `Section.check` knows of the others."""
+"""Settings that a run would ignore; sections know of those of their own tables."""
 
 from __future__ import annotations
 
@@ -16,16 +16,34 @@ from ..envs import (
     is_hosted,
     num_agents_of,
 )
-from .inspection import EpisodesConfig
 
 if TYPE_CHECKING:
     from .train_config import TrainConfig
 
+NO_MEMORY = "policy.memory.kind = none; use lstm or gru"
 IN_TURN = "whose cores collect and learn in turn; use false"
 
 
+def ignored_keys(config: TrainConfig) -> Iterator[tuple[str, str]]:
+    """Whole keys that have no effect beside the run's other settings, each with the reason: they
+    must keep their defaults.
+    """
+    yield from config.algorithm_section.ignored_keys(config)
+    if not config.policy.memory.is_on:
+        yield "policy.memory.size", NO_MEMORY
+        yield "policy.memory.horizon", NO_MEMORY
+    shows_tokens = getattr(config.env_section, "shows_tokens", False)
+    if not (config.policy.hidden_sizes or shows_tokens):
+        yield "policy.activation", "there is no hidden layer, policy.hidden_sizes = []"
+    if not config.episodes.is_on:
+        for key in ("keep", "max_steps"):
+            yield f"episodes.{key}", "no interval of episodes is set"
+    if not config.recorder.on:
+        yield "recorder.wait_s", "no recorder is waited for, recorder.on = false"
+
+
 def refusals(config: TrainConfig) -> Iterator[str]:
-    """A line for each of them: the key, its value and what is allowed."""
+    """A line for each value that this run cannot honour: the key, the value, what is allowed."""
     if config.rollout == "fused":
         yield from _of_fused_rollouts(config)
     yield from _of_memory(config)
@@ -42,10 +60,6 @@ def refusals(config: TrainConfig) -> Iterator[str]:
         yield from _of_cutting(config)
     if config.device == "cuda" and config.num_threads:
         yield f"num_threads = {config.num_threads} is for the processor, and device = cuda"
-    for key in ("keep", "max_steps"):
-        value, default = (getattr(one, key) for one in (config.episodes, EpisodesConfig()))
-        if value != default and not config.episodes.is_on:
-            yield f"episodes.{key} = {value}: no interval of episodes is set"
     if config.episodes.is_on and config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
         yield f"[episodes]: nothing is known of how to draw {config.env}"
     if not config.recorder.on and config.recorder.to:
@@ -70,10 +84,6 @@ def _of_alerts(config: TrainConfig) -> Iterator[str]:
 def _of_memory(config: TrainConfig) -> Iterator[str]:
     memory = config.policy.memory
     if not memory.is_on:
-        for name, field in type(memory).model_fields.items():
-            value = getattr(memory, name)
-            if value != field.default:
-                yield f"policy.memory.{name} = {value}: policy.memory.kind = none; use lstm or gru"
         return
     told = f"policy.memory.kind = {memory.kind}"
     if config.algorithm != "ppo":

@@ -36,7 +36,7 @@ class GymnasiumSpec:
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     """Look at one copy of the environment. Raises ConfigError when it cannot be trained on."""
-    gymnasium = import_gymnasium()
+    gymnasium = import_gymnasium(name)
     try:
         envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
     except (gymnasium.error.Error, ModuleNotFoundError, AttributeError, ValueError) as error:
@@ -54,7 +54,7 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
     """A Gymnasium `VectorEnv`, the environment's own."""
-    gymnasium = import_gymnasium()
+    gymnasium = import_gymnasium(spec.name)
     return gymnasium.make_vec(spec.name, num_envs, vectorization_mode="vector_entry_point")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,36 @@ import numpy as np
 from ...shared.errors import ConfigError
 from .spec import ActionSpec, Box, Discrete, MultiDiscrete
 
+ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
 
-def import_gymnasium() -> Any:
-    """The library. Raises ConfigError when it is not installed."""
+
+def import_gymnasium(env_id: str = "") -> Any:
+    """The library, which knows `env_id` if a package that is installed registers it. Raises
+    ConfigError when the library or that package is not installed.
+    """
     try:
         import gymnasium
     except ModuleNotFoundError:
         raise ConfigError(
             "gymnasium is not installed: pip install 'operant-rl[gymnasium]'"
         ) from None
+    if env_id.startswith(ATARI) and env_id not in gymnasium.registry:
+        try:
+            gymnasium.register_envs(importlib.import_module("ale_py"))
+        except ImportError:
+            raise ConfigError(
+                f"env = 'gymnasium:{env_id}': ale_py is not installed: pip install ale-py"
+            ) from None
     return gymnasium
+
+
+def knows_id(env_id: str) -> bool:
+    """Whether Gymnasium is installed and has an environment of that id."""
+    try:
+        import_gymnasium(env_id).spec(env_id)
+    except Exception:  # whatever it says of an id that it doesn't know
+        return False
+    return True
 
 
 def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:

@@ -60,7 +60,7 @@ class StateAndAction(nn.Module):
     """
 
     def __init__(
-        self, num_features: int, action_size: int, size: int, activation: type[nn.Module] = nn.ReLU
+        self, num_features: int, action_size: int, size: int, activation: type[nn.Module]
     ) -> None:
         super().__init__()
         self.state = nn.Linear(num_features, size)

@@ -13,7 +13,7 @@ from ..config import PolicyConfig
 from .encoded import ActionNetwork, StateAndAction
 from .encoder import Encoder
 from .heads import middles
-from .mlp import ACTIVATIONS, init_default
+from .mlp import ACTIVATIONS, init_default, make_mlp
 from .network import Network
 from .precision import in_precision
 from .value_network import ActionValues, value_layers
@@ -83,7 +83,7 @@ class ImplicitQuantiles(ActionValues):
 class QuantileCritic(ActionNetwork):
     """Z(s, a; tau) [B, N] of actions that are real numbers.
 
-        features of s times those of tau -> linear, relu -> times features of a -> layers -> 1
+        features of s times those of tau -> linear, activation -> times features of a -> layers -> 1
 
     Source: MarineNav's AC-IQN, arXiv:2412.09466.
     """
@@ -94,15 +94,13 @@ class QuantileCritic(ActionNetwork):
         num_features: int,
         action_size: int,
         hidden_sizes: tuple[int, ...],
+        activation: type[nn.Module],
     ) -> None:
         super().__init__()
-        first, *others = hidden_sizes
         self.encoder = encoder
         self.embedding = CosineEmbedding(num_features)
-        self.join = StateAndAction(num_features, action_size, first)
-        sizes = zip((first, *others), others, strict=False)
-        layers = [layer for pair in sizes for layer in (nn.Linear(*pair), nn.ReLU())]
-        self.layers = nn.Sequential(*layers, nn.Linear((first, *others)[-1], 1))
+        self.join = StateAndAction(num_features, action_size, hidden_sizes[0], activation)
+        self.layers = make_mlp((*hidden_sizes, 1), activation)
 
     @in_precision
     def forward(self, obs: Tensor, actions: Tensor, taus: Tensor) -> Tensor:
@@ -143,7 +141,8 @@ def make_quantile_critic(
 ) -> QuantileCritic:
     """Weights are drawn from `seed` alone; without an encoder the first hidden layer is one."""
     module, sizes = encoder_and_sizes(obs_size, config, encoder)
-    critic = QuantileCritic(module, sizes[0], action_size, sizes[1:] or sizes)
+    activation = ACTIVATIONS[config.activation]
+    critic = QuantileCritic(module, sizes[0], action_size, sizes[1:] or sizes, activation)
     return _with_first_weights(critic, seed, encoder)
 
 

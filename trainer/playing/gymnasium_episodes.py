@@ -5,6 +5,8 @@ Episode k of a seed is the one that the environment number k of an evaluation wi
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import torch
 from ...shared.errors import UsageError
 from ...shared.scene import Frame, Moment
 from ..envs import GYMNASIUM_PREFIX, env_spec_of
-from ..envs.spaces import import_gymnasium
+from ..envs.spaces import first_line, import_gymnasium
 from ..envs.spec import Box
 from ..envs.streams import EVALUATION
 from ..envs.workers.gymnasium_batch import flattened, is_factory
@@ -60,7 +62,11 @@ class GymnasiumEpisodes:
         return bool(self._ending)
 
     def moment(self, selected: int) -> Moment:
-        pixels = np.asarray(self._env.render())
+        try:
+            pixels = np.asarray(self._env.render())
+        except Exception as error:  # whatever a library says that has nothing to draw with
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(f"{self.env} cannot be drawn: {reason}") from None
         if pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
             raise UsageError(f"{self.env} draws no RGB picture: its shape is {pixels.shape}")
         view = Frame(np.ascontiguousarray(pixels, np.uint8))
@@ -73,7 +79,7 @@ class GymnasiumEpisodes:
 
 def make_drawn(name: str) -> Any:
     """A Gymnasium environment that draws itself, its observations vectors. Raises UsageError."""
-    gymnasium = import_gymnasium()
+    gymnasium = import_gymnasium(name)
     if is_factory(name):
         made = imported(name)()
         if made.render_mode != MODE:
@@ -82,6 +88,7 @@ def make_drawn(name: str) -> Any:
                 f"{GYMNASIUM_PREFIX}{name} cannot be shown: the function gives it render_mode = "
                 f"{made.render_mode!r}, and not '{MODE}'"
             )
+        check_display(name, made)
         return flattened(made)
     try:
         one = gymnasium.make(name)
@@ -94,7 +101,19 @@ def make_drawn(name: str) -> Any:
                 f"'{MODE}' (it has: {told})"
             )
         env = gymnasium.make(name, render_mode=MODE)
+        check_display(name, env)
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {reason}") from None
+        raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {first_line(error)}") from None
     return flattened(env)
+
+
+def check_display(name: str, env: Any) -> None:
+    """Raises UsageError where MuJoCo would look for a display in vain."""
+    is_mujoco = hasattr(env.unwrapped, "mujoco_renderer")
+    has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL")))
+    if is_mujoco and sys.platform == "linux" and not has_display:
+        env.close()
+        raise UsageError(
+            f"{GYMNASIUM_PREFIX}{name} cannot be drawn: MuJoCo looks for a display, and there is "
+            "none; set MUJOCO_GL=egl (a GPU) or MUJOCO_GL=osmesa (a processor) in the environment"
+        )

@@ -80,10 +80,10 @@ class Stopwatch:
             self._say(phase)
         self._said = phase
 
-    def say_progress(self, done: int, total: int, unit: str) -> None:
-        """Say how far the present phase is."""
+    def say_progress(self, done: int, total: int, unit: str, left_s: float | None = None) -> None:
+        """Say how far the present phase is, and about how long it still takes."""
         if self._said:
-            self._say(self._said, done, total, unit)
+            self._say(self._said, done, total, unit, left_s)
 
     @property
     def training_s(self) -> float:

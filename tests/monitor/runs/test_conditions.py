@@ -72,6 +72,11 @@ def test_a_run_that_compiles_before_its_first_numbers_says_so():
     assert condition.notice == "compiling 37 of 100 loops, 12s"
 
 
+def test_the_time_that_is_left_stands_beside_the_time_so_far():
+    status = evaluating(age_s=None, message="starting", phase="compiling", phase_left_s=20.4)
+    assert condition_of(status).notice.endswith(", 12s, about 20s left")
+
+
 def test_a_stalled_run_tells_what_it_was_doing():
     status = evaluating(state="stalled", age_s=9.0)
     assert condition_of(status).notice.endswith("for 9s while evaluating 37 of 100 episodes, 12s")

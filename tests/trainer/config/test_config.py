@@ -208,7 +208,16 @@ def test_of_a_long_value_the_beginning_is_shown(override):
 
 
 def test_an_unknown_preset_is_answered_with_the_nearest():
-    assert "did you mean 'cart_pole_ppo'" in error_of("cart_pol_ppo")
+    text = error_of("cart_pol_ppo")
+    assert "; did you mean 'cart_pole_ppo', '" in text
+    assert sum(name in text for name in preset_names()) <= 4  # cart_pole_ppo is part of another
+    assert error_of("xyzzy").endswith("; operant train --help-config lists all presets")
+
+
+def test_an_id_of_gymnasiums_without_its_prefix_is_answered_with_it():
+    pytest.importorskip("gymnasium")
+    assert "; did you mean 'gymnasium:HalfCheetah-v5'?" in error_of(None, "env=HalfCheetah-v5")
+    assert "gymnasium:HalfCheetah-v55" not in error_of(None, "env=HalfCheetah-v55")
 
 
 @pytest.mark.parametrize(

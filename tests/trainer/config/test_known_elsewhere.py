@@ -12,7 +12,7 @@ import pytest
 from operant.shared.errors import ConfigError, nearest
 from operant.trainer.config.files import load_config, make_config
 from operant.trainer.config.keys import keys_of_all
-from operant.trainer.config.known_elsewhere import KEYS, known_elsewhere
+from operant.trainer.config.known_elsewhere import ALGORITHMS, KEYS, known_elsewhere
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.run.telemetry import metrics_of
 
@@ -64,6 +64,26 @@ def test_a_name_of_another_library_is_answered_with_the_key(preset, typed, key):
 def test_neither_a_key_that_a_run_does_not_have_is_named_nor_one_that_merely_looks_alike(typed):
     with pytest.raises(ConfigError, match=f"unknown key '{typed}'$"):
         load_config("cart_pole_ppo", [f"{typed}=1"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("a2c", "'ppo'"), ("TRPO", "'ppo'"), ("double-dqn", "'dqn' with dqn.double=true"),
+        ("QRDQN", "'qr_dqn'"), ("TQC", "'sac'"),
+    ],
+)  # fmt: skip
+def test_an_algorithm_of_another_library_is_answered_with_the_nearest_here(typed, meant):
+    with pytest.raises(ConfigError, match=re.escape(f"; did you mean {meant}?")):
+        load_config("cart_pole_ppo", [f"algorithm={typed}"])
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_what_is_meant_by_an_algorithm_of_another_library_can_be_set(name):
+    algorithm, *settings = ALGORITHMS[name]
+    env = "cart_pole" if "Discrete" in algorithm_sections()[algorithm].action_kinds else "pendulum"
+    assert make_config({"algorithm": algorithm, "env": env}, settings).algorithm == algorithm
+    assert name not in algorithm_sections()
 
 
 def test_every_key_that_is_meant_is_there():

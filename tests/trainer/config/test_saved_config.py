@@ -37,6 +37,15 @@ def test_a_run_that_lacks_a_key_is_resumed_with_its_default_and_with_no_other(va
         check_same_config(checkpoint, small_config("ppo.gamma=0.9", "ppo.value_coef=0.25"))
 
 
+def test_a_setting_that_an_older_version_ignored_takes_its_default(values, small_config):
+    values["ppo"] |= {"entropy_schedule": "linear", "value_clip": 0.5, "value_coef": 0.0}
+    saved = saved_config(values)
+    assert saved.config == small_config("ppo.gamma=0.9", "ppo.value_coef=0")
+    check_same_config(Checkpoint(1, 128, 1, values, {}), saved.config)
+    with pytest.raises(ConfigError, match="there is no bonus to change"):
+        saved_config(values, ["ppo.entropy_schedule=linear"])
+
+
 def test_keys_and_tables_that_nobody_knows_are_left_out_and_named(values, small_config):
     values |= {"sampler": {"kind": "new"}, "gravity": 9}
     values["ppo"]["momentum"] = 0.5

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import key_effects
 import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import fields_with_defaults, load_config, preset_names
+from operant.trainer.config.tables import EvaluationConfig
 from operant.trainer.config.train_config import algorithm_sections
 
 TINYPHYSICS = "tinyphysics_ppo"
@@ -32,7 +34,9 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "compile": (CART_POLE_DQN, ("compile=true",), "only ppo and pqn are compiled"),
     "total_env_steps": None,
     "policy.hidden_sizes": None,
-    "policy.activation": None,
+    "policy.activation": (
+        CART_POLE, ("policy.hidden_sizes=[]", "policy.activation=relu"), "no hidden layer",
+    ),
     "policy.distribution": (TINYPHYSICS, ("policy.distribution=gaussian",), "mean of a beta"),
     "policy.initial_log_std": (CART_POLE, ("policy.initial_log_std=-1",), "is for gaussians"),
     "policy.precision": (
@@ -111,7 +115,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "recorder.on": None,
     "recorder.every_s": None,
     "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
-    "recorder.wait_s": None,
+    "recorder.wait_s": (CART_POLE, ("recorder.on=false", "recorder.wait_s=1"), "no recorder"),
     "recorder.prometheus_port": None,
     "recorder.prometheus_address": None,
     "recorder.alerts": (
@@ -187,6 +191,17 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("kickstart.policy_coef=2",), "there are no kickstart.teachers"),
         (TINYPHYSICS, ("kickstart.teachers=['a']",), "learns from its controllers alone"),
         (CART_POLE, ("kickstart.teachers=['a']", "kickstart.policy_coef=0"), "one is wanted"),
+        ("acrobot_dqn", ("dqn.epsilon_start=0", "dqn.epsilon_end=0"),
+         "dqn.epsilon_fraction = 0.2: dqn.epsilon_start and dqn.epsilon_end are both 0$"),
+        ("acrobot_rainbow", ("rainbow.epsilon_start=0.05",), "are both 0.05"),
+        ("acrobot_pqn", ("pqn.epsilon_start=0", "pqn.epsilon_end=0"), "pqn.epsilon_fraction = 0.3"),
+        (CART_POLE_DQN, ("device=cpu", "replay.memory=host"), "device = cpu is on the processor"),
+        (CART_POLE_DQN, ("env=gymnasium:CartPole-v1", "replay.memory=host"),
+         "gymnasium:CartPole-v1 is on the processor"),
+        (CART_POLE, ("ppo.entropy_schedule=linear",), "there is no bonus to change"),
+        (CART_POLE, ("ppo.num_epochs=1", "ppo.target_kl=0.1"), "no later epoch could be left out"),
+        (CART_POLE, ("ppo.value_coef=0", "ppo.value_clip=1"), "values are not learned"),
+        (CART_POLE, ("contrastive.temperature=0.2",), "contrastive.coef = 0.0, which is off"),
         (CART_POLE, ("ppo.rho_clip=2",), "no use for it, ppo.recompute_advantages = never"),
         (CART_POLE, ("ppo.recompute_returns=true",), "ppo.recompute_advantages = never"),
         (CART_POLE, ("ppo.recompute_advantages=epoch", "ppo.c_clip=2"), "above ppo.rho_clip"),
@@ -235,3 +250,19 @@ def test_what_a_checkpoint_keeps_of_a_preset_is_no_setting_to_refuse(preset):
 
     config = load_config(preset)
     assert make_config(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "pqn"])
+def test_a_search_finds_no_key_that_is_accepted_and_changes_nothing(algorithm):
+    """As tests/support/key_effects.py does for every algorithm and with every switch off."""
+    values, keys = key_effects.small(algorithm), key_effects.tried_keys(algorithm)
+    assert len(keys) > 15
+    assert list(key_effects.Effects().dead_keys(values, keys)) == []
+
+
+def test_the_search_finds_a_key_that_changes_nothing():
+    # Iterations alone are compared, and nothing is evaluated in them.
+    field = EvaluationConfig.model_fields["max_episode_steps"]
+    key = key_effects.Key("evaluation.max_episode_steps", field)
+    (dead,) = key_effects.Effects().dead_keys(key_effects.small("pqn"), [key])
+    assert dead.startswith("evaluation.max_episode_steps = ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -234,3 +236,27 @@ def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected
 def test_actions_that_no_policy_gives_are_refused_in_one_line(space):
     with pytest.raises(ConfigError, match="bounded row of Box of floating-point numbers"):
         action_spec(gymnasium, "Odd-v0", space)
+
+
+@pytest.fixture
+def no_atari(monkeypatch):
+    """Gymnasium as it is before anybody imported ale_py."""
+    registry = {name: spec for name, spec in gymnasium.registry.items() if "ALE/" not in name}
+    monkeypatch.setattr(gymnasium, "registry", registry)
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", registry)
+
+
+def test_a_game_of_atari_is_known_without_an_import_of_ones_own(no_atari, monkeypatch, tmp_path):
+    (tmp_path / "ale_py.py").write_text(
+        "import gymnasium\ngymnasium.register('ALE/Count-v5', entry_point='hosted_envs:Count')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ale_py", raising=False)
+    spec = load_any_spec("gymnasium:ALE/Count-v5")
+    assert spec.obs_size == 3
+
+
+def test_a_game_of_atari_without_its_package_is_answered_with_the_command(no_atari, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    with pytest.raises(ConfigError, match=r"ale_py is not installed: pip install ale-py$"):
+        load_any_spec("gymnasium:ALE/Breakout-v5")

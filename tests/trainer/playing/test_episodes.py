@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import gymnasium
+import hosted_envs
 import numpy as np
 import pytest
+from hosted_envs import Count
 from tinyphysics_files import write_model, write_routes
 
 from operant.shared.errors import UsageError
@@ -226,3 +230,34 @@ def test_mettagrids_worlds_are_drawn_as_an_evaluation_plays_them(episodes_of):
         lambda *_: None, 0.9,
     )  # fmt: skip
     assert evaluation.returns[4:].tolist() == pytest.approx(last.returns)
+
+
+class Walker(Count):
+    """As Gymnasium's environments of MuJoCo: it has a renderer, which needs a display."""
+
+    metadata: ClassVar = {"render_modes": ["rgb_array"]}
+    render_mode = "rgb_array"
+    mujoco_renderer = object()
+
+    def render(self):
+        raise RuntimeError("an OpenGL platform library has not been loaded\nand more")
+
+
+def test_without_a_display_a_mujoco_environment_says_what_to_set(monkeypatch):
+    monkeypatch.setattr(hosted_envs, "walk", Walker, raising=False)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError, match="there is none; set MUJOCO_GL=egl") as caught:
+        make_drawn("hosted_envs:walk")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    make_drawn("hosted_envs:walk").close()
+
+
+def test_an_environment_that_fails_to_draw_itself_says_why_in_one_line(monkeypatch, episodes_of):
+    episodes = episodes_of("cart_pole_ppo", "env=gymnasium:CartPole-v1")
+    monkeypatch.setattr(episodes._env, "render", lambda: Walker().render())
+    episodes.begin(1, 0)
+    with pytest.raises(UsageError, match=r"cannot be drawn: RuntimeError: an OpenGL .* loaded$"):
+        episodes.moment(0)
+    episodes.close()

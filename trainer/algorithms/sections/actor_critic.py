@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -53,13 +54,6 @@ class ActorCriticConfig(OffPolicyConfig):
         super().check(config)
         if getattr(spec_of(config), "make_encoder", None):
             check_hidden_layer(config, "joins what it sees and what it does in one")
-        default_fraction = type(self).model_fields["epsilon_fraction"].default
-        if not self.is_epsilon_greedy and self.epsilon_fraction != default_fraction:
-            name = config.algorithm
-            raise ValueError(
-                f"{name}.epsilon_fraction = {self.epsilon_fraction}: no action is random, "
-                f"{name}.epsilon_start and {name}.epsilon_end are 0"
-            )
         if self.target_every > 1 and self.target_every % self.policy_delay:
             name = config.algorithm
             raise ValueError(
@@ -87,14 +81,11 @@ class DDPGConfig(ActorCriticConfig):
     )
     smoothing_clip: float = Field(0.5, gt=0, le=10, description="the most of that noise")
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        if not self.smoothing_std and self.smoothing_clip != DDPGConfig().smoothing_clip:
-            name = config.algorithm
-            raise ValueError(
-                f"{name}.smoothing_clip = {self.smoothing_clip}: there is no noise to clip, "
-                f"{name}.smoothing_std = 0"
-            )
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        name = config.algorithm
+        if not self.smoothing_std:
+            yield f"{name}.smoothing_clip", f"there is no noise to clip, {name}.smoothing_std = 0"
 
 
 class TD3Config(DDPGConfig):
@@ -117,10 +108,10 @@ class ACIQNConfig(DDPGConfig):
     def check(self, config: TrainConfig) -> None:
         super().check(config)
         check_hidden_layer(config, "joins fractions of the return in one")
-        if self.loss != ACIQNConfig().loss:
-            raise ValueError(
-                f"ac_iqn.loss = {self.loss}: its critic's loss is that of quantiles, always"
-            )
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        yield "ac_iqn.loss", "its critic's loss is that of quantiles, always"
 
 
 class SACConfig(ActorCriticConfig):
@@ -147,14 +138,10 @@ class SACConfig(ActorCriticConfig):
         None, ge=-1000, le=1000, description="in nats; minus the number of actions by default"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        if self.exploration == "policy" and self.exploration_std != SACConfig().exploration_std:
-            raise ValueError(
-                f"sac.exploration_std = {self.exploration_std}: there is no noise to explore with, "
-                "sac.exploration = policy"
-            )
-        if not self.learn_alpha and self.target_entropy is not None:
-            raise ValueError(
-                f"sac.target_entropy = {self.target_entropy}: alpha stays, sac.learn_alpha = false"
-            )
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        if self.exploration == "policy":
+            reason = "there is no noise to explore with, sac.exploration = policy"
+            yield "sac.exploration_std", reason
+        if not self.learn_alpha:
+            yield "sac.target_entropy", "alpha stays, sac.learn_alpha = false"

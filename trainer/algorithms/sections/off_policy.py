@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
 from ...config.section import Fraction, Section
+from ...envs import is_hosted
 from .exploring import EPSILON, EpsilonGreedyConfig
 
 if TYPE_CHECKING:
@@ -126,6 +128,15 @@ class OffPolicyConfig(EpsilonGreedyConfig):
             f"update comes after {config.algorithm}.warmup_env_steps = {self.warmup_env_steps}",
         )
 
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        if not config.table("replay").priority_exponent:
+            reason = "there are no priorities to undo, replay.priority_exponent = 0"
+            yield "replay.importance_exponent", reason
+        where = config.env if is_hosted(config.env) else "device = cpu"
+        if config.device == "cpu" or is_hosted(config.env):
+            yield "replay.memory", f"{where} is on the processor, where all memory is the host's"
+
     def check(self, config: TrainConfig) -> None:
         name, size = config.algorithm, config.rollout_size
         wanted = self.updates_per_env_step * size
@@ -136,12 +147,6 @@ class OffPolicyConfig(EpsilonGreedyConfig):
                 "whole number; change rollout_steps"
             )
         replay = config.table("replay")
-        unused = replay.importance_exponent != ReplayConfig().importance_exponent
-        if unused and not replay.priority_exponent:
-            raise ValueError(
-                f"replay.importance_exponent = {replay.importance_exponent}: there are no "
-                "priorities to undo, replay.priority_exponent = 0"
-            )
         warm = max(self.warmup_env_steps, size)
         if self.batch_size > warm:
             raise ValueError(

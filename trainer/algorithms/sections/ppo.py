@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -104,14 +105,6 @@ class PPOConfig(AlgorithmSection):
         if config.policy.precision == "float16":
             raise ValueError("policy.precision = float16: ppo takes float32 or bfloat16")
         check_minibatches(config, self.num_minibatches)
-        for key in ("priority_exponent", "importance_exponent"):
-            self._check_use(key, self.sampler == "prioritised", f"ppo.sampler = {self.sampler}")
-        recomputes = self.recompute_advantages != "never"
-        others_act = config.table("kickstart").act_prob > 0
-        reason = "ppo.recompute_advantages = never"
-        self._check_use("recompute_returns", recomputes, reason)
-        for key in ("rho_clip", "c_clip"):
-            self._check_use(key, recomputes or others_act, f"{reason}, kickstart.act_prob = 0")
         for table in self.tables:
             config.table(table).check(config)
         if self.c_clip > self.rho_clip:
@@ -119,7 +112,20 @@ class PPOConfig(AlgorithmSection):
                 f"ppo.c_clip = {self.c_clip:g} is above ppo.rho_clip = {self.rho_clip:g}"
             )
 
-    def _check_use(self, key: str, is_used: bool, reason: str) -> None:
-        value, default = getattr(self, key), type(self).model_fields[key].default
-        if value != default and not is_used:
-            raise ValueError(f"ppo.{key} = {value}: no use for it, {reason}")
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        if self.sampler != "prioritised":
+            for key in ("priority_exponent", "importance_exponent"):
+                yield f"ppo.{key}", f"no use for it, ppo.sampler = {self.sampler}"
+        if self.recompute_advantages == "never":
+            reason = "no use for it, ppo.recompute_advantages = never"
+            yield "ppo.recompute_returns", reason
+            if not config.table("kickstart").act_prob:
+                for key in ("rho_clip", "c_clip"):
+                    yield f"ppo.{key}", f"{reason}, kickstart.act_prob = 0"
+        if self.num_epochs == 1:
+            yield "ppo.target_kl", "no later epoch could be left out, ppo.num_epochs = 1"
+        if not self.entropy_coef:
+            yield "ppo.entropy_schedule", "there is no bonus to change, ppo.entropy_coef = 0"
+        if not self.value_coef:
+            yield "ppo.value_clip", "values are not learned, ppo.value_coef = 0"

@@ -97,7 +97,7 @@ def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
         if is_factory(name):
             made: Callable[[], Any] = imported(name)
             return made
-    return lambda: import_gymnasium().make(name)
+    return lambda: import_gymnasium(name).make(name)
 
 
 def flattened(env: Any) -> Any:

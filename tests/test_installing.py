@@ -1,0 +1,57 @@
+"""What `make train` says while it installs."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import installing
+import pytest
+
+LINES = """\
+WARNING: Location 'file:///wheels/click/' is ignored: it is neither a file nor a directory.
+Requirement already satisfied: six in ./lib
+Collecting click>=8.2 (from operant-rl==0.2.0)
+  Downloading click-8.5.1-py3-none-any.whl (126 kB)
+Processing /wheels/pygments-2.21.0-py3-none-any.whl (from rich)
+WARNING: Retrying after connection broken
+Installing collected packages: pygments, click
+"""
+
+
+def test_each_package_has_a_line_and_only_warnings_worth_knowing_are_shown(tmp_path, capsys):
+    told = installing.Installing(tmp_path)
+    for line in LINES.splitlines():
+        told.read(line)
+    (tmp_path / "pygments-2.21.0.dist-info").mkdir()
+    told.tick()
+    told.end(0)
+    said = [line.partition("s  ")[2] or line for line in capsys.readouterr().out.splitlines()]
+    assert said == [
+        "downloading click-8.5.1 (126 kB)",
+        "processing pygments-2.21.0",
+        "WARNING: Retrying after connection broken",
+        "installing 2 packages",
+        "installing click, 2 of 2",
+        "2 packages installed",
+    ]
+
+
+def test_a_package_that_takes_long_is_said_again_with_the_time(tmp_path, capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    told = installing.Installing(tmp_path)
+    told.read("  Downloading torch-2.8.0-cp311-cp311-linux.whl (797.1 MB)")
+    for clock[0] in (4.0, 5.0, 6.0, 10.0):
+        told.tick()
+    assert capsys.readouterr().out.splitlines() == [
+        "    0s  downloading torch-2.8.0 (797.1 MB)",
+        "    5s  still downloading torch-2.8.0 (797.1 MB)",
+        "   10s  still downloading torch-2.8.0 (797.1 MB)",
+    ]
+
+
+def test_a_failure_ends_with_what_pip_said_and_its_exit_code(capfd):
+    pytest.importorskip("pip")
+    assert installing.main(sys.executable, "--no-index", "no-such-package") != 0
+    assert "No matching distribution found for no-such-package" in capfd.readouterr().err
