@@ -17,12 +17,12 @@ from operant.shared.status import open_page
 
 # Of each: state, iteration, env steps, publishes, the iteration of its checkpoint.
 WERE = {
-    "ppo": ("finished", 98, 200_704, 98, 98),
-    "recurrent_ppo": ("stopped", 31, 7_936, 31, 31),
+    "ppo": ("finished", 98, 200_704, 99, 98),
+    "recurrent_ppo": ("stopped", 31, 7_936, 50, 31),
     "pqn": ("stopped", 31, 7_936, 31, 31),
-    "dqn": ("crashed", 50, 3_200, 50, 40),
-    "sac": ("finished", 50, 3_200, 50, 50),
-    "rainbow": ("stopped", 51, 3_264, 51, 51),
+    "dqn": ("crashed", 50, 3_200, 51, 40),
+    "sac": ("finished", 50, 3_200, 56, 50),
+    "rainbow": ("stopped", 51, 3_264, 96, 51),
     "own_loop_failed": ("failed", 300, 3_000, 300, None),
     "own_loop_killed": ("crashed", 299, 2_990, 299, None),
 }
@@ -106,7 +106,8 @@ def test_they_go_on_from_their_checkpoint(name):
     poller = RunPoller(run)
     history = poller.poll().history
     poller.close()
-    assert history.iteration.tolist() == list(range(1, checkpoint + 6))
+    # They publish while they collect, too.
+    assert sorted({*history.iteration.tolist()} - {-1, 0}) == list(range(1, checkpoint + 6))
     assert run.manifest()["resumed"][0]["iteration"] == checkpoint
 
 
