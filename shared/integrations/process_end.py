@@ -118,7 +118,11 @@ class _Listener:
 
     def start(self) -> None:
         self.error = None
-        for name, wrapped in (("exit", self._wrapped_exit), ("excepthook", self._wrapped_hook)):
+        wrappers: dict[str, Callable[[Any], Any]] = {
+            "exit": self._wrapped_exit,
+            "excepthook": self._wrapped_hook,
+        }
+        for name, wrapped in wrappers.items():
             before = getattr(sys, name)
             ours = wrapped(before)
             self._replaced.append((name, before, ours))
