@@ -129,6 +129,11 @@ def __getattr__(name: str) -> Any:
     return module.attribute(name)
 
 
+def __dir__() -> list[str]:
+    """The public names, and what Python itself has put here."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 class _WandbSubmodules:
     """Asked last for modules: those of wandb's that lie nowhere here."""
 

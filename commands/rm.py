@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..shared.run_notes import RunNotes
     from ..shared.status import RunStatus
 
-_STATES = ("crashed", "failed", "finished", "stopped")
+_STATES = ("crashed", "ended", "failed", "finished", "stopped")
 
 
 class Chosen(NamedTuple):
@@ -39,7 +39,7 @@ class Chosen(NamedTuple):
     "--state",
     metavar="STATE,...",
     shell_complete=states_of(*_STATES),
-    help="That are crashed, failed, finished or stopped.",
+    help="That are crashed, ended, failed, finished or stopped.",
 )
 @click.option("--archived", is_flag=True, help="That are archived; else those stay, unless named.")
 @click.option("--keep-checkpoints", is_flag=True, help="Delete rows, logs and traces alone.")

@@ -65,6 +65,9 @@ EVENT_NUMBER_SINCE = (1, 2)  # the CRC-32 of an event covers its number
 # CRC-32, state, exit code, text bytes, wall
 OUTCOME = struct.Struct("<IIiIq")
 OUTCOME_BYTES = 1024
+# The last four bytes of the section; zero before layout 2.1, where the text may take them too.
+OUTCOME_FLAGS = struct.Struct("<I")
+OUTCOME_PROVISIONAL, OUTCOME_CODE_UNKNOWN = 1, 2
 
 # newest sign of life, CRC-32, phase, since, done, total, unit, expected end
 PHASE = struct.Struct("<QIIqqq16sq")

@@ -64,4 +64,5 @@ _POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "since_wall_ns": _is_count,
     "host": _is_text,
     "is_whole": _is_flag,
+    "ends_with_process": _is_flag,
 }

@@ -41,6 +41,7 @@ _WORST_FIRST: tuple[RunState, ...] = (
     "stalled",
     "running",
     "stopped",
+    "ended",
     "finished",
 )
 
@@ -126,7 +127,7 @@ def _of_whole(ranks: Sequence[RunStatus], host: str) -> RunStatus:
     and what several ranks measure is a mean. `host` is rank 0's, where it is elsewhere.
     """
     first = ranks[0]
-    about = 0 if first.state in ("failed", "stopped", "finished") else _about(ranks)
+    about = 0 if first.state in ("failed", "stopped", "finished", "ended") else _about(ranks)
     message = ranks[about].message
     metrics = {name: spread(ranks, name).mean for name in _names(ranks)}
     for name in (RANK_NUM_ENVS, RANK_ENV_STEPS_PER_S):

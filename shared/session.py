@@ -50,6 +50,7 @@ class RunSession:
         world_size: int = 1,
         host: str = "",
         is_whole: bool = False,
+        ends_with_process: bool = False,
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
         warn: Callable[[str], None] = warn_on_stderr,
@@ -64,9 +65,13 @@ class RunSession:
 
         A `host` is where the rank is, when this process tells of one that is elsewhere. What rank 0
         counts `is_whole` where that is what all ranks do; else each counts its own.
+
+        `ends_with_process`: where this process says nothing at its end, the recorder tells the
+        state from its exit status, if the kernel says that.
         """
         self.run, self.rank = run, rank
         self._host, self._is_whole = host, is_whole
+        self._ends_with_process = ends_with_process
         self._lock, self._warn = lock, warn
         self._is_open = True
         self._is_deletion_told = False
@@ -105,13 +110,15 @@ class RunSession:
             self.metrics.remove()
             raise
 
-    def close(self, state: State, exit_code: int, message: str = "") -> None:
+    def close(
+        self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
+    ) -> None:
         """Write the outcome, leave a copy of the page in the run folder, let go of the run, and
         wait a moment for the recorder to write the last of it.
         """
         if not self._is_open:
             return
-        self.metrics.finish(state, exit_code, message)
+        self.metrics.finish(state, exit_code, message, is_provisional=is_provisional)
         self.lose()
 
     def lose(self) -> None:
@@ -172,6 +179,8 @@ class RunSession:
             place["host"] = self._host
         if self._is_whole:
             place["is_whole"] = True
+        if self._ends_with_process:
+            place["ends_with_process"] = True
         path = self.run.rank_path(self.rank)
         try:
             make_private_folder(path.parent)

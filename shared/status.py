@@ -18,7 +18,7 @@ from .rank_place import page_path, rank_place
 from .reader import MetricsReader, Snapshot
 from .run_folder import Run
 
-RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed"]
+RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
 
 ENV_STEPS_PER_S = "speed/env_steps_per_s"
 AVERAGE_ENV_STEPS_PER_S = "speed/average_env_steps_per_s"

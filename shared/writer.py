@@ -267,11 +267,15 @@ class MetricsWriter:
         if self._is_open:
             self._events.append(level, text, env_steps)
 
-    def finish(self, state: State, exit_code: int, message: str = "") -> None:
-        """Write how the run ended; it is no longer running, whatever its lock says."""
+    def finish(
+        self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
+    ) -> None:
+        """Write how the run ended; it is no longer running, whatever its lock says. The arguments
+        are those of `Outcome`.
+        """
         if not self._is_open:
             return
-        outcome = Outcome(state, exit_code, message, time.time_ns())
+        outcome = Outcome(state, exit_code, message, time.time_ns(), is_provisional)
         start = self._outcome.offset
         self._bytes[start : start + at.OUTCOME_BYTES] = outcome.encode()
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import click
 import pytest
+
+from operant.cli import cli
+from operant.trainer.config.files import fields_with_defaults
 
 ROOT = Path(__file__).parents[1]
 SIDES = ("commands", "configs", "monitor", "shared", "trainer")
@@ -47,6 +52,143 @@ def anchors(document: Path) -> set[str]:
     """Headings as links name them."""
     titles = re.findall(r"^#+ (.+)$", document.read_text(), re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+# Names of other programs and libraries, examples that anyone may choose, and names that are put
+# together at run time.
+FOREIGN = {
+    # Stable-Baselines3, Gymnasium, CleanRL and their loggers
+    "CheckpointCallback", "DummyVecEnv", "EvalCallback", "MyEnv", "NEXT_STEP",
+    "NormalizeObservation", "RescaleAction", "SubprocVecEnv", "VecEnv", "VecNormalize",
+    "VecVideoRecorder", "broadcast_object_list", "gymnasium.make", "gymnasium.spaces.flatten",
+    "gymnasium.wrappers.RescaleAction", "log_interval", "my_file", "report_to",
+    "--capture-video", "--save-model", "--track",
+    # systems and other commands
+    "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH", "NO_OCEAN",
+    "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
+    # examples of secrets
+    "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",
+    # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant
+    "HISTORY1", "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
+}  # fmt: skip
+FILE_ENDINGS = ("csv", "gz", "json", "jsonl", "log", "md", "npz", "onnx", "parquet", "pt", "py",
+                "sqlite", "svg", "toml", "zip")  # fmt: skip
+OURS = [
+    *ROOT.glob("*.py"),
+    *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))),
+]
+
+
+@cache
+def words() -> set[str]:
+    """All names of the code, its files and its configuration, and the words of its texts."""
+    found = {path.stem for path in OURS}
+    for path in OURS:
+        tree = ast.parse(path.read_text())
+        docstrings = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            for field in ("id", "attr", "name", "arg", "asname", "module"):
+                if isinstance(name := getattr(node, field, None), str):
+                    found.update(name.split("."))
+            if isinstance(node, ast.Constant) and id(node) not in docstrings:
+                found.update(re.findall(r"--[a-z][\w-]*|\w+", str(node.value)))
+    configuration = [*ROOT.glob("configs/**/*.toml"), ROOT / "pyproject.toml", ROOT / "Makefile"]
+    for path in configuration:
+        found.update([path.stem, *re.findall(r"\w+", path.read_text())])
+    return found | FOREIGN
+
+
+def quoted(document: Path) -> set[str]:
+    """What is set as code between other words."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"`([^`\n]+)`", text.partition("<!-- from here on written by")[0]))
+
+
+def looks_like_code(name: str) -> bool:
+    is_constant = name.isupper() and len(name) > 3
+    return is_constant or "_" in name.strip("_") or bool(re.search("[a-z][A-Z]", name))
+
+
+def unknown_names(text: str) -> Iterator[str]:
+    """Functions, classes, constants and settings that are nowhere in the code."""
+    for dotted, is_called in re.findall(r"(?<![\w/.-])([A-Za-z_][\w.]*\w)(\()?", text):
+        for name in dotted.split("."):
+            if (is_called or looks_like_code(name)) and name not in words():
+                yield name
+
+
+def unknown_keys(text: str, keys: set[str]) -> Iterator[str]:
+    """`table.key` where there is such a table of the configuration, and no such key."""
+    tables = {key.partition(".")[0] for key in keys if "." in key}
+    for key in re.findall(r"(?<![\w./\[])([a-z_0-9]+(?:\.[a-z_0-9]+)+)(?![\w(/.])", text):
+        is_file = key.rpartition(".")[2] in FILE_ENDINGS
+        is_table = any(known.startswith(f"{key}.") for known in keys)
+        if key.partition(".")[0] in tables and not (
+            is_table or is_file or key in {*keys, *FOREIGN}
+        ):
+            yield key
+
+
+def unknown_options(text: str, options: set[str]) -> Iterator[str]:
+    for option in re.findall(r"(?<!\S)--[a-z][\w-]*", text):
+        if option not in options and option not in words():
+            yield option
+
+
+@cache
+def known_keys() -> frozenset[str]:
+    return frozenset(key for key, _, _ in fields_with_defaults())
+
+
+@cache
+def known_options() -> frozenset[str]:
+    """Of all commands; those of the programs in benchmarks/ are among the words."""
+
+    def commands_of(command: click.Command) -> Iterator[click.Command]:
+        yield command
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from commands_of(command.get_command(context, name))
+
+    return frozenset(
+        option
+        for command in commands_of(cli)
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    )
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_name_that_is_quoted_is_in_the_code(document):
+    wrong = [
+        f"{name} in `{text}`"
+        for text in quoted(document)
+        for name in (
+            *unknown_names(text),
+            *unknown_keys(text, known_keys()),
+            *unknown_options(text, known_options()),
+        )
+    ]
+    assert sorted(wrong) == []
+
+
+def test_names_that_are_nowhere_are_found():
+    assert list(unknown_names("`place_" + "panes`")) == ["place_" + "panes"]
+    assert list(unknown_names("Pla" + "ces.look" + "Up()")) == ["Pla" + "ces", "look" + "Up"]
+    assert list(unknown_keys("ppo.learn_rate", {"ppo.learning_rate"})) == ["ppo.learn_rate"]
+    assert list(unknown_options("--every" + "-day", {"--every"})) == ["--every" + "-day"]
+
+
+def test_no_exception_is_left_that_nothing_needs():
+    told = "\n".join(text for document in DOCUMENTS for text in quoted(document))
+    assert [name for name in FOREIGN if name not in told] == []
 
 
 def test_every_folder_says_what_lives_there():

@@ -30,7 +30,7 @@ LEAST_ITERATIONS = 8  # of a mean that says anything; the first of all, which co
 NUM_PAUSES = 4  # the newest of a kind: three whole times from one to the next
 
 PAUSES = {"evaluate": "evaluating", "checkpoint": "saving"}
-_STATES = ("running", "finished", "stopped")  # of others, speed is not what is the matter
+_STATES = ("running", "finished", "stopped", "ended")  # of others, speed is not what is the matter
 
 
 class Shares(NamedTuple):

@@ -102,7 +102,7 @@ def _head(columns: Sequence[_Column]) -> Line:
 def _row(rank: RunStatus, columns: Sequence[_Column], is_slowest: bool) -> Line:
     line: Line = [(fit(rank_name(rank), _NAME_WIDTH), "warning" if is_slowest else "text")]
     condition = condition_of(rank)
-    if condition.word not in ("running", "finished", "stopped"):
+    if condition.word not in ("running", "finished", "stopped", "ended"):
         room = line_width(_head(columns)) - _NAME_WIDTH - len(_GAP)
         words = f"{condition.symbol} {condition.word}"
         return [*line, (_GAP + fit(words, room), condition.style)]
@@ -115,5 +115,5 @@ def _row(rank: RunStatus, columns: Sequence[_Column], is_slowest: bool) -> Line:
 
 def _urgency(rank: RunStatus) -> tuple[bool, float, float]:
     waiting = _metric(RANK_WAITING_FRACTION)(rank)
-    is_well = rank.state in ("running", "finished", "stopped")
+    is_well = rank.state in ("running", "finished", "stopped", "ended")
     return is_well, math.inf if math.isnan(waiting) else waiting, _speed(rank)

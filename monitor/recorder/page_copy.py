@@ -33,6 +33,29 @@ def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
         _save(reader, path)
 
 
+def write_outcome(run: Run, rank: int, reader: MetricsReader, outcome: Outcome) -> None:
+    """Replace the outcome in the page that `reader` has open, whose process is gone, and in its
+    copy. Raises OSError or PageError.
+    """
+    _overwrite_outcome(reader, outcome)
+    if run.page_copy_path(rank).exists():
+        copy = MetricsReader.attach(run.page_copy_path(rank))
+        try:
+            if copy.header.identity == reader.header.identity:
+                _overwrite_outcome(copy, outcome)
+        finally:
+            copy.detach()
+
+
+def _overwrite_outcome(reader: MetricsReader, outcome: Outcome) -> None:
+    # The page's file may have no name any more, and monitors may have it open.
+    fd = os.open(f"/proc/self/fd/{reader.fd}", os.O_WRONLY)
+    try:
+        os.pwrite(fd, outcome.encode(), reader.header.layout["OUTCOME"].offset)
+    finally:
+        os.close(fd)
+
+
 def drop_rows(run: Run, rank: int) -> None:
     """Leave the ring of rows out of the copy, once all of them are in their file: 11 MiB that hold
     nothing else. Raises OSError or PageError.

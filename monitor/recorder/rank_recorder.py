@@ -9,19 +9,22 @@ from contextlib import contextmanager
 from ...shared import Event, NoPageError, Snapshot
 from ...shared.alert_rule import AlertRule
 from ...shared.lock import is_held
+from ...shared.rank_place import rank_place
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, status_of
 from ..runs.alerts import Alert
 from .events_file import EventsFile, event_line
 from .every_row import EveryRow, RowTaker
 from .metrics_file import MetricsFile
-from .page_copy import complete_copy, drop_rows, remove_page, update_copy
+from .page_copy import complete_copy, drop_rows, remove_page, update_copy, write_outcome
 from .page_watch import Page, PageWatch
+from .process_exit import ProcessExit, outcome_of_exit
 from .rank_alerts import RankAlerts
 from .rows import row_of, rows_between
 
 COPY_EVERY_S = 30.0
 ALERTS_EVERY_S = 2.0
+CRASH_PATIENCE_S = 1.0  # for the exit status of a process that said nothing
 NEVER_S = float("-inf")
 SAME_MOMENT_S = 1e-5  # files hold microseconds
 
@@ -53,6 +56,7 @@ class RankRecorder:
         self._is_alive, self._complain, self._now = is_alive, complain, now
         self._watch = PageWatch(run, rank, now)
         self._is_page_held = False  # by its process's lock, when it was opened
+        self._exit: ProcessExit | None = None  # where it may tell the state
         self._rows: MetricsFile | None = None
         self._every_row = EveryRow(run, rank, sinks, now)
         self._event_number = 0
@@ -66,6 +70,7 @@ class RankRecorder:
         """Write what is due; all that is left once the process is gone."""
         is_alive = self._is_alive()
         if not is_alive and self.is_finished:
+            self.learn_exit(0.0)
             return
         num_complaints = self._num_complaints
         self._attach(is_alive)
@@ -107,13 +112,42 @@ class RankRecorder:
     def flush(self) -> None:
         """Write everything there is, due or not."""
         page = self._watch.page
-        if page:
+        if page and not self.is_finished:
             self._take_events(page)
             self._take_alerts(page)
             with self._complaining():
                 self._every_row.take_all()
             self._take_rows(page)
             self._copy(page)
+
+    @property
+    def awaits_exit(self) -> bool:
+        """Whether the exit status of the rank's process may still correct how it ended."""
+        return self._exit is not None
+
+    def learn_exit(self, patience_s: float) -> None:
+        """Correct how the rank ended, if the kernel tells its exit status within `patience_s`."""
+        page = self._watch.page
+        if page is None or self._exit is None:
+            return
+        with self._complaining():
+            said = page.reader.outcome()
+            code = self._exit.code(patience_s)
+            if code is None:
+                return
+            wall_ns = said.wall_ns if said else time.time_ns()
+            if outcome := outcome_of_exit(code, said, wall_ns):
+                write_outcome(self._run, self._rank, page.reader, outcome)
+                self._ended_as = status_of(self._run, page.reader, rank=self._rank)
+        self.forget_exit()
+
+    def forget_exit(self) -> None:
+        """Leave it at what the process said."""
+        if self._exit:
+            self._exit.close()
+            self._exit = None
+        if self.is_finished:
+            self._watch.close()
 
     def _finish(self, page: Page | None) -> None:
         """Write the last of a process that is gone, and take its page off memory."""
@@ -123,6 +157,7 @@ class RankRecorder:
             with self._complaining():
                 self._every_row.take_all()
             self._take_rows(page)
+            self._learn_how_it_ended(page)
         self._tell_a_crash(page)
         with self._complaining():
             self._rows_file().sync()
@@ -136,7 +171,9 @@ class RankRecorder:
                 remove_page(self._run, self._rank, page.reader if page else None)
         with self._complaining():
             self._every_row.close()
-        self._watch.close()
+        self._is_page_held = False
+        if self._exit is None:
+            self._watch.close()
         if self._rows:
             self._rows.close()
             self._rows = None
@@ -157,6 +194,11 @@ class RankRecorder:
                 self._alerts.begin()
                 page = self._watch.page
                 self._is_page_held = page is not None and is_held(page.reader.fd)
+                if self._exit:
+                    self._exit.close()
+                place = rank_place(self._run, self._rank)
+                follows = page is not None and place.get("ends_with_process")
+                self._exit = ProcessExit(page.reader) if page and follows else None
                 if page:
                     self._every_row.begin(page)
                 self._rewind(page)
@@ -212,6 +254,18 @@ class RankRecorder:
         with self._complaining():
             self._alerts_s = self._now()
             self._alerts.take(page, lambda: self._rows_file().last.publish)
+
+    def _learn_how_it_ended(self, page: Page) -> None:
+        """Ask for the exit status of a process that is gone without a word. One that wrote a
+        provisional outcome exits once the recorder is done: it is asked for later.
+        """
+        outcome = None
+        with self._complaining():
+            outcome = page.reader.outcome()
+            if outcome is None:
+                self.learn_exit(CRASH_PATIENCE_S)
+        if outcome is None or not outcome.is_provisional:
+            self.forget_exit()
 
     def _tell_a_crash(self, page: Page | None) -> None:
         """The line that the process itself could not write."""

@@ -28,6 +28,7 @@ from .sinks import SinkThread, open_sinks
 LOOK_EVERY_S = 0.25
 NOTICE_AFTER_S = 0.1  # that a process is gone: it may be waiting for the last of its rows
 LOCK_PATIENCE_S = 10.0
+EXIT_PATIENCE_S = 30.0  # for a process that ended its run and has not exited yet
 NICENESS = 10  # the run goes first
 STATUS_EVERY_S = 1.0
 # People are told before a run that ends goes on to its end, if that is quickly done: of a container
@@ -56,7 +57,7 @@ def record(
     recorder.write_notes(teller.take_notes())
     status = read_status(run)
     for sink in sinks:
-        sink.close(is_success=status.state in ("running", "stalled", "finished", "stopped"))
+        sink.close(is_success=status.state not in ("crashed", "failed"))
     recorder.note_sent()
     return status
 
@@ -101,9 +102,26 @@ class Recorder:
             self._sleep()
         for rank in self._ranks.values():
             rank.flush()
+        if any(rank.status().state == "ended" for rank in self._ranks.values()):
+            self._learn_exits()
         self.tell_end()
         teller.wait(TELL_FIRST_S)
+        self._learn_exits()
         self.note_completeness()
+
+    def _learn_exits(self) -> None:
+        """Correct how ranks ended by the exit status of their processes, which wait for the word
+        that the folder is complete.
+        """
+        deadline = time.monotonic() + EXIT_PATIENCE_S
+        while awaited := [rank for rank in self._ranks.values() if rank.awaits_exit]:
+            self.note_completeness()
+            is_resumed = self._lock.holder() is not None
+            if is_resumed or not self._is_wanted or time.monotonic() > deadline:
+                for rank in awaited:
+                    rank.forget_exit()
+            else:
+                awaited[0].learn_exit(LOOK_EVERY_S)
 
     def note_incompleteness(self) -> None:
         """Have the run's folder say that not all of the run is in it yet."""
@@ -140,6 +158,8 @@ class Recorder:
         try:
             ranks = [self._ranks[number] for number in sorted(self._ranks)]
             status = combined_status(self._run, [rank.status() for rank in ranks])
+            if status.state == "ended" and any(rank.awaits_exit for rank in ranks):
+                return
             self._news.take_status(status, *ranks[0].newest())
         except Exception as error:
             self._complain(str(error) or type(error).__name__)

@@ -29,6 +29,7 @@ _SYMBOLS = {
     "crashed": ("✗", "error"),
     "failed": ("!", "error"),
     "stopped": ("■", "quiet"),
+    "ended": ("□", "quiet"),
     "finished": ("✓", "done"),
 }
 

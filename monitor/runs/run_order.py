@@ -14,7 +14,10 @@ from .run_values import NUMBERS, Known, metric_of
 from .runs_poller import RunRow
 
 METRIC, CONFIG = "metric:", "config:"  # before the name of what is no column
-_STATES = ("failed", "crashed", "stalled", "running", "starting", "resuming", "stopped", "finished")
+_STATES = (
+    "failed", "crashed", "stalled", "running", "starting", "resuming", "stopped", "ended",
+    "finished",
+)  # fmt: skip
 
 Place = tuple[int, Any] | None  # in the order; None for runs without, which come last
 Rows = TypeVar("Rows")

@@ -177,6 +177,7 @@ def _session(
             max_metrics=wanted.max_metrics,
             rank=wanted.rank,
             world_size=wanted.world_size,
+            ends_with_process=True,
             continue_from=continue_from,
             recorder=None if _is_in_memory(run) else RecorderSettings(),
         )

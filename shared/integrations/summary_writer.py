@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
@@ -55,8 +56,9 @@ class SummaryWriter:
         filename_suffix: str = "",
         **keywords: Any,
     ) -> None:
-        """`log_dir` is made, as some scripts put files there; nothing of operant's lies in it. The
-        last four are about TensorBoard's files and have no meaning here.
+        """`log_dir` is made, as some scripts put files there, and removed at the end if it is
+        empty: nothing of operant's lies in it. The last four are about TensorBoard's files and have
+        no meaning here.
         """
         log_dir = log_dir or keywords.pop("logdir", None)  # as older tensorboardX calls it
         keywords.pop("write_to_disk", None)
@@ -66,11 +68,12 @@ class SummaryWriter:
         name = Path(log_dir).name if log_dir else f"{script_name()}{comment}"
         self.run: TrackedRun = current or begin_run(TrackedRun, Wanted(name or script_name()))
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
+        self._pid = os.getpid()
         self.purge_step, self.comment = purge_step, comment
         self.file_writer = FileWriter(self.run, self.log_dir)
         self.all_writers = {self.log_dir: self.file_writer}
-        with contextlib.suppress(OSError):
-            os.makedirs(self.log_dir, exist_ok=True)
+        self._made_folders = _made_folders(self.log_dir)
+        atexit.register(self._remove_empty_folders)
 
     def _get_file_writer(self) -> FileWriter:
         return self.file_writer
@@ -241,6 +244,7 @@ class SummaryWriter:
         self.run.flush()
         if self._owns_run:
             self.run.finish()
+        self._remove_empty_folders()
 
     def __getattr__(self, name: str) -> Any:
         """Other `add_` methods of one version or another are accepted."""
@@ -263,3 +267,23 @@ class SummaryWriter:
         if self._owns_run:
             self.run.end(ending_of(error))
         self.run.flush()
+        self._remove_empty_folders()
+
+    def _remove_empty_folders(self) -> None:
+        """Those that were made for `log_dir`, unless the loop has put something there."""
+        atexit.unregister(self._remove_empty_folders)
+        if os.getpid() == self._pid:
+            for folder in self._made_folders:
+                with contextlib.suppress(OSError):  # not empty, or gone
+                    os.rmdir(folder)
+
+
+def _made_folders(folder: str) -> list[str]:
+    """Make `folder`; returns it and those above it that were not there, the innermost first."""
+    made, place = [], os.path.abspath(folder)
+    while not os.path.lexists(place):
+        made.append(place)
+        place = os.path.dirname(place)
+    with contextlib.suppress(OSError):
+        os.makedirs(folder, exist_ok=True)
+    return made

@@ -176,7 +176,12 @@ class TrackedRun:
             self._has_pending.set()
             assert self._session
             try:
-                self._session.close(ending.state, ending.exit_code, ending.message)
+                self._session.close(
+                    ending.state,
+                    ending.exit_code,
+                    ending.message,
+                    is_provisional=ending.is_provisional,
+                )
             except Exception as error:  # as when the loop has closed all descriptors
                 self._warn_once("close", f"cannot end {self.id} well: {described_error(error)}")
             # The page's memory goes with its session, and not with whoever keeps the ended run.

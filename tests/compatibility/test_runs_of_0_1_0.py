@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from command_line import error_line, operant, operant_json
-from old_runs import NAMES, unpack
+from old_runs import names_of, unpack
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tinyphysics_files import write_model, write_routes
 
@@ -19,6 +19,7 @@ from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
 from operant.shared.run_folder import Run
 
+NAMES = names_of("0.1.0")
 # Of each: state, iteration, env steps, publishes.
 WERE = {
     "finished": ("finished", 98, 200_704, 98),

@@ -49,7 +49,8 @@ def version() -> tuple[int, int]:
 STRUCTS = {
     "HEADER": ("Header", 0, 0), "SECTION": ("Header", 1, 0), "FOLDER": ("Header", 0, 768),
     "SCHEMA_RECORD": ("SCHEMA", 1, 0), "RECORD_HEAD": ("SNAPSHOT", 0, 0),
-    "EVENT_RECORD": ("EVENTS", 1, 0), "OUTCOME": ("OUTCOME", 0, 0), "PHASE": ("PHASE", 0, 0),
+    "EVENT_RECORD": ("EVENTS", 1, 0), "OUTCOME": ("OUTCOME", 0, 0),
+    "OUTCOME_FLAGS": ("OUTCOME", 0, 1020), "PHASE": ("PHASE", 0, 0),
 }  # fmt: skip
 SPARE = {("SCHEMA_RECORD", 7), ("EVENT_RECORD", 15)}  # bytes that say nothing
 OF_FORMER_LAYOUTS = {"SCHEMA_RECORD_1"}
@@ -224,6 +225,7 @@ def test_events_and_outcome_are_where_the_document_says(page, sections):
     outcome = Record(page, sections["OUTCOME"]["offset"], table)
     assert (outcome["state"], outcome["exit_code"]) == (3, 1)
     assert outcome["message"][: outcome["text_bytes"]] == b"it broke"
+    assert outcome["flags"] == 0
     assert outcome["crc"] == zlib.crc32(page[outcome.start + 4 : outcome.start + 1024])
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import zlib
 from pathlib import Path
 
 import pytest
 
-from operant.shared import Metric, MetricsReader, MetricsWriter, PageError
+from operant.shared import Metric, MetricsReader, MetricsWriter, Outcome, PageError
+from operant.shared.layout import OUTCOME, OUTCOME_BYTES
+from operant.shared.outcome import STATES
 
 
 @pytest.fixture
@@ -122,6 +125,29 @@ def test_a_long_text_is_cut_between_characters(path):
     (event,) = MetricsReader.attach(path).events()
     assert event.text == "ß" * (len(event.text))
     assert 400 < len(event.text) < 2000
+
+
+def test_a_reader_before_layout_2_1_calls_a_run_stopped_whose_exit_code_is_not_known():
+    encoded = Outcome("ended", 0, "its exit code is not known", 7, is_provisional=True).encode()
+    _, state, exit_code, size, wall_ns = OUTCOME.unpack_from(encoded)
+    assert (STATES[state - 1], exit_code, wall_ns) == ("stopped", 0, 7)
+    assert encoded[OUTCOME.size :][:size] == b"its exit code is not known"
+    outcome = Outcome.decode(encoded)
+    assert (outcome.state, outcome.is_provisional) == ("ended", True)
+
+
+def test_a_message_of_layout_2_0_that_fills_its_section_is_no_flag():
+    record = OUTCOME.pack(0, 3, 1, OUTCOME_BYTES - OUTCOME.size, 7).ljust(OUTCOME_BYTES, b"\xff")
+    record = zlib.crc32(record[4:]).to_bytes(4, "little") + record[4:]
+    outcome = Outcome.decode(record)
+    assert (outcome.state, outcome.is_provisional) == ("failed", False)
+
+
+def test_the_longest_message_leaves_the_flags_alone():
+    outcome = Outcome("failed", 1, 2000 * "x", 7)
+    decoded = Outcome.decode(outcome.encode())
+    assert (decoded.state, decoded.is_provisional) == ("failed", False)
+    assert decoded.message == (OUTCOME_BYTES - OUTCOME.size - 4) * "x"
 
 
 def test_the_outcome_is_none_until_the_run_says_how_it_ended(path):

@@ -1,4 +1,4 @@
-"""Runs as operant 0.1.0 left them, put where this operant finds them; see tests/data/0.1.0."""
+"""Runs as former versions left them, put where this operant finds them; see tests/data."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 from operant.shared.find_runs import list_runs
 from operant.shared.run_folder import Run, home_folder
 
-ARCHIVES = Path(__file__).parents[1] / "data" / "0.1.0"
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
+DATA = Path(__file__).parents[1] / "data"
 
 
-def unpack(name: str) -> Run:
+def names_of(version: str) -> list[str]:
+    return sorted(path.name.removesuffix(".tar.xz") for path in (DATA / version).glob("*.tar.xz"))
+
+
+def unpack(name: str, version: str = "0.1.0") -> Run:
     """The run called `name` in $OPERANT_HOME; the page of one that was killed in $OPERANT_PAGES."""
     known = set(list_runs())
     pages = Path(os.environ["OPERANT_PAGES"])
-    with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
+    with tarfile.open(DATA / version / f"{name}.tar.xz") as archive:
         for member in archive.getmembers():
             top, _, rest = member.name.partition("/")
             folder = pages if top == "pages" else home_folder() / "runs"

@@ -42,7 +42,7 @@ def test_what_the_trainer_logs_is_published_with_its_step(run_script, seen):
     assert seen.status.env_steps == 20
     manifest = seen.run.manifest()
     assert manifest["config"] == {"num_layers": 2, "learning_rate": 0.125}
-    assert (manifest["name"], seen.status.state) == ("tuned", "finished")
+    assert (manifest["name"], seen.status.state) == ("tuned", "ended")
 
 
 def test_other_processes_than_the_first_begin_no_run(run_script):

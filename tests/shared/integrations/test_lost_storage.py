@@ -151,7 +151,7 @@ def test_a_run_whose_lock_is_deleted_is_still_its_own(loop):
     assert operant("train", "--resume", run.id).returncode == 2
     assert goes_on(run)
     assert "Traceback" not in end()
-    assert read_status(run).state == "finished"
+    assert read_status(run).state == "ended"
     assert not run.events_path.exists()  # where a crash would be told of
 
 

@@ -11,6 +11,7 @@ from operant.shared.find_runs import list_runs
 
 def test_scalars_of_one_step_are_one_row(seen, tmp_path):
     writer = SummaryWriter(tmp_path / "runs" / "exp-1")
+    assert (tmp_path / "runs" / "exp-1").is_dir()  # scripts put files there
     for step in range(1, 4):
         writer.add_scalar("loss", 1 / step, step)
         writer.add_scalars("acc", {"train": step, "test": -step}, global_step=step)
@@ -19,7 +20,6 @@ def test_scalars_of_one_step_are_one_row(seen, tmp_path):
     assert seen.series("acc/test") == [-1, -2, -3]
     assert seen.status.state == "finished"
     assert seen.run.manifest()["name"] == "exp-1"
-    assert (tmp_path / "runs" / "exp-1").is_dir()  # scripts put files there
 
 
 def test_flush_shows_what_waits_for_its_step(seen):
@@ -76,3 +76,23 @@ def test_all_methods_of_the_real_writer_are_there():
     real = pytest.importorskip("torch.utils.tensorboard").SummaryWriter
     methods = {name for name in dir(real) if name.startswith("add_")} | {"flush", "close"}
     assert methods <= set(dir(SummaryWriter))
+
+
+def test_a_folder_that_the_writer_made_goes_if_nothing_is_put_there(seen, tmp_path, run_script):
+    writer = SummaryWriter(tmp_path / "runs" / "exp-1")
+    writer.add_scalar("loss", 1.0, 1)
+    writer.close()
+    assert list(tmp_path.glob("runs*")) == []
+
+    (tmp_path / "mine").mkdir()
+    SummaryWriter(tmp_path / "mine" / "a").close()
+    assert list(tmp_path.glob("mine/*")) == []
+    assert (tmp_path / "mine").is_dir()  # it was there before
+
+    with SummaryWriter(tmp_path / "used") as writer:
+        (tmp_path / "used" / "model.pt").touch()
+    assert (tmp_path / "used" / "model.pt").exists()
+
+    never_closed = f"import operant; operant.SummaryWriter({str(tmp_path / 'left' / 'open')!r})"
+    assert run_script(never_closed).returncode == 0
+    assert not (tmp_path / "left").exists()

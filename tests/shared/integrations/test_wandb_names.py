@@ -34,6 +34,12 @@ def test_every_known_name_can_be_had():
         assert hasattr(operant.Artifact("a"), name), name
 
 
+def test_dir_lists_the_public_names_and_imports_nothing():
+    assert public(operant) == set(operant.__all__)
+    code = "import operant, sys; dir(operant); print({'torch', 'numpy'} & sys.modules.keys())"
+    assert python("-c", code).stdout.strip() == "set()"
+
+
 def test_what_wandb_has_not_is_a_mistake_here_too():
     assert not hasattr(operant, "initt")
     assert not hasattr(operant, "__wrapped__")
