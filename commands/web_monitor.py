@@ -90,7 +90,7 @@ def serve(arguments: Sequence[str], address: str, port: int) -> None:
     is not to be had.
     """
     token = secrets.token_urlsafe(24)
-    command = shlex.join([sys.executable, "-m", "operant", "monitor", *arguments])
+    command = shlex.join([sys.executable, "-P", "-m", "operant", "monitor", *arguments])
     listener = _listener(address, port)
     shown = f"[{address}]" if ":" in address else address
     click.echo(f"http://{shown}:{listener.getsockname()[1]}/{token}/")
