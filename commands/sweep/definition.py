@@ -147,6 +147,7 @@ def write_definition(
     """
     import tomli_w
 
+    from ...shared.harmless import harmless_toml
     from ...shared.plain_values import plain
     from ...shared.small_file import write_whole
     from ...trainer.config.overlays import split_overlays
@@ -165,7 +166,7 @@ def write_definition(
         former = _read(sweep) if sweep.definition_path.exists() else {}
         seals = added_seals(former, _stored_values(definition))
         table = {**former, "sweep": sweep.name, **plain(besides or {}), **seals, **fields}
-        text = tomli_w.dumps(table)
+        text = harmless_toml(tomli_w.dumps(table))
         write_whole(sweep.definition_path, text.encode())
     except OSError as error:
         raise RunFolderError(f"cannot write to {sweep.folder}: {error.strerror}") from None
