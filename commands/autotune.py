@@ -101,7 +101,7 @@ def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> Non
     """A configuration as a TOML file. Raises UsageError."""
     import tomli_w
 
-    from ..shared.harmless import harmless
+    from ..shared.harmless import harmless, harmless_toml
 
     values = config.model_dump(mode="json", exclude_none=True)
     if (workers := values.get("workers")) and workers["num_workers"] != "auto":
@@ -110,6 +110,6 @@ def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> Non
     head = "".join(f"# {harmless(line)}\n" for line in comment)
     try:
         with path.open("x") as file:
-            file.write(f"{head}\n{tomli_w.dumps(values)}")
+            file.write(f"{head}\n{harmless_toml(tomli_w.dumps(values))}")
     except OSError as error:
         raise UsageError(f"--output {path}: {error.strerror}") from None

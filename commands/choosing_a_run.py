@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,23 @@ def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
         function
     )
     return click.option("--latest", is_flag=True, help="The run that was started last.")(function)
+
+
+def trust_code_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--trust-code`, which the trainer asks for; processes that the command starts know of it."""
+
+    def trust(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            from ..trainer.config.stored_code import SWITCH
+
+            former = os.environ.get(SWITCH, "")
+            os.environ[SWITCH] = "1"
+            context.call_on_close(lambda: os.environ.update({SWITCH: former}))
+
+    return click.option(
+        "--trust-code", is_flag=True, expose_value=False, callback=trust,
+        help="Import the code that the run's configuration names, whoever wrote it.",
+    )(function)  # fmt: skip
 
 
 def chosen_run(run: str | None, latest: bool) -> Run:

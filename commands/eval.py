@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import chosen_run, run_argument, trust_code_option
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -22,6 +22,7 @@ DEFAULT_EPISODES = 100
 
 @click.command("eval")
 @run_argument
+@trust_code_option
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000),
     help=f"How many; by default {DEFAULT_EPISODES}, or all scenarios where there are such.",

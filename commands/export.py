@@ -10,7 +10,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import run_ids
-from .choosing_a_run import run_here
+from .choosing_a_run import run_here, trust_code_option
 
 if TYPE_CHECKING:
     from ..shared.run_folder import Run
@@ -24,6 +24,7 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
 @click.option("--output", type=Path, metavar="PATH", help="By default RUN.csv and so on, here.")
 @click.option("--yes", is_flag=True, help="Write over what is there without asking.")
 @click.option("--rank", default=0, type=click.IntRange(0), help="Of a run of several processes.")
+@trust_code_option
 @click.option("--spread", is_flag=True, help="Also lowest and highest values of such means.")
 def command(run: str, to: str, output: Path | None, yes: bool, rank: int, spread: bool) -> None:
     """Write every row of RUN, running, finished or crashed, to a file; or, as onnx, the policy of

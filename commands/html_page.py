@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..shared.errors import UsageError
+from ..shared.harmless import harmless
 
 COLOURS = ("#0b6bcb", "#d1495b", "#5f6b7a", "#2a9d62", "#8e5bd0", "#c27c0e", "#1297a5", "#a03b7a")
 WIDTH, HEIGHT, MARGIN = 720, 220, 44
@@ -29,7 +30,7 @@ def write_page(path: Path, title: str, body: Iterable[str], option: str = "--rep
     page = (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title>"
+        f"<title>{_escaped(title)}</title>"
         f"<style>{STYLE}</style>\n<body>\n{text}\n</body></html>\n"
     )
     try:
@@ -38,15 +39,19 @@ def write_page(path: Path, title: str, body: Iterable[str], option: str = "--rep
         raise UsageError(f"{option} {path}: {error.strerror}") from None
 
 
+def _escaped(text: str) -> str:
+    return html.escape(harmless(text))
+
+
 def note(text: str) -> str:
-    return f'<p class="note">{html.escape(text)}</p>'
+    return f'<p class="note">{_escaped(text)}</p>'
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Cells as text."""
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
     lines = (
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
@@ -60,7 +65,7 @@ def ends(
         f'<line x1="{MARGIN}" y1="{y}" x2="{WIDTH - MARGIN}" y2="{y}" stroke="#c5ced8"/>'
         f'<text x="{MARGIN}" y="{y + 16}">{low:.4g}</text>'
         f'<text x="{WIDTH - MARGIN}" y="{y + 16}" text-anchor="end">{high:.4g}</text>'
-        f'<text x="{MARGIN}" y="{top_y}">{html.escape(top)}</text>'
+        f'<text x="{MARGIN}" y="{top_y}">{_escaped(top)}</text>'
     )
 
 
@@ -68,7 +73,7 @@ def legend(entries: Iterable[tuple[str, str]]) -> str:
     """Names with their colours."""
     return "".join(
         f'<text x="{WIDTH - MARGIN}" y="{16 + 15 * number}" text-anchor="end" '
-        f'style="fill:{colour}">{html.escape(name)}</text>'
+        f'style="fill:{colour}">{_escaped(name)}</text>'
         for number, (name, colour) in enumerate(entries)
     )
 

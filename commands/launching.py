@@ -22,6 +22,7 @@ from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
 from ..shared.status import open_page, trainer_of
 from ..trainer.config.files import changed_defaults, load_config
+from ..trainer.config.stored_code import added_seals
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX
 from ..trainer.ranks.place import Place
@@ -71,6 +72,7 @@ def prepared_run(
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest |= {**(besides or {}), **_described(config)}
+    manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
 
@@ -111,6 +113,7 @@ def _resumed_run(
     lock = RunLock(run.lock_path, rank)
     manifest = run.read_manifest()
     manifest |= _described(config)
+    manifest |= added_seals(manifest, [manifest["config"]])
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )
@@ -222,7 +225,7 @@ def begun(
         arguments.append("--stops-with-standard-input")
     with os.fdopen(open_to_append(run.log_path), "ab") as log:
         process = subprocess.Popen(
-            [python, "-m", "operant.commands.trainer_process", *arguments],
+            [python, "-P", "-m", "operant.commands.trainer_process", *arguments],
             stdin=subprocess.PIPE if stops_with_us else subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -7,7 +7,7 @@ import importlib.util
 import click
 
 from ..monitor.remote.host import RemoteName
-from ..monitor.session.browser import is_in_a_browser
+from ..monitor.session.browser import end_with_the_server, is_in_a_browser
 from ..shared.errors import UsageError, nearest
 from .candidates import theme_option
 from .choosing_a_run import (
@@ -66,6 +66,7 @@ def command(
             raise UsageError("--web shows a screen, and goes with no --once, --json or --follow")
         _serve(run, latest, rank, address, port)
         return
+    end_with_the_server()
     if port is not None or address is not None:
         raise UsageError("--port and --address go with --web")
     if follow and not as_json:

@@ -11,7 +11,7 @@ import click
 
 from ..shared.errors import UsageError
 from .candidates import theme_option
-from .choosing_a_run import chosen_run, run_argument
+from .choosing_a_run import chosen_run, run_argument, trust_code_option
 from .monitor import known_theme
 from .numbers import NumberRange
 from .terminal import has_terminal
@@ -26,6 +26,7 @@ FILMED_STEPS = 1000
 
 @click.command("play")
 @run_argument
+@trust_code_option
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the episodes; the run's own.")
 @click.option("--episodes", type=click.IntRange(1), help="Leave after so many.")
 @click.option("--speed", default=20.0, show_default=True, type=NumberRange(1, 5120),
@@ -73,9 +74,14 @@ def command(
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player
     from ..monitor.play.showing import make_terminal, show
+    from ..shared.run_folder import Run
+    from ..trainer.config.stored_code import trusts_all_code
+    from ..trainer.run.checkpoints import latest_checkpoint
 
     terminal = make_terminal(theme, as_ascii)
     chosen = _what(run, latest, of_runs)
+    if isinstance(chosen, Run) and trusts_all_code():
+        latest_checkpoint(chosen.checkpoint_folder)  # says which code, while that can be seen
     # The terminal is taken first: keys that are pressed meanwhile are not written over it.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)

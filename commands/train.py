@@ -10,7 +10,7 @@ import click
 
 from ..shared.errors import UsageError, nearest
 from .candidates import configs, hardware, run_ids, settings
-from .choosing_a_run import run_here
+from .choosing_a_run import run_here, trust_code_option
 from .ended_at_once import ended_at_once
 from .terminal import has_terminal
 
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     shell_complete=run_ids,
     help="Go on from the newest checkpoint of a run.",
 )
+@trust_code_option
 @click.option("--processes", metavar="N", help="So many processes learn as one on each machine.")
 @click.option("--nodes", metavar="HERE,HOST,...", help="Machines that learn as one, by your ssh.")
 @click.option(

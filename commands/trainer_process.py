@@ -25,6 +25,7 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
     lock = RunLock(run.lock_path, 0)
     with stop_requests() as received:
         from ..trainer.config.files import make_config
+        from ..trainer.config.stored_code import check_stored_code
         from ..trainer.run.process import run_training
         from .progress import PlainProgress
         from .ranks.elastic import elastic_of
@@ -32,7 +33,10 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
         from .ranks.launched import launched
 
         progress = PlainProgress(sys.stdout)
-        config = make_config(run.manifest()["config"])
+        values = run.manifest()["config"]
+        if resume_publish is not None:  # else it is what was asked for a moment ago
+            check_stored_code(values, run.folder, [run.manifest_path], run.manifest)
+        config = make_config(values)
         launch = Launch.of_argument(launch_argument) if launch_argument else None
         elastic = elastic_of(launch, run, config)
         with launched(launch, run) as others:

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
+import json
 import logging
+import math
+import os
 import secrets
 import shlex
+import signal
 import socket
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import click
-from aiohttp import web
-from textual_serve.server import Server
+from aiohttp import WSCloseCode, web
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
 
+from ..monitor.session.browser import LIFE
 from ..shared.errors import UsageError
 
+END_WITHIN_S = 2.0  # for a screen whose page is gone
 PATIENCE_S = 5.0  # for screens that are open when it ends
+HEARTBEAT_S = 15.0  # a browser that does not answer for so long is gone
+MOST_INPUT = 1 << 14  # bytes in a second: keys and mice send a few hundred
+MOST_COLUMNS, MOST_ROWS = 1000, 500
 # The page asks for a font elsewhere, which would tell others that somebody looks.
 # Whoever reaches the port could have them write across this terminal.
 _LOGGERS = ("textual-serve", "aiohttp.server", "aiohttp.web", "asyncio")
@@ -31,6 +44,75 @@ HEADERS = {
 }
 
 
+class Screen(AppService):
+    """The program behind one page. It ends with the page and with this server, whatever it does
+    then, and takes no more input than people type.
+    """
+
+    def __init__(self, command: str, life: int, **given: Any) -> None:
+        super().__init__(command, **given)
+        self._life = life  # a pipe that ends with the server
+        self._second, self._num_bytes = 0, 0
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        size = _bounded(width, MOST_COLUMNS), _bounded(height, MOST_ROWS)
+        self._process = await asyncio.create_subprocess_exec(
+            *shlex.split(self.command),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=self._build_environment(*size) | {LIFE: str(self._life)},
+            pass_fds=(self._life,),
+            start_new_session=True,
+        )
+        self._stdin = self._process.stdin
+        return self._process
+
+    async def send_bytes(self, data: bytes) -> bool:
+        """A paste would become so many keys that the program is busy with them for hours: what is
+        more than `MOST_INPUT` in a second is dropped.
+        """
+        second = int(asyncio.get_running_loop().time())
+        if second != self._second:
+            self._second, self._num_bytes = second, 0
+        self._num_bytes += len(data)
+        return self._num_bytes <= MOST_INPUT and self._sent(b"D", data)
+
+    async def send_meta(self, data: dict[str, str | int | bool | None]) -> bool:
+        return self._sent(b"M", json.dumps(data).encode())
+
+    async def set_terminal_size(self, width: Any, height: Any) -> None:
+        await super().set_terminal_size(_bounded(width, MOST_COLUMNS), _bounded(height, MOST_ROWS))
+
+    def _sent(self, kind: Literal[b"D", b"M"], data: bytes) -> bool:
+        """Without waiting for a program that reads nothing: its page may be gone."""
+        transport = self.stdin.transport
+        if transport.is_closing() or transport.get_write_buffer_size() > MOST_INPUT:
+            return False
+        self.stdin.write(self.encode_packet(kind, data))
+        return True
+
+    async def stop(self) -> None:
+        """Ask it to end; `END_WITHIN_S` later nothing of it is left."""
+        if self._process is None:
+            return
+        try:
+            async with asyncio.timeout(END_WITHIN_S):
+                await super().stop()
+        except TimeoutError:
+            pass
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+
+def _bounded(cells: Any, most: int) -> int:
+    """As many cells as a terminal can have."""
+    is_number = isinstance(cells, int | float) and math.isfinite(cells)
+    return int(min(max(cells, 1), most)) if is_number else 1
+
+
 class TokenServer(Server):
     """Serves a program below `/TOKEN/` and nothing anywhere else: neither the page nor the
     websocket that the program is behind. Each page has a process of its own.
@@ -40,6 +122,8 @@ class TokenServer(Server):
         super().__init__(command, title="operant")
         self._token = token
         self._screens: set[asyncio.Task[Any]] = set()
+        # The kernel closes the writing end with this process, however that ends.
+        self._life, self._life_end = os.pipe()
 
     async def make_app(self) -> web.Application:
         """All there is to serve."""
@@ -54,6 +138,9 @@ class TokenServer(Server):
         told = request.path[1:].partition("/")[0].encode()  # there may be no / at all
         if not hmac.compare_digest(told, self._token.encode()):
             raise web.HTTPNotFound
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
+            raise web.HTTPForbidden(text="a page from elsewhere may not use this monitor")
         return await handler(request)
 
     async def _to_page(self, request: web.Request) -> web.StreamResponse:
@@ -69,10 +156,26 @@ class TokenServer(Server):
         task = asyncio.current_task()
         assert task
         self._screens.add(task)
+        websocket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
+        screen = Screen(
+            self.command, self._life, write_bytes=websocket.send_bytes,
+            write_str=websocket.send_str, close=websocket.close,
+            download_manager=self.download_manager,
+        )  # fmt: skip
+        width = to_int(request.query.get("width", ""), 80)
+        height = to_int(request.query.get("height", ""), 24)
         try:
-            return await super().handle_websocket(request)
+            await websocket.prepare(request)
+            await screen.start(width, height)
+            await self._process_messages(websocket, screen)
+        except asyncio.CancelledError:
+            await websocket.close()
+        except Exception:  # of messages that no page sends
+            await websocket.close(code=WSCloseCode.POLICY_VIOLATION)
         finally:
+            await screen.stop()
             self._screens.discard(task)
+        return websocket
 
     async def on_startup(self, app: web.Application) -> None:
         """Says nothing: the address has been said."""
@@ -90,7 +193,7 @@ def serve(arguments: Sequence[str], address: str, port: int) -> None:
     is not to be had.
     """
     token = secrets.token_urlsafe(24)
-    command = shlex.join([sys.executable, "-m", "operant", "monitor", *arguments])
+    command = shlex.join([sys.executable, "-P", "-m", "operant", "monitor", *arguments])
     listener = _listener(address, port)
     shown = f"[{address}]" if ":" in address else address
     click.echo(f"http://{shown}:{listener.getsockname()[1]}/{token}/")

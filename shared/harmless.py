@@ -19,6 +19,24 @@ def harmless_lines(text: str) -> str:
     return "\n".join(map(harmless, text.split("\n")))
 
 
+def harmless_toml(text: str) -> str:
+    """TOML as `tomli_w` writes it, with escapes (`\\u202e`) for control characters, marks that turn
+    the direction of writing and characters without a width. The file shows what it holds, and reads
+    back as the same values: such characters stand in quoted texts and keys only.
+    """
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_toml_letter, line))
+        for line in text.split("\n")
+    )
+
+
+def _toml_letter(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
 def one_line(text: str, max_characters: int = 1000) -> str:
     """`text` as a single harmless line, words apart by one space, its end cut."""
     # Twice as much is looked at as is kept: a text of gigabytes is not worth its cleaning.

@@ -43,5 +43,14 @@ def pid_namespace() -> int:
         return 0
 
 
+def machine_id() -> str:
+    """What systemd and D-Bus know this installation by; the host's name where there is none."""
+    try:
+        found = Path("/etc/machine-id").read_text().strip()
+    except (OSError, ValueError):
+        found = ""
+    return found or host_name()
+
+
 def host_name() -> str:
     return socket.gethostname()

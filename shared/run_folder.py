@@ -19,7 +19,7 @@ import platformdirs
 import tomli_w
 
 from .errors import RunFolderError
-from .harmless import one_line
+from .harmless import harmless_toml, one_line
 from .lock import LAUNCHER, RunLock
 from .masking import masked
 from .owners import (
@@ -240,7 +240,8 @@ class Run:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
-        write_whole(self.manifest_path, tomli_w.dumps(masked(plain(manifest))).encode())
+        text = harmless_toml(tomli_w.dumps(masked(plain(manifest))))
+        write_whole(self.manifest_path, text.encode())
 
 
 def memory_runs_folder() -> Path:

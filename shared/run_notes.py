@@ -20,7 +20,7 @@ from typing import Any
 import tomli_w
 
 from .errors import RunFolderError, UsageError
-from .harmless import one_line
+from .harmless import harmless_toml, one_line
 from .owners import open_folder, this_user
 from .small_file import read_small, read_toml, write_whole
 
@@ -90,7 +90,7 @@ def change_notes(folder: Path, change: Callable[[RunNotes], RunNotes]) -> RunNot
                 if value != said[key]:
                     table[key] = value
             if table:
-                write_whole(path, tomli_w.dumps(table).encode())
+                write_whole(path, harmless_toml(tomli_w.dumps(table)).encode())
             else:
                 path.unlink(missing_ok=True)
     except OSError as error:

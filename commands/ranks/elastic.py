@@ -107,7 +107,7 @@ class Elastic:
         arguments = ["train", "--resume", self._run.id, "--elastic", *self._launch.again()]
         if as_json:
             arguments.append("--json")
-        os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "operant", *arguments])
 
 
 def elastic_of(launch: Launch | None, run: Run, config: TrainConfig) -> Elastic | None:

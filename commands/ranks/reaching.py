@@ -25,7 +25,7 @@ def rank_command(node: Node) -> list[str]:
         python = python_program()
         if python is None:
             raise UsageError(f"{sys.executable} is no Python that could start other ranks")
-        return [python, "-m", "operant", "rank"]
+        return [python, "-P", "-m", "operant", "rank"]
     chosen = node.command or remote_operant()
     command = f"{chosen} rank" if chosen else BY_LOGIN_SHELL
     return ssh_command(node.host, command, may_ask=False, port=node.port)

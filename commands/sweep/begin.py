@@ -15,6 +15,7 @@ import click
 
 from ...shared.errors import OperantError, UsageError
 from .. import candidates
+from ..choosing_a_run import trust_code_option
 
 if TYPE_CHECKING:
     from ...shared.sweep_folder import Sweep
@@ -97,6 +98,7 @@ class BeginCommand(click.Command):
     shell_complete=candidates.sweeps,
     help="Go on with a sweep; --trials says up to how many.",
 )
+@trust_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
 def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
     """Search for the values of keys that make the best runs of CONFIG, a preset or a TOML file.

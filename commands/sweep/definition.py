@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,9 +147,11 @@ def write_definition(
     """
     import tomli_w
 
+    from ...shared.harmless import harmless_toml
     from ...shared.plain_values import plain
     from ...shared.small_file import write_whole
     from ...trainer.config.overlays import split_overlays
+    from ...trainer.config.stored_code import added_seals
 
     source, overlays = split_overlays(definition.source)
     try:
@@ -162,7 +164,9 @@ def write_definition(
             if parameter["choices"]:
                 del parameter["low"], parameter["high"]
         former = _read(sweep) if sweep.definition_path.exists() else {}
-        text = tomli_w.dumps({**former, "sweep": sweep.name, **plain(besides or {}), **fields})
+        seals = added_seals(former, _stored_values(definition))
+        table = {**former, "sweep": sweep.name, **plain(besides or {}), **seals, **fields}
+        text = harmless_toml(tomli_w.dumps(table))
         write_whole(sweep.definition_path, text.encode())
     except OSError as error:
         raise RunFolderError(f"cannot write to {sweep.folder}: {error.strerror}") from None
@@ -170,15 +174,37 @@ def write_definition(
 
 
 def read_definition(sweep: Sweep) -> Definition:
-    """Raises RunFolderError where there is none that can be read."""
+    """Raises RunFolderError where there is none that can be read, and UsageErrors where it names
+    code that is not the user's own, see `stored_code`.
+    """
     from ...shared.harmless import one_line
+    from ...trainer.config.stored_code import check_stored_code
 
     path = sweep.definition_path
     try:
-        return _definition(_read(sweep))
+        table = _read(sweep)
+        definition = _definition(table)
+        for values in _stored_values(definition):
+            check_stored_code(values, sweep.folder, [path], lambda: table)
+        return definition
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = getattr(error, "strerror", None) or one_line(str(error), 200)
         raise RunFolderError(f"{path} cannot be read: {reason}") from None
+
+
+def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
+    """All that may name code in what trials are given: the configuration that they begin with, and
+    that with each choice of each parameter.
+    """
+    from ...trainer.config.files import changed, config_path
+    from ...trainer.config.overlays import split_overlays
+    from ...trainer.config.toml_file import read_toml
+
+    common = read_toml(config_path(split_overlays(definition.source)[0]))
+    yield changed(common, definition.overrides)
+    for parameter in definition.parameters:
+        for choice in parameter.choices:
+            yield changed(common, (*definition.overrides, parameter.override(choice)))
 
 
 def _read(sweep: Sweep) -> dict[str, Any]:

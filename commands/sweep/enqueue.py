@@ -10,6 +10,7 @@ import click
 
 from ...shared.errors import ConfigError, UsageError
 from ..candidates import sweeps
+from ..choosing_a_run import trust_code_option
 
 if TYPE_CHECKING:
     from .definition import Definition
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("enqueue")
 @click.argument("name", shell_complete=sweeps)
 @click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE ...")
+@trust_code_option
 def command(name: str, values: tuple[str, ...]) -> None:
     """Have these values tried next in a sweep; keys that are not named are drawn as ever.
 

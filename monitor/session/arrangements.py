@@ -8,6 +8,7 @@ from typing import Any
 
 import tomli_w
 
+from ...shared.harmless import harmless_toml
 from ...shared.small_file import read_toml, write_whole
 from ..charts.arrangement import Arrangement
 
@@ -61,7 +62,7 @@ class Arrangements:
             tables[project] = table
         newest = dict(list(tables.items())[-MAX_PROJECTS:])
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        text = tomli_w.dumps(newest)
+        text = harmless_toml(tomli_w.dumps(newest))
         write_whole(self._path.resolve(), text.encode(), outlives_power_cut=False)
 
 

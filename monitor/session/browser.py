@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import os
 
+from ...shared.life_pipe import killed_when_closed
+
+LIFE = "OPERANT_SCREEN_LIFE"  # the number of a pipe that ends with that server
 STREAMS = [0, 1]  # its input and its output, which that server reads and writes
 
 
 def is_in_a_browser() -> bool:
     """As textual-serve tells the programs that it starts."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
+def end_with_the_server() -> None:
+    """Also where the server was killed and this process is busy; outside of a browser, nothing."""
+    pipe = os.environ.pop(LIFE, "")
+    if is_in_a_browser() and pipe.isdecimal():
+        os.set_inheritable(int(pipe), False)
+        killed_when_closed(int(pipe))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import IO
 
 from ...shared.harmless import one_line
+from ...shared.masking import MASK, is_secret, masked_text
 from ...shared.recorder_process import SWITCH
 from .message import Message
 from .receivers import Receiver
 
 TAIL_BYTES = 4096
+LEAST_SECRET = 6  # characters; words that are shorter are hardly secrets
+_PIECE = re.compile(r"[\w.~+-]+")
 # How the recorder itself was started, which is no matter of a command's.
 RECORDERS_OWN = (SWITCH, "OPENBLAS_NUM_THREADS")
 
@@ -45,15 +49,31 @@ def run_command(receiver: Receiver, message: Message) -> str:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return f"not done after {receiver.timeout_s:g} s, and ended"
-        return f"exit code {code}{_last_line(errors)}" if code else ""
+        return f"exit code {code}{_last_line(errors, receiver)}" if code else ""
 
 
-def _last_line(errors: IO[bytes]) -> str:
+def _last_line(errors: IO[bytes], receiver: Receiver) -> str:
+    """What the command said last, without the words of its command line and other secrets: this
+    stands in `events.log`, which others may read.
+    """
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - TAIL_BYTES))
     lines = errors.read(TAIL_BYTES).decode("utf-8", "replace").split("\n")
     told = [line for line in map(one_line, lines) if line]
-    return f": {told[-1][:200]}" if told else ""
+    return f": {_without_secrets(told[-1], receiver)[:200]}" if told else ""
+
+
+def _without_secrets(text: str, receiver: Receiver) -> str:
+    text = masked_text(text)
+    known = {value for name, value in os.environ.items() if is_secret(name)}
+    for argument in receiver.command:
+        # Whole and in pieces: a shell and what it calls say words of it with other marks around.
+        known |= {argument, *_PIECE.findall(argument)}
+    known -= {*receiver.name.split(), *receiver.command[:1]}
+    for secret in sorted(known, key=len, reverse=True):
+        if len(secret) >= LEAST_SECRET:
+            text = text.replace(secret, MASK)
+    return text
 
 
 def _home() -> str | None:

@@ -15,6 +15,8 @@ from ...shared.harmless import one_line
 from .message import KINDS, Message
 
 MOST_TIMEOUT_S = 600.0
+_ASSIGNMENT = re.compile(r"\w+\+?=")
+_PROGRAM = re.compile(r"[\w.+~/-]+")
 MOST_PER_HOUR = 10_000
 
 
@@ -66,11 +68,13 @@ def _command(table: Mapping[str, Any], on: frozenset[str]) -> Receiver:
             raise ConfigError(f"[[tell]] {key} is for webhooks, and this is a command")
     command = table["command"]
     if isinstance(command, str):
-        words, line = command.split(), ("/bin/sh", "-c", command)
+        line: tuple[str, ...] = ("/bin/sh", "-c", command)
+        program = next((word for word in command.split() if not _ASSIGNMENT.match(word)), "")
     else:
-        words, line = command, tuple(command)
-    name = one_line(os.path.basename(words[0]), 40)
-    return Receiver(f"command {name}", on, line, **_numbers(table, timeout_s=60.0))
+        line, program = tuple(command), command[0]
+    # Only what is plainly a program: `TOKEN=x curl` begins with a secret, and so may "$(...)".
+    name = os.path.basename(program) if _PROGRAM.fullmatch(program) else ""
+    return Receiver(f"command {name[:40]}".rstrip(), on, line, **_numbers(table, timeout_s=60.0))
 
 
 def _webhook(table: Mapping[str, Any], on: frozenset[str]) -> Receiver:

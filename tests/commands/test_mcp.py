@@ -236,6 +236,39 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_nothing_is_changed(o
     assert files_of(operant_home) == before
 
 
+def test_every_line_is_answered_whatever_it_holds():
+    _run, session = new_run("test")
+    session.close("finished", 0)
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "run_status", "arguments": {"run": "half \ud800"}}}  # fmt: skip
+    process = server()
+    tell(process, HELLO, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    for line in ("{not json", "", "[1, 2]", '{"jsonrpc": "2.0", "id": 7}', '"\\ud800'):
+        process.stdin.write(line + "\n")
+    tell(process, call, {"jsonrpc": "2.0", "id": "\ud800", "method": "ping"})
+    _, *answers = [json.loads(process.stdout.readline()) for _ in range(7)]
+    rest, complaints = process.communicate()  # what it was still busy with would have no answer
+    told = {(answer["id"], answer.get("error", {}).get("code")) for answer in answers}
+    assert told == {(None, -32700), (None, -32600), (7, -32600), (2, None), ("?", None)}
+    (answer,) = [each for each in answers if each["id"] == 2]
+    assert "no run is called 'half ?'" in answer["result"]["content"][0]["text"]
+    assert (rest, complaints) == ("", "")
+
+
+def test_a_filter_takes_no_regular_expression_that_could_hang_it():
+    _run, session = new_run("a" * 40 + "-test")
+    session.close("finished", 0)
+    *refused, good = asked(
+        ("list_runs", {"filter": "/(a+)+$/"}),
+        ("list_runs", {"filter": "name~(a|a)*b"}),
+        ("list_runs", {"filter": "x or -~a+"}),
+        ("list_runs", {"filter": "aaa"}),
+    )
+    for text in refused:
+        assert "is a regular expression, which only the monitor takes" in text
+    assert good["num_found"] == 1
+
+
 def test_it_ends_at_ctrl_c_and_once_nobody_hears_it():
     process = server()
     tell(process, HELLO)

@@ -19,6 +19,7 @@ from .spaces import action_spec, first_line, import_gymnasium
 from .spec import ActionSpec
 from .vector import Transitions
 from .workers.hosted import first_seed
+from .workers.importing import import_from_here
 
 Array = NDArray[Any]
 
@@ -38,6 +39,8 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     """Look at one copy of the environment. Raises ConfigError when it cannot be trained on."""
     gymnasium = import_gymnasium(name)
     try:
+        if ":" in name:
+            import_from_here(name.rpartition(":")[0])
         envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
     except (gymnasium.error.Error, ModuleNotFoundError, AttributeError, ValueError) as error:
         reason = first_line(error)

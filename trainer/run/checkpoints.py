@@ -14,9 +14,11 @@ import torch
 
 from ...shared.errors import CheckpointError
 from ...shared.owners import RefusedError, make_private_folder, open_folder
+from ...shared.run_folder import Run
 from ...shared.small_file import create_anew
 from ..config.flat_keys import flat_keys
 from ..config.saved_config import saved_config
+from ..config.stored_code import check_stored_code
 from ..config.train_config import TrainConfig
 
 FORMAT = 1
@@ -119,7 +121,9 @@ def write_tensors(values: Mapping[str, Any], file: BinaryIO) -> None:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint; nothing in it is executed. Raises CheckpointError."""
+    """Read a checkpoint; nothing in it is executed. Raises CheckpointError, and another UsageError
+    where its configuration names code that is not the user's own, see `stored_code`.
+    """
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
         if saved["format"] != FORMAT:
@@ -140,6 +144,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
         if not (isinstance(value, Mapping) if is_table else isinstance(value, int) and value >= 0):
             told = f"{name} is no table" if is_table else f"{name} = {value!r:.100}"
             raise DamagedCheckpointError(f"{path} cannot be read: {told}")
+    run = Run(path.absolute().parent.parent)
+    check_stored_code(
+        checkpoint.config, run.folder, (run.manifest_path, path.parent, path), run.manifest
+    )
     return checkpoint
 
 

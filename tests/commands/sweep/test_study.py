@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from optuna.trial import TrialState
 
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
 from operant.commands.sweep.found_table import Going, TableWriter
 from operant.commands.sweep.open_trial import SCORES
-from operant.commands.sweep.parameters import parse_parameter
+from operant.commands.sweep.parameters import Parameter, parse_parameter
 from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
 from operant.commands.sweep.sweeper import Sweeper
-from operant.shared.errors import RunFolderError
+from operant.shared.errors import RunFolderError, UsageError
 from operant.shared.sweep_folder import new_sweep
 
 RANGES = (
@@ -39,6 +41,30 @@ def test_a_definition_is_read_as_it_was_written(sweep):
     assert repr(again) == repr(definition)  # choices have NaN for ends
     assert list(again.seeds) == [1, 2, 3]
     assert not again.is_pruned  # of two objectives nothing is
+
+
+@pytest.mark.parametrize("where", ["overrides", "choices", "file"])
+def test_code_of_a_sweep_that_its_user_did_not_begin_here_is_refused(
+    where, sweep, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_module.py").write_text("raise RuntimeError('imported')")
+    env, definition = "native:own_module:make", definition_of()
+    if where == "overrides":
+        definition = replace(definition, overrides=(f"env={env}",))
+    elif where == "choices":
+        parameter = Parameter("env", choices=("cart_pole", env))
+        definition = replace(definition, parameters=(parameter,))
+    else:
+        (tmp_path / "mine.toml").write_text(f'env = "{env}"\n')
+        definition = replace(definition, source="./mine.toml")
+    write_definition(sweep, definition)
+    assert read_definition(sweep).num_trials == 9  # sealed: this user begins it here
+    text = sweep.definition_path.read_text()
+    assert "code_seals" in text
+    sweep.definition_path.write_text(text.replace("code_seals", "other"))
+    with pytest.raises(UsageError, match=r"native:own_module:make would run own_module .*--trust"):
+        read_definition(sweep)
 
 
 def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):

@@ -138,6 +138,18 @@ def test_a_command_that_fails_says_why():
     assert run_command(absent, MESSAGE) == "No such file or directory"
 
 
+def test_secrets_of_a_command_are_not_in_what_is_said_of_it(monkeypatch):
+    monkeypatch.setenv("HOOK_TOKEN", "from-the-environment")
+    line = (
+        'say() { echo "failed: $TOKEN, $HOOK_TOKEN, $2, password=pw" >&2; exit 7; }; '
+        "TOKEN=pa55word; say -H https://hooks.example.org/T0123456/abcdefgh"
+    )
+    told = run_command(shell(line), MESSAGE)
+    assert told == "exit code 7: ***: ***, ***, https://***/***/***, ***=***"
+    for secret in ("pa55word", "from-the-environment", "T0123456", "abcdefgh", "=pw"):
+        assert secret not in told
+
+
 def test_a_command_that_does_not_end_is_ended_with_all_that_it_started(tmp_path):
     pid = tmp_path / "pid"
     line = f"sleep 1000 & echo $! > {pid}; wait"

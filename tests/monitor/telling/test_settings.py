@@ -44,6 +44,23 @@ def test_all_of_a_file():
     assert (webhook.timeout_s, webhook.alerts_per_hour) == (3, 5)
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ('"TOKEN=hush curl example.org"', "command curl"),
+        ('"TOKEN=hush"', "command"),
+        ('"A=1 B+=hush /usr/bin/notify-send"', "command notify-send"),
+        ('"$(cat hush) x"', "command"),
+        ('"(TOKEN=hush; curl x)"', "command"),
+        ("\"'hush' x\"", "command"),
+        ('["/opt/bin/tell", "hush"]', "command tell"),
+    ],
+)
+def test_the_name_of_a_command_is_its_program_alone(command, name):
+    (receiver,) = load_alert_settings(write_settings(f"[[tell]]\ncommand = {command}")).receivers
+    assert receiver.name == name
+
+
 def test_two_of_one_name_are_told_apart():
     settings = load_alert_settings(
         write_settings("""

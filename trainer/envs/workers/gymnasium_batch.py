@@ -82,9 +82,8 @@ def is_factory(name: str) -> bool:
     module is imported.
     """
     module, colon, function = name.rpartition(":")
-    if not colon or not function.isidentifier():
-        return False
-    return callable(getattr(import_from_here(module), function, None))
+    # The module is imported here, whatever `function` is: Gymnasium would import it unasked.
+    return bool(colon) and callable(getattr(import_from_here(module), function, None))
 
 
 def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
@@ -92,11 +91,9 @@ def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
     if registered:
         spec = pickle.loads(registered)
         return lambda: import_gymnasium().make(spec)
-    if ":" in name:
-        import_from_here(name.rpartition(":")[0])
-        if is_factory(name):
-            made: Callable[[], Any] = imported(name)
-            return made
+    if is_factory(name):
+        made: Callable[[], Any] = imported(name)
+        return made
     return lambda: import_gymnasium(name).make(name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,8 @@ def maker(path: str) -> Callable[[], Any]:
         return made
     is_id = "/" in path
     try:
-        module = import_from_here("pettingzoo" if is_id else path)
+        # The installed library for an id: the current folder has no say in it.
+        module = importlib.import_module("pettingzoo") if is_id else import_from_here(path)
     except ImportError as error:
         missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
         raise ConfigError(f"env = '{PREFIX}{path}': {first_line(error)}{missing}") from None

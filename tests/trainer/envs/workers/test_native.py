@@ -100,8 +100,8 @@ def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
             "nothing is known of how to draw native:native_envs:make",
         ),
         (["env=native:native_envs:make_none"], "object has no obs_size, actions, attach, reset"),
-        (["env=native:math:pi"], "'math:pi': pi is no function, but 3.14"),
-        (["env=pettingzoo:math:pi"], "'math:pi': pi is no function, but 3.14"),
+        (["env=native:numpy:pi"], "'numpy:pi': pi is no function, but 3.14"),
+        (["env=pettingzoo:numpy:pi"], "'numpy:pi': pi is no function, but 3.14"),
         (["env=native:native_envs"], "'native_envs' is no path: write module:function"),
         (["env=native:nowhere:make"], "'nowhere:make': no module is called 'nowhere', here or"),
         (

@@ -1,0 +1,219 @@
+"""Whose code a stored configuration may name."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from operant.shared import host
+from operant.shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
+from operant.shared.run_folder import Run, create_run, home_folder, runs_folder
+from operant.trainer.config import stored_code
+from operant.trainer.config.stored_code import added_seals, check_stored_code, named_code
+from operant.trainer.envs.workers.importing import import_from_here, imported
+from operant.trainer.run.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+
+CODE = {"env": "gymnasium:own_module:make"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a module that no test may import."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "own_module.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(stored_code, "_said", set())
+    return folder
+
+
+def checkpoint_of(values: dict[str, object], seals: dict[str, list[str]]) -> Path:
+    run, lock = create_run("run", {**seals, "working_folder": os.getcwd()}, rank=0)
+    lock.release()
+    return save_checkpoint(run.checkpoint_folder, Checkpoint(1, 1, 1, values, {}), keep=1)
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(UsageError) as caught:
+        load_checkpoint(path)
+    return str(caught.value)
+
+
+def test_a_run_may_name_code_where_its_user_began_it(project):
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    assert load_checkpoint(path).config == CODE
+
+
+def test_a_run_without_a_seal_is_refused_in_one_line_that_names_the_file(project):
+    told = refusal(checkpoint_of(CODE, {}))
+    assert f"would run own_module ({project / 'own_module.py'})" in told
+    assert "nothing proves that you began" in told
+    assert "--trust-code" in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize("what", ["folder", "machine", "key", "user", "code"])
+def test_a_seal_of_another(what, project, tmp_path, monkeypatch):
+    """It proves nothing: each fact is part of what is sealed."""
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    if what == "folder":
+        other = tmp_path / "other"
+        shutil.copytree(project, other)
+        monkeypatch.chdir(other)
+    elif what == "machine":
+        monkeypatch.setattr(stored_code, "machine_id", lambda: "another")
+    elif what == "key":
+        (home_folder() / f"code-{os.getuid()}.key").unlink()
+        assert added_seals({}, [CODE])  # makes another
+    elif what == "user":
+        monkeypatch.setattr(stored_code.os, "getuid", lambda: 12345)
+    else:
+        path = save_checkpoint(
+            path.parent, Checkpoint(2, 1, 1, {"env": "gymnasium:own_module:other"}, {}), keep=1
+        )
+    assert "--trust-code" in refusal(path)
+
+
+def test_a_run_with_files_of_another_user_is_refused(project):
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    if os.getuid() != 0:
+        pytest.skip("needs root, to give a file away")
+    os.chown(path, 12345, 12345)
+    assert f"{path} is another user's" in refusal(path)
+
+
+def test_a_run_whose_checkpoint_is_a_link_is_refused(project, tmp_path):
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    path.rename(tmp_path / "elsewhere.pt")
+    path.symlink_to(tmp_path / "elsewhere.pt")
+    assert "or a link" in refusal(path)
+
+
+def test_a_key_that_others_can_read_seals_nothing(project):
+    added_seals({}, [CODE])
+    (home_folder() / f"code-{os.getuid()}.key").chmod(0o644)
+    assert added_seals({}, [CODE]) == {}
+
+
+def test_the_key_is_for_its_user_alone_and_seals_cover_no_secret(project):
+    (seal,) = added_seals({}, [CODE])["code_seals"]
+    key = home_folder() / f"code-{os.getuid()}.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert key.read_bytes().hex() not in seal
+
+
+def test_trust_code_says_what_it_lets_in_and_then_does(project, monkeypatch, capsys):
+    path = checkpoint_of(CODE, {})
+    monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
+    load_checkpoint(path)
+    load_checkpoint(path)
+    line = f"gymnasium:own_module:make runs own_module ({project / 'own_module.py'})"
+    assert capsys.readouterr().err == f"operant: --trust-code: {line}\n"
+
+
+def test_a_checkpoint_outside_of_a_run_is_refused(project, tmp_path):
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    loose = tmp_path / "loose.pt"
+    shutil.copy(path, loose)
+    assert f"nothing proves that {loose} is of a run of yours" in refusal(loose)
+
+
+def test_code_in_the_run_itself_is_never_imported(project, monkeypatch, tmp_path):
+    """Neither below a folder of runs, nor where a copy of the run lies."""
+    monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    run = Run(path.parent.parent)
+    shutil.copytree(project, run.folder / "media")
+    copy = tmp_path / "copy"
+    shutil.copytree(run.folder, copy)
+    monkeypatch.chdir(run.folder / "media")
+    assert f"below the runs folder {runs_folder()}" in refusal(path)
+    monkeypatch.chdir(copy / "media")
+    assert "nothing is imported from there" in refusal(copy / "checkpoints" / path.name)
+
+
+def test_nothing_below_a_runs_folder_is_imported_for_whoever_types_it(project, monkeypatch):
+    media = runs_folder() / "some" / "media"
+    shutil.copytree(project, media)
+    monkeypatch.chdir(media)
+    before = list(sys.path)
+    with pytest.raises(ConfigError, match="below the runs folder"):
+        import_from_here("own_module")
+    assert sys.path == before
+    (media / "link").symlink_to(project)
+    monkeypatch.chdir(project)
+    (project / "other_module.py").symlink_to(media / "own_module.py")
+    with pytest.raises(ConfigError, match="below the runs folder"):
+        import_from_here("other_module")
+
+
+@pytest.mark.parametrize("path", ["os:abort", "os.path:join", "builtins:exit", "__main__:main"])
+def test_modules_of_python_itself_are_refused(path, monkeypatch, project):
+    with pytest.raises(ConfigError, match="standard library"):
+        imported(path)
+    monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
+    assert "standard library" in refusal(checkpoint_of({"env": f"native:{path}"}, {}))
+
+
+def test_a_module_that_is_not_here_is_said_to_be_missing(project):
+    values = {"env": "native:nowhere:make"}
+    with pytest.raises(NotHereError, match="no module is called 'nowhere'"):
+        load_checkpoint(checkpoint_of(values, added_seals({}, [values])))
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ({"env": "cart_pole"}, []),
+        ({"env": "gymnasium:CartPole-v1"}, []),
+        ({"env": "gymnasium:ALE/Breakout-v5"}, []),
+        ({"env": "gymnasium:ale_py:ALE/Breakout-v5"}, ["gymnasium:ale_py:ALE/Breakout-v5"]),
+        ({"env": "gymnasium:a.b:make"}, ["gymnasium:a.b:make"]),
+        ({"env": "pettingzoo:sisl/multiwalker-v9"}, []),
+        ({"env": "pettingzoo:a.b"}, ["pettingzoo:a.b"]),
+        ({"env": "pettingzoo:a/b:make"}, ["pettingzoo:a/b:make"]),
+        ({"env": "native:a:make"}, ["native:a:make"]),
+        ({"env": "mettagrid", "mettagrid": {"config": ""}}, []),
+        ({"env": "mettagrid", "mettagrid": {"config": "a:make"}}, ["mettagrid:a:make"]),
+        ({"env": "mettagrid", "mettagrid": {"config": "a.json"}}, ["mettagrid:a.json"]),
+    ],
+)
+def test_every_form_that_imports_is_named(values, codes):
+    assert named_code(values) == codes
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"env": b"native:own_module:make"}, {"env": 1}, {"mettagrid": {"config": b"a:b"}},
+     {"mettagrid": [("config", "a:b")]}],
+)  # fmt: skip
+def test_what_validation_could_turn_into_text_is_refused(values, project):
+    assert pickle.loads(pickle.dumps(values, 2)) == values  # as a checkpoint may hold it
+    with pytest.raises(CheckpointError):
+        named_code(values)
+
+
+def test_a_manifest_of_a_resumed_run_is_asked_about_too(project):
+    path = checkpoint_of(CODE, {})
+    run = Run(path.parent.parent)
+    with pytest.raises(UsageError, match="--trust-code"):
+        check_stored_code(CODE, run.folder, [run.manifest_path], run.manifest)
+
+
+def test_seals_are_added_to_those_that_a_run_has(project, tmp_path, monkeypatch):
+    first = added_seals({}, [CODE])
+    monkeypatch.chdir(tmp_path)
+    both = added_seals(first, [CODE])
+    assert both["code_seals"][:1] == first["code_seals"]
+    assert len(both["code_seals"]) == 2
+    assert added_seals(both, [CODE]) == both
+    assert added_seals({"code_seals": 7}, [{"env": "cart_pole"}]) == {}
+
+
+def test_a_machine_without_an_id_is_known_by_its_name():
+    assert host.machine_id()
