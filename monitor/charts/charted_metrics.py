@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from ...shared import Metric
 
 _NOT_CHARTED = ("progress",)  # groups that the header shows
+# Words of names, of these trainers and others: episode/return, rollout/ep_rew_mean, cost/total.
+_LEARNING = frozenset(
+    ("episode", "evaluation", "eval", "cost", "return", "returns", "reward", "rewards", "rew",
+     "score", "scores", "length", "lengths", "len", "success", "accuracy", "acc", "win")
+)  # fmt: skip
 
 
 def is_charted(metric: Metric) -> bool:
@@ -13,3 +20,10 @@ def is_charted(metric: Metric) -> bool:
 
 def is_phase(metric: Metric) -> bool:
     return metric.group == "time"
+
+
+def is_learning_curve(name: str) -> bool:
+    """Whether a metric says how well a policy does: returns, lengths, scores, evaluations. Their
+    first values, however far from the others, are what was learned.
+    """
+    return not _LEARNING.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))

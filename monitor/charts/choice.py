@@ -10,7 +10,7 @@ from ...shared import Metric
 from ..look.formatting import format_difference, format_value
 from ..look.palette import series_of_group
 from .chart import Chart, Trace
-from .charted_metrics import is_charted
+from .charted_metrics import is_charted, is_learning_curve
 from .curves import Curve, difference, value_at
 from .layers import Mark
 from .metric_filter import metric_filter
@@ -111,6 +111,7 @@ def chart_of(
         is_log_x=metric.name in options.log_x,
         is_log_y=metric.name in options.log_y,
         is_full_y=metric.name in options.full_y,
+        is_learning_curve=is_learning_curve(metric.name),
         cursor=options.cursor,
         marks=marks,
     )
