@@ -1,5 +1,5 @@
 """Regular expressions that people or programs give, searched for in time that grows with the text
-alone: no expression, `(a+)+$` neither, stops a screen or a server.
+alone: no expression, not even `(a+)+$`, stops a screen or a server.
 
 Python's own matcher tries one way after the other, and of nested repeats there are more than can be
 tried. This one follows all ways at once (Thompson 1968, doi:10.1145/363347.363387), and knows all of
@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 MAX_STATES, MAX_TEXT = 500, 4000  # characters beyond are not searched
+SIMPLE_REPEATS, SIMPLE_TEXT = 2, 300
 _ATOMS = (ops.LITERAL, ops.NOT_LITERAL, ops.ANY, ops.IN)
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT)
 
@@ -50,9 +51,14 @@ class Pattern:
         self._steps: list[tuple[Any, Any, list[int]]] = [("end", None, [])]
         self._is_match: dict[tuple[Any, str], bool] = {}
         self._start = self._add_all(parsed, self._end, parsed.state.flags)
+        # Python's own is faster, and cannot take long where there is little to choose.
+        is_simple = _num_repeats(parsed) <= SIMPLE_REPEATS
+        self._simple = compiler.compile(parsed, parsed.state.flags) if is_simple else None
 
     def search(self, text: str) -> bool:
         """Whether the expression is found anywhere in `text`."""
+        if self._simple and len(text) <= SIMPLE_TEXT:
+            return self._simple.search(text) is not None
         text = text[:MAX_TEXT]
         states: set[int] = set()
         for place in range(len(text) + 1):
@@ -129,6 +135,22 @@ class Pattern:
         for _ in range(fewest):
             start = self._add_all(inner, start, flags)
         return start
+
+
+def _num_repeats(parsed: Any) -> int:
+    """Choices that a matcher has to try: repeats of one character, and alternatives; far more than
+    are allowed where a repeat has anything else inside.
+    """
+    num = 0
+    for op, value in parsed:
+        if op is ops.SUBPATTERN:
+            num += _num_repeats(value[-1])
+        elif op is ops.BRANCH:
+            num += 1 + sum(_num_repeats(way) for way in value[1])
+        elif op in _REPEATS:
+            is_one = len(value[2]) == 1 and value[2][0][0] in _ATOMS
+            num += 1 if is_one else SIMPLE_REPEATS + 1
+    return num
 
 
 def _is_at(where: Any, flags: int, text: str, place: int) -> bool:

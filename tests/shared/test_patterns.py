@@ -34,21 +34,25 @@ def test_what_is_found_is_what_python_finds(expression, text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            pattern.cache_clear()
             wanted = re.compile(expression, re.IGNORECASE)
         except re.error:
             assume(False)
-    assert pattern(expression).search(text) == (wanted.search(text) is not None)
+    found = pattern(expression)
+    assert found.search(text) == (wanted.search(text) is not None)
+    found._simple = None
+    assert found.search(text) == (wanted.search(text) is not None)
 
 
 @pytest.mark.parametrize(
     "expression",
-    ["(a+)+$", "(a|a)*b", "(a|aa)+$", "(.*)*x", "(a?){30}a{30}b", ".*.*.*.*.*x", "a?" * 40 + "b"],
+    ["(a+)+b$", "(a|a)*b", "(a|aa)+$", "(.*)*x", "(a?){30}a{30}b", ".*.*.*.*.*x", "a?" * 40 + "b"],
 )
 def test_no_expression_takes_long(expression):
-    text = "a" * 3000 + "!"
-    start = time.process_time()
-    assert not pattern(expression).search(text)
-    assert time.process_time() - start < 5
+    for text in ("a" * 300, "a" * 3000 + "!"):
+        start = time.process_time()
+        assert not pattern(expression).search(text)
+        assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
