@@ -2,8 +2,8 @@
 alone: no expression, not even `(a+)+$`, stops a screen or a server.
 
 Python's own matcher tries one way after the other, and of nested repeats there are more than can be
-tried. This one follows all ways at once (Thompson 1968, doi:10.1145/363347.363387), and knows all of
-Python's syntax but what needs a memory: references to groups, and looking ahead or behind.
+tried. This one follows all ways at once (Thompson 1968, doi:10.1145/363347.363387), and knows
+all of Python's syntax but what needs a memory: references to groups, lookahead, lookbehind.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ class Pattern:
     """States, each of which leads to others: by a character, at a place in the text, or at once."""
 
     def __init__(self, parsed: Any) -> None:
-        self._state = parsed.state
         self._end = 0
         self._steps: list[tuple[Any, Any, list[int]]] = [("end", None, [])]
         self._is_match: dict[tuple[Any, str], bool] = {}
@@ -108,8 +107,10 @@ class Pattern:
 
     def _add_one(self, op: Any, value: Any, following: int, flags: int) -> int:
         if op in _ATOMS:
-            atom = parser.SubPattern(self._state, [(op, value)])
-            return self._add("atom", compiler.compile(atom, flags), [following])
+            state = parser.State()  # with the flags of this place, and no others
+            state.flags = flags
+            atom = compiler.compile(parser.SubPattern(state, [(op, value)]), flags)
+            return self._add("atom", atom, [following])
         if op is ops.AT:
             return self._add("at", (value, flags), [following])
         if op is ops.BRANCH:

