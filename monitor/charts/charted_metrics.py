@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ...shared import Metric
 
@@ -13,6 +14,14 @@ _LEARNING = frozenset(
      "score", "scores", "length", "lengths", "len", "success", "accuracy", "acc", "win")
 )  # fmt: skip
 
+RETURN = "episode/return"
+_MAIN = (
+    {"return", "returns", "reward", "rewards", "rew"},
+    {"score", "scores", "success", "accuracy", "acc", "win", "cost"},
+    {"loss"},
+)
+_OF_ENVS = {"env", "envs", "episode", "ep", "rollout", "return", "returns", "reward", "rew"}
+
 
 def is_charted(metric: Metric) -> bool:
     return metric.kind != "text" and metric.group not in _NOT_CHARTED and not is_phase(metric)
@@ -22,8 +31,35 @@ def is_phase(metric: Metric) -> bool:
     return metric.group == "time"
 
 
+def main_metric(names: Iterable[str]) -> str:
+    """The metric that says most about a run: its return, else what comes nearest to one, else its
+    loss; empty where it has none of them.
+    """
+    known = list(names)
+    if RETURN in known:
+        return RETURN
+    for words in _MAIN:
+        for name in known:
+            if not words.isdisjoint(_words(name)):
+                return name
+    return ""
+
+
+def steps_name(names: Iterable[str]) -> str:
+    """What the steps of a run with such metrics are called: a loop without environments, such as
+    one of Hugging Face or Lightning, has steps alone.
+    """
+    known = list(names)
+    has_envs = any(not _OF_ENVS.isdisjoint(_words(name)) for name in known)
+    return "env steps" if has_envs or not known else "steps"
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[^a-z0-9]+", name.lower())
+
+
 def is_learning_curve(name: str) -> bool:
     """Whether a metric says how well a policy does: returns, lengths, scores, evaluations. Their
     first values, however far from the others, are what was learned.
     """
-    return not _LEARNING.isdisjoint(re.split(r"[^a-z0-9]+", name.lower()))
+    return not _LEARNING.isdisjoint(_words(name))
