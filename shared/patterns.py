@@ -83,7 +83,7 @@ class Pattern:
                 continue
             reached.add(state)
             kind, what, following = self._steps[state]
-            if kind == "split" or (kind == "at" and _is_at(*what, text, place)):
+            if kind == "split" or (kind == "at" and _is_at(what[0], what[1], text, place)):
                 waiting += following
         return reached
 
@@ -120,7 +120,8 @@ class Pattern:
             _, added, removed, inner = value
             return self._add_all(inner, following, (flags | added) & ~removed)
         if op in _REPEATS:
-            return self._add_repeat(*value, following, flags)
+            fewest, most, inner = value
+            return self._add_repeat(fewest, most, inner, following, flags)
         raise PatternError("not possible here: it refers to a group or looks ahead or behind")
 
     def _add_repeat(self, fewest: int, most: Any, inner: Any, following: int, flags: int) -> int:

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from views import texts
 
 from operant.monitor.charts.chart import Chart, Trace, draw_chart
-from operant.monitor.charts.charted_metrics import is_learning_curve
+from operant.monitor.charts.charted_metrics import is_learning_curve, main_metric, steps_name
 from operant.monitor.charts.curves import Curve, gather
 from operant.monitor.charts.y_range import y_range
 from operant.monitor.look.sparks import sampled, sparkline
@@ -123,3 +123,18 @@ def test_a_constant_lies_in_the_middle():
 )
 def test_returns_lengths_scores_and_evaluations_are_learning_curves(name, is_one):
     assert is_learning_curve(name) == is_one
+
+
+@pytest.mark.parametrize(
+    ("names", "main", "steps"),
+    [
+        (["loss/value", "episode/return", "episode/length"], "episode/return", "env steps"),
+        (["rollout/ep_rew_mean", "train/loss"], "rollout/ep_rew_mean", "env steps"),
+        (["train/loss", "eval/accuracy"], "eval/accuracy", "steps"),
+        (["train/learning_rate", "train/loss"], "train/loss", "steps"),
+        (["gpu/temperature"], "", "steps"),
+        ([], "", "env steps"),
+    ],
+)
+def test_the_list_shows_the_main_metric_and_steps_have_their_name(names, main, steps):
+    assert (main_metric(names), steps_name(names)) == (main, steps)
