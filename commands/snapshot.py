@@ -17,7 +17,13 @@ _SMALLEST, _LARGEST = (20, 6), (500, 200)
 
 @click.command("snapshot")
 @run_argument
-@click.option("--to", "path", required=True, type=click.Path(path_type=Path), help="picture.svg")
+@click.option(
+    "--to",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="picture.svg or picture.png.",
+)
 @click.option("--size", default="120x40", show_default=True, help="Columns x rows.")
 @theme_option
 @click.option(
@@ -44,23 +50,24 @@ def command(
     reference: str | None,
     press: str,
 ) -> None:
-    """Write what the screen of RUN shows to an SVG file, the latest run by default."""
+    """Write what the screen of RUN shows to an SVG or PNG file; RUN is the latest by default."""
     width, height = _size(size)
-    if path.suffix != ".svg":
-        raise UsageError(f"--to {path}: pictures are SVG; give a name that ends in .svg")
+    if path.suffix not in (".svg", ".png"):
+        raise UsageError(f"--to {path}: expected a name that ends in .svg or .png")
     theme, keys = known_theme(theme), known_keys(press)
     chosen = chosen_run(run, latest)
 
-    from ..monitor.picture import picture
+    from ..monitor.picture import DRAWINGS, picture
     from ..monitor.runs.comparison import Comparison
     from .output import print_line
 
     others = tuple(run_here(other, "snapshot --beside") for other in beside)
     compared = run_here(reference, "snapshot --reference") if reference else None
     comparison = Comparison(others, compared)
-    svg = picture(chosen, (width, height), theme, keys, comparison)
+    draw = DRAWINGS[path.suffix]()
+    content = picture(chosen, (width, height), theme, keys, comparison, draw)
     try:
-        path.write_text(svg, "utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise OperantError(f"cannot write {path}: {error.strerror}") from None
     print_line(f"{chosen.id}: {path}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
@@ -33,6 +33,7 @@ from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
 from .session.browser import STREAMS, is_in_a_browser
 from .session.hang_up import leaving_with_the_terminal
+from .session.key_order import KeysInOrder
 from .session.keys import Section, key_name
 from .session.memory import keep_memory_flat
 from .session.session import Session
@@ -55,7 +56,7 @@ _QUESTIONS = {
 }
 
 
-class MonitorApp(App[None], inherit_bindings=False):
+class MonitorApp(KeysInOrder, inherit_bindings=False):
     """The list of runs, and the screen of the one that is open."""
 
     TITLE = "operant"

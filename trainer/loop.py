@@ -190,7 +190,7 @@ def evaluation_values(
 
 
 def report_evaluation(evaluation: Evaluation, config: TrainConfig, telemetry: Telemetry) -> None:
-    telemetry.event("info", f"evaluation: mean return {evaluation.returns.mean():.1f}")
+    telemetry.event("info", f"{evaluation.returns.mean():.1f} mean return of the evaluation")
     if evaluation.num_cut_off:
         limit = config.evaluation.max_episode_steps
         telemetry.event("warning", cut_off_message(evaluation, limit))

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ...monitor.charts.charted_metrics import RETURN
 from ...monitor.panels.event_lines import with_alerts
 from ...monitor.panels.hints import hint_of
 from ...monitor.runs.filter_terms import FilterError, parse_filter
 from ...monitor.runs.run_description import description_of
 from ...monitor.runs.run_filter import filtered
 from ...monitor.runs.run_poller import look_once
-from ...monitor.runs.run_summary import RETURN
 from ...monitor.runs.runs_poller import RunRow, RunsPoller
 from ...shared.errors import UsageError, nearest
 from ...shared.events import LEVELS

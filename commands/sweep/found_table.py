@@ -75,10 +75,12 @@ def line_of(trial: FrozenTrial, study: optuna.Study, definition: Definition) -> 
     """`trial 3: 412.5, the best so far; ppo.learning_rate=0.0012`."""
     state, values = STATES[trial.state], in_words(trial.params)
     if trial.state == TrialState.COMPLETE:
-        is_best = trial.number in [best.number for best in study.best_trials]
+        best = [trial.number for trial in study.best_trials]
         words = ", ".join(format_value(value) for value in trial.values)
         many = len(definition.objectives) > 1
-        words += (", on the Pareto front" if many else ", the best so far") if is_best else ""
+        if trial.number in best:
+            alone = "the best so far" if len(best) == 1 else f"as good as trial {best[0]}"
+            words += ", on the Pareto front" if many else f", {alone}"
     else:
         words = f"{state}: {trial.user_attrs.get(MESSAGE, '')}"
     return f"trial {trial.number}: {words}; {values}"

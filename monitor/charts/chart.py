@@ -73,6 +73,7 @@ class Chart:
     is_log_x: bool = False
     is_log_y: bool = False
     is_full_y: bool = False
+    is_learning_curve: bool = False
     cursor: float | None = None
     marks: tuple[Mark, ...] = ()
     selection: tuple[float, float] | None = None
@@ -168,7 +169,7 @@ def _gathered(chart: Chart, columns: int) -> list[Columns]:
 
 
 def _y_scale(gathered: Sequence[Columns], chart: Chart) -> Scale:
-    low, high = y_range(gathered, chart.is_full_y)
+    low, high = y_range(gathered, chart.is_full_y, chart.is_learning_curve)
     return log_scale(low, high) if chart.is_log_y else nice_scale(low, high)
 
 

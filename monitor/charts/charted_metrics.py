@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from ...shared import Metric
 
 _NOT_CHARTED = ("progress",)  # groups that the header shows
+# Words of names, of these trainers and others: episode/return, rollout/ep_rew_mean, cost/total.
+_LEARNING = frozenset(
+    ("episode", "evaluation", "eval", "cost", "return", "returns", "reward", "rewards", "rew",
+     "score", "scores", "length", "lengths", "len", "success", "accuracy", "acc", "win")
+)  # fmt: skip
+
+RETURN = "episode/return"
+_MAIN = (
+    {"return", "returns", "reward", "rewards", "rew"},
+    {"score", "scores", "success", "accuracy", "acc", "win", "cost"},
+    {"loss"},
+)
+_OF_ENVS = {"env", "envs", "episode", "ep", "rollout", "return", "returns", "reward", "rew"}
 
 
 def is_charted(metric: Metric) -> bool:
@@ -13,3 +29,37 @@ def is_charted(metric: Metric) -> bool:
 
 def is_phase(metric: Metric) -> bool:
     return metric.group == "time"
+
+
+def main_metric(names: Iterable[str]) -> str:
+    """The metric that says most about a run: its return, else what comes nearest to one, else its
+    loss; empty where it has none of them.
+    """
+    known = list(names)
+    if RETURN in known:
+        return RETURN
+    for words in _MAIN:
+        for name in known:
+            if not words.isdisjoint(_words(name)):
+                return name
+    return ""
+
+
+def steps_name(names: Iterable[str]) -> str:
+    """What the steps of a run with such metrics are called: a loop without environments, such as
+    one of Hugging Face or Lightning, has steps alone.
+    """
+    known = list(names)
+    has_envs = any(not _OF_ENVS.isdisjoint(_words(name)) for name in known)
+    return "env steps" if has_envs or not known else "steps"
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[^a-z0-9]+", name.lower())
+
+
+def is_learning_curve(name: str) -> bool:
+    """Whether a metric says how well a policy does: returns, lengths, scores, evaluations. Their
+    first values, however far from the others, are what was learned.
+    """
+    return not _LEARNING.isdisjoint(_words(name))

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...shared import Metric
-from ..look.formatting import format_difference, format_value
+from ..look.formatting import format_count, format_difference, format_value
 from ..look.palette import series_of_group
 from .chart import Chart, Trace
-from .charted_metrics import is_charted
+from .charted_metrics import is_charted, is_learning_curve, steps_name
 from .curves import Curve, difference, value_at
 from .layers import Mark
 from .metric_filter import metric_filter
@@ -34,6 +34,8 @@ _FIRST = (
     "value/explained_variance",
     "episode/length",
 )
+
+_COUNTED = ("episodes", "runs", "env steps", "steps", "updates", "iterations")  # units
 
 
 def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
@@ -86,7 +88,7 @@ def chart_of(
             if not run.is_reference
         ]
     front = shown[0]
-    value, is_alarming = _value(metric.name, front, drawn[0], options, shows_difference)
+    value, is_alarming = _value(metric, front, drawn[0], options, shows_difference)
     unit = metric.unit
     if reference is not None and not front.is_reference and not shows_difference:
         of_reference = next(run for run in runs if run.is_reference)
@@ -106,11 +108,12 @@ def chart_of(
         count=_count(metric.name, front, None if step_metric else options.cursor),
         waits_for=metric.name,
         lacking=_lacking(metric.name, runs, curves) if shows_difference else "",
-        x_unit=step_metric or front.axis.unit,
+        x_unit=step_metric or _axis_name(front),
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
         is_log_y=metric.name in options.log_y,
         is_full_y=metric.name in options.full_y,
+        is_learning_curve=is_learning_curve(metric.name),
         cursor=options.cursor,
         marks=marks,
     )
@@ -169,18 +172,25 @@ def _count(name: str, run: ShownRun, cursor: float | None) -> str:
 
 
 def _value(
-    name: str, run: ShownRun, curve: Curve, options: ChartOptions, shows_difference: bool
+    metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions, shows_difference: bool
 ) -> tuple[str, bool]:
     """The value in words, and whether it is one to worry about."""
     if options.cursor is not None or shows_difference:
         value = _at(curve, options.cursor)
-        return (format_difference(value) if shows_difference else format_value(value)), False
-    newest = run.view.newest.get(name)
+        return (format_difference(value) if shows_difference else _in_words(metric, value)), False
+    newest = run.view.newest.get(metric.name)
     # A value that was never written and one that was written as NaN look the same in a snapshot;
     # only the latter comes after points of a curve.
     is_nan = newest is not None and not math.isfinite(newest)
     has_value = len(curve) > 0 or (newest is not None and not math.isnan(newest))
-    return format_value(newest if has_value else None), is_nan and has_value
+    return _in_words(metric, newest if has_value else None), is_nan and has_value
+
+
+def _in_words(metric: Metric, value: float | None) -> str:
+    """Whole numbers of things, such as episodes, without a fraction."""
+    is_count = metric.kind == "counter" or metric.unit in _COUNTED
+    is_whole = value is not None and math.isfinite(value) and value == round(value)
+    return format_count(value) if is_count and is_whole else format_value(value)
 
 
 def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> str:
@@ -208,10 +218,16 @@ def _at(curve: Curve, cursor: float | None) -> float | None:
 
 
 def _note(metric: Metric, run: ShownRun, options: ChartOptions, step_metric: str) -> str:
-    over = f"over {step_metric or run.axis.unit}"
+    over = f"over {step_metric or _axis_name(run)}"
     if options.smoothing:
         over += f", smoothed over {100 * options.strength:g}% of the run"
     return f"{metric.description}, {over}" if metric.description else over
+
+
+def _axis_name(run: ShownRun) -> str:
+    """As the head of the run's screen calls it."""
+    names = (metric.name for metric in run.view.schema)
+    return steps_name(names) if run.axis.unit == "env steps" else run.axis.unit
 
 
 def _rank(name: str) -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..runs.filter_terms import FilterError, Term, compiled, parse_filter
+from ...shared.patterns import pattern
+from ..runs.filter_terms import FilterError, Term, parse_filter
 
 Test = Callable[[str], bool]
 
@@ -31,8 +32,7 @@ def _test(term: Term) -> Test:
 
 def _plain_test(term: Term) -> Test:
     if term.how == "~":
-        search = compiled(term.value).search
-        return lambda name: search(name) is not None
+        return pattern(term.value).search
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = term.how != "!="
     return lambda name: any(word in name.lower() for word in words) == is_wanted

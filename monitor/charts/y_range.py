@@ -1,5 +1,5 @@
-"""The range of a chart's vertical axis: all values where they fit together, else what most of the
-curve needs, with the values that lie beyond told in words.
+"""The range of a chart's vertical axis: all values where they fit together, else all but spikes,
+whose values the chart says in words.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..look.spikes import spikes
 from .curves import Columns, Curve
 from .ticks import Floats
 
-_FEWEST_COLUMNS = 8  # fewer tell nothing about which of them are unusual
-_ASIDE = 20  # one in so many columns, at either end, may be unusual
-_NEWEST = 3  # columns at the newest end, whose middle value is never unusual
+_NEWEST = 3  # columns at the newest end, whose middle value is never a spike
 _WORTH = 2.0  # times as wide as what most of the curve needs: then all of it would flatten it
 _CONSTANT = 1e-9
 
@@ -30,12 +29,17 @@ class Beyond(NamedTuple):
     is_above: bool
 
 
-def y_range(gathered: Sequence[Columns], is_full: bool = False) -> tuple[float, float]:
+def y_range(
+    gathered: Sequence[Columns], is_full: bool = False, is_learning_curve: bool = False
+) -> tuple[float, float]:
     """The range that curves need together, of which some have columns: from the lowest value to the
     highest where `is_full`.
     """
-    range_of = _all_of if is_full else _usual
-    ranges = [range_of(columns) for columns in gathered if len(columns)]
+    ranges = [
+        _all_of(columns) if is_full else _usual(columns, is_learning_curve)
+        for columns in gathered
+        if len(columns)
+    ]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
@@ -79,37 +83,28 @@ def _all_of(columns: Columns) -> tuple[float, float]:
     return float(columns.low.min()), float(columns.high.max())
 
 
-def _usual(columns: Columns) -> tuple[float, float]:
-    """Room for the usual means and for the usual spread around them, on both sides alike: spikes
-    leave the chart rather than flatten it. All of the range where that is not much wider.
+def _usual(columns: Columns, is_learning_curve: bool) -> tuple[float, float]:
+    """The range without spikes; all of it where that is not much wider. A learning curve shows the
+    lowest and the highest value of every other column; others show their usual spread, on both
+    sides alike.
     """
     whole_low, whole_high = _all_of(columns)
-    means = _usual_means(columns.mean)
-    below, above = _median(columns.mean - columns.low), _median(columns.high - columns.mean)
-    low = max(float(means.min()) - min(below, 2 * above), whole_low)
-    high = min(float(means.max()) + min(above, 2 * below), whole_high)
+    is_usual = ~spikes(columns.mean, is_learning_curve)
+    if is_learning_curve:
+        low, high = float(columns.low[is_usual].min()), float(columns.high[is_usual].max())
+    else:
+        means = columns.mean[is_usual]
+        # A level that the newest end has reached is no spike, however new.
+        newest = float(np.sort(columns.mean[-_NEWEST:])[len(columns.mean[-_NEWEST:]) // 2])
+        below, above = _median(columns.mean - columns.low), _median(columns.high - columns.mean)
+        low = max(min(float(means.min()), newest) - min(below, 2 * above), whole_low)
+        high = min(max(float(means.max()), newest) + min(above, 2 * below), whole_high)
     width, size = high - low, max(abs(low), abs(high))
     if width <= _CONSTANT * size:
         width = 0.2 * size  # what the axis of a constant shows
     if not width or whole_high - whole_low <= _WORTH * width:
         return whole_low, whole_high
     return low, high
-
-
-def _usual_means(means: Floats) -> Floats:
-    """`means` [K] without those that lie far from nearly all others. A level that the newest end
-    has reached is usual, however new.
-    """
-    if len(means) < _FEWEST_COLUMNS:
-        return means
-    aside = max(1, len(means) // _ASIDE)
-    ordered = np.sort(means)
-    newest = float(np.sort(means[-_NEWEST:])[_NEWEST // 2])
-    low, high = ordered[aside], ordered[-1 - aside]
-    reach = high - low
-    low, high = min(low - reach, newest), max(high + reach, newest)
-    usual: Floats = means[(means >= low) & (means <= high)]
-    return usual
 
 
 def _median(values: Floats) -> float:

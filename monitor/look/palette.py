@@ -100,9 +100,10 @@ _SERIES_OF_PHASE = {
     "publish": 4,
     "environment": 5,
     "inference": 6,
-    "copy": 7,
+    "copy": 3,
     "all_reduce": 5,  # of several ranks, which have no `environment`
     "pause": 0,  # in which rank 0 evaluates
+    "other": 7,
 }
 
 

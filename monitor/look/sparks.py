@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...shared.history import Floats
+from .spikes import spikes
 
 BLOCKS = "▁▂▃▄▅▆▇█"
+_CONSTANT = 1e-9
 
 
 def sampled(x: Floats, y: Floats, num: int) -> tuple[float, ...]:
@@ -30,32 +32,18 @@ def sampled(x: Floats, y: Floats, num: int) -> tuple[float, ...]:
     return tuple(np.interp(np.arange(num), filled, means[filled]).tolist())
 
 
-def sparkline(values: Sequence[float], width: int) -> str:
-    """`values` from left to right in `width` cells, from the lowest usual one to the highest; what
-    lies beyond has the block at that end. Blank where there are none.
+def sparkline(values: Sequence[float], width: int, is_learning_curve: bool = True) -> str:
+    """`values` from left to right in `width` cells, from the lowest to the highest but for spikes,
+    which have the block at their end. A constant lies in the middle. Blank where there are none.
     """
     if not len(values) or width <= 0:
         return " " * max(0, width)
-    low, high = _usual_range(values)
-    places = np.arange(width) * (len(values) - 1) / max(1, width - 1)
-    levels = np.interp(places, np.arange(len(values)), np.clip(values, low, high))
+    known = np.asarray(values, np.float64)
+    usual = known[~spikes(known, is_learning_curve)]
+    places = np.arange(width) * (len(known) - 1) / max(1, width - 1)
+    levels = np.interp(places, np.arange(len(known)), known.clip(usual.min(), usual.max()))
     low, high = float(levels.min()), float(levels.max())
-    if not np.isfinite(high - low) or not high > low:
-        return BLOCKS[0] * width
+    if not np.isfinite(high - low) or high - low <= _CONSTANT * max(abs(low), abs(high)):
+        return BLOCKS[len(BLOCKS) // 2 - 1] * width
     steps = np.minimum((levels - low) / (high - low) * len(BLOCKS), len(BLOCKS) - 1)
     return "".join(BLOCKS[int(step)] for step in steps)
-
-
-def _usual_range(values: Sequence[float]) -> tuple[float, float]:
-    """From the lowest to the highest, but for one in twenty at either end that would flatten all
-    the others. The newest value is usual, however new.
-    """
-    ordered = sorted(values)
-    aside = -(-len(ordered) // 20)
-    if len(ordered) < 8:
-        return ordered[0], ordered[-1]
-    low, high = ordered[aside], ordered[-1 - aside]
-    reach = high - low
-    low = low if ordered[0] < low - reach else ordered[0]
-    high = high if ordered[-1] > high + reach else ordered[-1]
-    return min(low, values[-1]), max(high, values[-1])

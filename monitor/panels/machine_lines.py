@@ -62,7 +62,8 @@ def _run_rows(samples: Sequence[MachineSample], width: int) -> list[Line]:
     memory = [s.memory_bytes / s.total_memory_bytes for s in samples]
     return [
         row("cpu", f"{cpu} of {newest.num_cores}", cores, width),
-        row("ram", format_bytes(newest.memory_bytes), memory, width),
+        # A process that has ended has none.
+        row("ram", format_bytes(newest.memory_bytes or None), memory, width),
     ]
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
-from functools import lru_cache
 
 from ...shared.errors import nearest
 from ...shared.harmless import one_line
+from ...shared.patterns import PatternError, pattern
 from ...shared.typed_numbers import typed_number
 from .conditions import symbols
 from .run_values import NUMBERS, TYPED, WORDS
@@ -132,21 +131,9 @@ def _check_expression(term: Term, word: str) -> None:
     if term.key in NUMBERS:
         raise FilterError(f"{term.key} is a number, which {word} cannot search")
     try:
-        compiled(term.value)
-    except re.error as error:
-        raise FilterError(f"{term.value} is no regular expression: {error.msg}") from None
-    except (OverflowError, RecursionError):
-        raise FilterError(f"{one_line(term.value, 60)} is more than can be searched for") from None
-
-
-@lru_cache(64)
-def compiled(expression: str) -> re.Pattern[str]:
-    """Upper and lower case are alike. What Python would say about its future goes nowhere: it would
-    stand across the screen.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return re.compile(expression, re.IGNORECASE)
+        pattern(term.value)
+    except PatternError as error:
+        raise FilterError(f"{one_line(term.value, 60)} is {error}") from None
 
 
 def _unquoted(text: str) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..charts.charted_metrics import RETURN
 from ..look.formatting import UNKNOWN, format_count, format_value
 from ..look.lines import Line, fit, fit_end, fit_line, line_width
 from ..look.sparks import sparkline
-from .run_groups import RunGroup, Spread
+from .run_groups import SPREAD_WORDS, RunGroup, Spread
 from .run_order import METRIC, shown_value, value_text
 from .run_returns import NUM_RETURNS
-from .run_summary import RETURN
 
 _RUNS_WIDTH, _NUMBER_WIDTH, _SPREAD_WIDTH, _STEPS_WIDTH = 5, 8, 16, 13
 _MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
@@ -44,12 +44,18 @@ def columns_of(width: int, order: str = "newest") -> Columns:
     return Columns(states, max(4, min(room - spark, _MAX_LABEL_WIDTH)), value, steps, spark)
 
 
-def draw_group_head(width: int, order: str = "newest", is_reversed: bool = False) -> Line:
+def draw_group_head(
+    width: int,
+    order: str = "newest",
+    is_reversed: bool = False,
+    spread: Spread = "quartiles",
+) -> Line:
     line: Line = []
     for name, cells, align in _heads(width, order):
         is_order = name == order
         mark = ("↑" if is_reversed else "↓") if is_order else ""
-        text = fit_end(shown_value(name) or name, cells - len(mark)) + mark
+        shown = SPREAD_WORDS[spread] if name == "spread" else shown_value(name) or name
+        text = fit_end(shown, cells - len(mark)) + mark
         line.append((fit(text, cells, align), "focus" if is_order else "dim"))
         line.append((" ", "dim"))
     return fit_line(line, width, "dim")

@@ -22,7 +22,8 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 
-from .filter_terms import Filter, FilterError, Term, compiled
+from ...shared.patterns import pattern
+from .filter_terms import Filter, FilterError, Term
 from .run_values import NUMBERS, STAMP, WORDS, Known, known_names, metric_of
 from .runs_poller import RunRow
 
@@ -83,13 +84,13 @@ def _plain_test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: 
 def _words_test(term: Term) -> Test:
     text_of = WORDS[term.key]
     if term.how == "~":
-        search = compiled(term.value).search
+        search = pattern(term.value).search
         if term.key == "name":  # as it is, and as narrow lists show it
             return lambda row: any(
                 search(name)
                 for name in (row.notes.name, row.run.id, STAMP.sub("", row.run.id), row.given_name)
             )
-        return lambda row: bool(search(text_of(row)))
+        return lambda row: search(text_of(row))
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = term.how != "!="
     if term.key == "tag":  # a whole one
@@ -111,7 +112,7 @@ def _is_number(value: object) -> bool:
 def _fits(value: object, term: Term) -> bool:
     """Numbers compare as numbers, all else as words; `:` and `=` take several, with commas."""
     if term.how == "~":
-        return compiled(term.value).search(str(value)) is not None
+        return pattern(term.value).search(str(value))
     if term.is_order:
         return _is_number(value) and _compares(float(value), term.how, term.number)  # type: ignore[arg-type]
     choices = dict.fromkeys([term.value, *filter(None, term.value.split(","))])

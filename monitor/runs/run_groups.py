@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus
+from ..charts.charted_metrics import RETURN
 from .choices import Choice
 from .conditions import condition_of
 from .run_order import ordered, urgency
-from .run_summary import RETURN
 from .run_values import STAMP
 from .runs_poller import RunRow
 

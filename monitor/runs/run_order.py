@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..charts.charted_metrics import RETURN
 from ..look.formatting import UNKNOWN, format_value
 from .choices import Choice
 from .conditions import condition_of
-from .run_summary import RETURN
 from .run_values import NUMBERS, Known, metric_of
 from .runs_poller import RunRow
 

@@ -1,4 +1,4 @@
-"""The return of a run over its env steps, as few numbers: for one row of the list."""
+"""The main metric of a run over its steps, as few numbers: for one row of the list."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from ...shared.history import History
 from ...shared.run_folder import Run
 from ...shared.status import open_page
+from ..charts.charted_metrics import main_metric
 from ..look.sparks import sampled
-from .run_summary import RETURN
 
 NUM_RETURNS = 32
 
 
 def read_returns(run: Run) -> tuple[float, ...]:
-    """Of the page of the run's first rank; empty where there is none, or none with a return."""
+    """Of the page of the run's first rank; empty where there is none, or no main metric."""
     try:
         reader = open_page(run)
     # A page is bytes that anyone may write, and the list shows all other runs.
@@ -32,4 +32,5 @@ def returns_of(history: History) -> tuple[float, ...]:
     """`NUM_RETURNS` means over env steps; over publishes where none are counted."""
     steps = history.env_steps
     counts = steps if len(steps) and steps[-1] >= 0 else history.publish
-    return sampled(counts.astype(np.float64), history.series(RETURN).mean, NUM_RETURNS)
+    values = history.series(main_metric(history.names)).mean
+    return sampled(counts.astype(np.float64), values, NUM_RETURNS)

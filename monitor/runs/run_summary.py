@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len
 
+from ..charts.charted_metrics import RETURN, main_metric, steps_name
 from ..look.formatting import (
     UNKNOWN,
     counted,
@@ -23,7 +24,6 @@ from .alerts import Alert
 from .conditions import Condition, condition_of, part_words
 from .run_view import RunView
 
-RETURN = "episode/return"
 _VALUE_WIDTH = 7
 _GAP = "   "
 _MIN_NOTE_WIDTH = 12
@@ -131,12 +131,17 @@ def _numbers(view: RunView) -> list[tuple[str, str]]:
     else:
         numbers = [
             ("steps/s", _speed(status.env_steps_per_s)),
-            ("return", format_written(status.metrics.get(RETURN))),
-            ("env steps", format_count(status.env_steps)),
+            _main_number(status.metrics),
+            (steps_name(metric.name for metric in view.schema), format_count(status.env_steps)),
         ]
     if status.iteration is not None or not view.publish:
         numbers.append(("iteration", format_count(status.iteration)))
     return numbers
+
+
+def _main_number(metrics: Mapping[str, float]) -> tuple[str, str]:
+    name = main_metric(metrics) or RETURN
+    return name.rpartition("/")[2], format_written(metrics.get(name))
 
 
 def _speed(per_s: float | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from ..charts.charted_metrics import RETURN, is_learning_curve, main_metric
 from ..look.formatting import (
     UNKNOWN,
     counted,
@@ -21,7 +22,7 @@ from ..look.lines import Line, fit, fit_end, fit_line, fit_middle, line_width
 from ..look.sparks import sparkline
 from .conditions import condition_of
 from .run_order import is_order, shown_value, value_text
-from .run_summary import RETURN, draw_bar
+from .run_summary import draw_bar
 from .run_values import STAMP
 from .runs_poller import HERE, RunRow
 
@@ -222,9 +223,16 @@ def _numbers(row: RunRow, columns: Columns, prefix: str, order: str) -> Line:
     if columns.value:
         value = fit(value_text(row, order), columns.value - 1, ">")
         line.append((f" {value}", f"{prefix}strong"))
-    line.append((_number(format_written(status.metrics.get(RETURN))), f"{prefix}text"))
+    main = main_metric(status.metrics) or RETURN
+    style = "text" if main == RETURN else "dim"
+    line.append((_number(format_written(status.metrics.get(main))), f"{prefix}{style}"))
     if columns.spark:
-        line.append((" " + sparkline(row.returns, columns.spark - 1), f"{prefix}good"))
+        line.append(
+            (
+                " " + sparkline(row.returns, columns.spark - 1, is_learning_curve(main)),
+                f"{prefix}good",
+            )
+        )
     if columns.env_steps:
         line.append((_number(format_count(status.env_steps)), f"{prefix}text"))
     if columns.device:

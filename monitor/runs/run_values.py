@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ...shared.errors import nearest
 from ...shared.typed_numbers import typed_number, typed_seconds
+from ..charts.charted_metrics import RETURN
 from .conditions import condition_of
-from .run_summary import RETURN
 from .runs_poller import HERE, RunRow
 
 STAMP = re.compile(r"^\d{8}-\d{6}-(?=.)")  # of the moment, in a run's id

@@ -16,10 +16,10 @@ from ...shared.ranks import status_in_list
 from ...shared.run_folder import Run
 from ...shared.run_notes import NO_NOTES, RunNotes
 from ...shared.status import RunStatus
+from ..charts.charted_metrics import main_metric
 from .recorded_notes import RecordedNotes
 from .run_description import dotted
 from .run_returns import read_returns
-from .run_summary import RETURN
 
 HERE = "here"  # this machine's name, where there are others beside it
 NEW_AT_ONCE = 40  # runs read for the first time in one poll
@@ -33,8 +33,8 @@ RETURNS_EVERY_S = 10.0  # for a run that is alive
 class RunRow:
     """A run in the list, as it was at `looked_s`; no status while it was not looked at yet.
     `config` has dotted keys, `ppo.learning_rate`, and of a sweep's run `sweep` and `trial`.
-    `returns` is the return over the run. `host` is the machine of a run elsewhere; while that does
-    not answer, the run `is_lost` from sight. `given_name` is all of what the id
+    `returns` is the main metric over the run. `host` is the machine of a run elsewhere; while that
+    does not answer, the run `is_lost` from sight. `given_name` is all of what the id
     has a part of.
     """
 
@@ -142,7 +142,7 @@ class RunsPoller:
 
 def _has_other_returns(row: RunRow, now_s: float) -> bool:
     """Whether the returns of a run are others than those that were read, as far as is known."""
-    if row.status is None or RETURN not in row.status.metrics:
+    if row.status is None or not main_metric(row.status.metrics):
         return False
     if row.status.is_alive:
         return now_s - row.returns_s >= RETURNS_EVERY_S

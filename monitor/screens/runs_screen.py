@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.run_folder import Run
+from ..charts.charted_metrics import RETURN
 from ..charts.shown_run import assigned_looks
 from ..runs.choices import Choice
 from ..runs.comparison import MAX_RUNS, Comparison
@@ -18,7 +19,6 @@ from ..runs.list_filter import ListFilter
 from ..runs.poll_loop import PollLoop
 from ..runs.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.run_order import order_choices, ordered, shown_value
-from ..runs.run_summary import RETURN
 from ..runs.run_values import known_names
 from ..runs.runs_poller import RunRow, RunsView
 from ..widgets.choice_line import ChoiceLine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -43,16 +44,22 @@ class Session:
         self.group_looks: dict[str, Look] = {}
         self.arrangements = Arrangements(path.with_name(FILE_NAME) if path else None)
         self.warning = self.warning or self.arrangements.problem
+        self._is_text = False
+        self._undo: list[Callable[[], None]] = []  # of what the last key has changed
 
     @property
     def palette_name(self) -> str:
         return self.theme or self.settings.theme
 
     def change_settings(self, **changes: Any) -> None:
-        """Remember something for this session and, where there is a file for it, the next."""
-        changed = replace(self.settings, **changes)
-        if changed == self.settings:
+        """Remember something for this session and, where there is a file for it, the next; not what
+        text changes that nobody typed into a prompt.
+        """
+        before = self.settings
+        changed = replace(before, **changes)
+        if changed == before or self._is_text:
             return
+        self._undo.append(lambda: self.change_settings(**vars(before)))
         self.settings = changed
         if self._path:
             try:
@@ -61,8 +68,28 @@ class Session:
                 self.warning = f"cannot write {self._path}: {error.strerror}"
                 self._path = None
 
+    def begin_key(self, is_text: bool) -> None:
+        """A key acts now, which is a part of text or was pressed alone."""
+        if is_text:
+            self.take_back()
+        self._is_text = is_text
+        self._undo.clear()
+
+    def take_back(self) -> None:
+        """Forget what the last key has changed: it was the first of a text."""
+        undo, self._undo = self._undo, []
+        self._is_text = False
+        for restore in reversed(undo):
+            restore()
+        self._undo.clear()
+        self._is_text = True
+
     def keep_arrangement(self, project: str, arrangement: Arrangement) -> None:
         """Remember how the charts of a project stand, as settings are."""
+        if self._is_text:
+            return
+        before = self.arrangements.of(project)
+        self._undo.append(lambda: self.keep_arrangement(project, before))
         try:
             self.arrangements.keep(project, arrangement)
         except OSError as error:

@@ -74,7 +74,7 @@ class GroupsTable(RowList):
         return draw_group(group, width, is_selected, mark, self._order[0], self._spread)
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_group_head(width, *self._order)
+        return draw_group_head(width, *self._order, self._spread)
 
     def action_open(self) -> None:
         if isinstance(self.selected, tuple):

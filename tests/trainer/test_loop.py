@@ -57,7 +57,7 @@ def test_it_ends_with_an_evaluation_and_a_checkpoint(small_config, page, tmp_pat
     assert latest_checkpoint(tmp_path / "checkpoints").iteration == 6
     texts = [event.text for event in reader.events()]
     assert texts[-1] == "checkpoint: iteration-000000006.pt"
-    assert texts[0].startswith("evaluation: mean return")
+    assert texts[0].endswith(" mean return of the evaluation")
 
 
 def test_checkpoints_and_evaluations_come_as_often_as_asked(small_config, page, tmp_path):

@@ -23,7 +23,7 @@ def test_what_is_no_number_is_left_out():
 def test_the_lowest_is_the_lowest_block_and_the_highest_the_highest():
     assert sparkline(range(8), 8) == "▁▂▃▄▅▆▇█"
     assert sparkline([5.0, 0.0], 2) == "█▁"
-    assert sparkline([3.0, 3.0], 4) == "▁▁▁▁"
+    assert sparkline([3.0, 3.0], 4) == "▄▄▄▄"
     assert sparkline([], 3) == "   "
     assert len(sparkline(range(32), 11)) == 11
 

@@ -31,7 +31,7 @@ def test_numbers_stand_under_their_names(width):
     # returns 101, 201 and 50
     assert head.index("runs") + 4 == row.index(" 3 ") + 2
     assert head.index("return") + 6 == row.index("117.3") + 5
-    assert head.index("spread") == row.index("50.00 to 201.0")
+    assert head.index("25% to 75%") == row.index("50.00 to 201.0")
     assert "!1 ✓2" in row
 
 

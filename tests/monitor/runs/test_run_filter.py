@@ -123,6 +123,7 @@ def test_terms_hold_all_at_once(text, left):
         ("name~a{99999999999}", "is more than can be searched for"),
         (f"name~{'(' * 5000}{')' * 5000}", "is more than can be searched for"),
         ("/(/", "is no regular expression"),
+        (r"/(a)\1/", "is not possible here: it refers to a group"),
         ("return~4", "is a number"),
         (">5", ">5 is not understood"),
         ("(cart", "is not understood"),

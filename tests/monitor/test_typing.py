@@ -1,0 +1,167 @@
+"""Text that arrives at once, as pasted or over a slow ssh: it goes into the prompt, and what it
+happens to press outside of one is not remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+
+import pytest
+from apps import choosing
+from screens import shows, until
+from textual import events
+from textual.keys import _character_to_key
+from textual.widgets import Input
+from views import StillRun, StillRuns, all_states, make_view
+from waiting import wait_for
+
+from operant.monitor.app import MonitorApp
+from operant.monitor.charts.options import ChartOptions
+from operant.monitor.session.settings import Settings, load_settings
+from operant.monitor.widgets.chart_grid import ChartGrid
+from operant.shared.run_folder import create_run
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "monitor.toml"
+
+
+def watching(path) -> MonitorApp:
+    source = StillRun(make_view())
+    return MonitorApp(source.run, run_source=lambda _: source,
+                      runs_source=StillRuns(all_states()), settings_path=path)  # fmt: skip
+
+
+def type_at_once(app: MonitorApp, text: str) -> None:
+    """All of it in one read of the terminal: nothing is handled in between."""
+    for character in text:
+        key = "enter" if character == "\n" else _character_to_key(character)
+        app._driver.send_message(events.Key(key, None if character == "\n" else character))
+
+
+def typed(app: MonitorApp) -> list[str]:
+    return [field.value for field in app.screen.query(Input) if field.has_focus]
+
+
+def remembered(path) -> Settings:
+    return load_settings(path)[0]
+
+
+@pytest.mark.parametrize("word", ["loss", "value", "return", "aS0zy1x2"])
+async def test_a_search_typed_at_once_is_the_prompts_from_the_first_byte(path, word):
+    app = watching(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        type_at_once(app, f"/{word}")
+        await until(pilot, lambda: typed(app) == [word])
+        assert app.screen.query_one(ChartGrid).options == ChartOptions(words=(word,))
+    assert remembered(path) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"), [("/", "run"), ("s", "return"), ("v", "algorithm"), ("ctrl+p", "theme")]
+)
+async def test_so_are_a_filter_what_is_chosen_and_a_command(keys, text):
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "finished"))
+        app._driver.send_message(
+            events.Key(keys if len(keys) > 1 else _character_to_key(keys), keys)
+        )
+        type_at_once(app, text)
+        await until(pilot, lambda: typed(app) == [text])
+
+
+@pytest.mark.parametrize("key", ["e", "E"])
+async def test_so_are_a_note_and_tags(key):
+    run, lock = create_run("noted", {}, rank=0)
+    lock.release()
+    source = StillRun(make_view())
+    source.run = run
+    app = MonitorApp(run, run_source=lambda _: source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        type_at_once(app, f"{key}query")
+        await until(pilot, lambda: typed(app) == ["query"])
+
+
+async def test_keys_after_a_search_are_keys_again(path):
+    app = watching(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        type_at_once(app, "/loss\nss")
+        grid = app.screen.query_one(ChartGrid)
+        await until(pilot, lambda: grid.options.smoothing == 2)
+        assert grid.options.words == ("loss",)
+
+
+@pytest.mark.parametrize("text", ["value", "as", "PH", "bt"])
+async def test_text_outside_of_a_prompt_is_not_remembered(path, text):
+    app = watching(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        type_at_once(app, text)
+        await until(pilot, lambda: not app._waiting and app._settling and app._settling.done())
+        await pilot.pause()
+    assert remembered(path) == Settings()
+    charts = path.with_name("charts.toml")
+    assert not charts.exists() or not charts.read_text().strip()
+
+
+async def test_a_key_pressed_alone_or_held_down_is_remembered(path):
+    app = watching(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        type_at_once(app, "a")
+        await until(pilot, lambda: remembered(path).x_axis == "iterations")
+        await asyncio.sleep(0.05)
+        type_at_once(app, "sss")
+        await until(pilot, lambda: remembered(path).smoothing == 3)
+    assert remembered(path).x_axis == "iterations"
+
+
+async def test_a_bracketed_paste_is_text_and_outside_of_a_prompt_does_nothing(path):
+    app = watching(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        app._driver.send_message(events.Paste("value"))
+        type_at_once(app, "/")
+        app._driver.send_message(events.Paste("loss"))
+        await until(pilot, lambda: typed(app) == ["loss"])
+        assert app.screen.query_one(ChartGrid).options == ChartOptions(words=("loss",))
+    assert remembered(path) == Settings()
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux")
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        ([["send-keys", "-l", "/value"]], ["/ value", "only /value"]),
+        ([["set-buffer", "loss"], ["send-keys", "/"], ["paste-buffer", "-p"]], ["only /loss"]),
+    ],
+)
+def test_in_a_real_terminal_likewise(make_session, tmp_path, monkeypatch, commands, words):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    session = make_session()
+    for number in range(1, 20):
+        session.metrics.publish({"value/mean": 1.0, "loss/policy": 2.0}, number, number)
+    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+
+    def screen() -> str:
+        shown = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True)
+        return shown.stdout
+
+    operant = f"{sys.executable} -m operant monitor {session.run.id}"
+    subprocess.run([*tmux, "new-session", "-d", "-x", "120", "-y", "40", operant], check=True)
+    try:
+        wait_for(lambda: "loss/policy" in screen())
+        for command in commands:
+            subprocess.run([*tmux, *command], check=True)
+        wait_for(lambda: all(word in screen() for word in words))
+        assert not (tmp_path / "operant" / "monitor.toml").exists()
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=True)
