@@ -78,16 +78,24 @@ def states_of(*states: str) -> Offer:
 
 @_offering
 def configs(context: click.Context, typed: str) -> Iterable[Item]:
-    """Presets; behind a `+` the overlays; where nothing is called so, files."""
+    """Presets and environments; behind a `+` the overlays; where nothing is called so, files."""
     from ..trainer.config.files import preset_names
     from ..trainer.config.overlays import overlay_names
+    from ..trainer.envs import ALL_ENV_NAMES
 
     config, plus, overlay = typed.rpartition("+")
     if plus:
         known = [name for name in overlay_names() if name not in config.split("+")]
         return [CompletionItem(f"{config}+{name}") for name in known if name.startswith(overlay)]
-    presets = [name for name in preset_names() if name.startswith(typed)]
-    return map(CompletionItem, presets) if presets else [CompletionItem(typed, type="file")]
+    known = [name for name in (*ALL_ENV_NAMES, *preset_names()) if name.startswith(typed)]
+    return map(CompletionItem, known) if known else [CompletionItem(typed, type="file")]
+
+
+@_offering
+def algorithms(context: click.Context, typed: str) -> Iterable[Item]:
+    from ..trainer.config.train_config import algorithm_sections
+
+    return [CompletionItem(name) for name in algorithm_sections() if name.startswith(typed)]
 
 
 @_offering
@@ -190,8 +198,11 @@ def _keys(context: click.Context, typed: str) -> list[Key]:
 
     told = context.params
     source = told.get("config") or told.get("config_option")
+    overrides = [each for each in told.get("overrides") or () if "=" in each]
+    if told.get("algorithm"):
+        overrides.append(f"algorithm={told['algorithm']}")
     try:
-        known = keys_of(source, [each for each in told.get("overrides") or () if "=" in each])
+        known = keys_of(source, overrides)
     except (OperantError, OSError):
         known = []
     is_known = any(key.name.startswith(typed) for key in known)

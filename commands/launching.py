@@ -21,7 +21,7 @@ from ..shared.run_folder import Run, create_run
 from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
 from ..shared.status import open_page, trainer_of
-from ..trainer.config.files import changed_defaults, load_config
+from ..trainer.config.files import changed_defaults, parse_override, resolve
 from ..trainer.config.stored_code import added_seals
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs import GYMNASIUM_PREFIX
@@ -57,6 +57,7 @@ def prepared_run(
     *,
     besides: Mapping[str, Any] | None = None,
     run_id: str = "",
+    hardware: str = "",
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
     it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
@@ -66,12 +67,12 @@ def prepared_run(
     """
     if resume:
         return _resumed_run(find_run(resume), source, overrides, rank, check)
-    config = load_config(source, overrides)
+    config, origin = resolve(source, overrides, hardware)
     check_machine(config)
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest |= {**(besides or {}), **_described(config)}
+    manifest |= {**(besides or {}), **_described(config), "settings": origin}
     manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
@@ -100,7 +101,7 @@ def _resumed_run(
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
     if source:
-        config = load_config(source, overrides)
+        config = resolve(source, overrides).config
     check_same_config(checkpoint, config)
     warn(saved.warning)
     check_machine(config)
@@ -114,6 +115,10 @@ def _resumed_run(
     manifest = run.read_manifest()
     manifest |= _described(config)
     manifest |= added_seals(manifest, [manifest["config"]])
+    origin = manifest.get("settings")
+    if isinstance(origin, dict) and isinstance(origin.get("set"), list):
+        given = (parse_override(each)[0] for each in overrides)
+        origin["set"] = sorted({*map(str, origin["set"]), *given})
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )

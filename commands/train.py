@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError, nearest
-from .candidates import configs, hardware, run_ids, settings
+from .candidates import algorithms, configs, hardware, run_ids, settings
 from .choosing_a_run import run_here, trust_code_option
 from .ended_at_once import ended_at_once
 from .terminal import has_terminal
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     metavar="CONFIG",
     shell_complete=configs,
     help="The same as the argument.",
+)
+@click.option(
+    "--algorithm",
+    metavar="NAME",
+    shell_complete=algorithms,
+    help="ppo, sac, dqn, ...; by default the preset's, and ppo for an environment.",
 )
 @click.option(
     "--set",
@@ -73,6 +79,7 @@ if TYPE_CHECKING:
 def command(
     config: str | None,
     config_option: str | None,
+    algorithm: str | None,
     overrides: tuple[str, ...],
     device: str | None,
     hardware: str | None,
@@ -90,9 +97,11 @@ def command(
 ) -> int:
     """Train a policy and leave a run that everyone can watch.
 
-    CONFIG is a preset's name or a TOML file; without it, cart_pole_ppo. Behind a `+` an overlay may
-    follow, as in mettagrid_ppo+fast: settings for environments of many agents. Ctrl-C finishes the
-    iteration and saves a checkpoint that --resume goes on from.
+    CONFIG is an environment, a preset or a TOML file; without it, cart_pole. An environment, as in
+    `operant train gymnasium:LunarLander-v3 --algorithm dqn`, has the preset that is tuned for it
+    and the algorithm, or else the algorithm's neutral defaults; the run says which. Behind a `+` an
+    overlay may follow, as in mettagrid_ppo+fast: settings for environments of many agents. Ctrl-C
+    finishes the iteration and saves a checkpoint that --resume goes on from.
     """
     if help_config is not None:
         return print_config_help(help_config)
@@ -102,7 +111,6 @@ def command(
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
 
     from ..trainer.config.files import load_config
-    from ..trainer.config.hardware import hardware_overrides
     from ..trainer.config.train_config import TrainConfig
     from ..trainer.ranks.refusals import check_ranks
     from .began_elsewhere import told_where_it_began
@@ -110,16 +118,13 @@ def command(
     from .launching import Prepared, detached_training, foreground_training, prepared_run
     from .ranks.launch import launch_of
 
-    named = {"device": device, "seed": seed}
+    named = {"algorithm": algorithm, "device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     source = config or config_option
-    if hardware:
-        if resume:
-            raise UsageError(
-                "--hardware and --resume exclude each other: a resumed run keeps its sizes"
-            )
-        asked = load_config(source, overrides)
-        overrides = (*hardware_overrides(hardware, asked.env, asked.algorithm), *overrides)
+    if hardware and resume:
+        raise UsageError(
+            "--hardware and --resume exclude each other: a resumed run keeps its sizes"
+        )
     launch = launch_of(processes, nodes, split, elastic)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
 
@@ -130,11 +135,11 @@ def command(
             launch.check(config)
 
     if place and place.rank:
-        config_of_all = None if resume else load_config(source, overrides)
+        config_of_all = None if resume else load_config(source, overrides, hardware or "")
         return ended_at_once(following_rank(place, config_of_all, split))
 
     def prepare(rank: int) -> Prepared:
-        return prepared_run(source, overrides, name, resume, rank, check)
+        return prepared_run(source, overrides, name, resume, rank, check, hardware=hardware or "")
 
     with told_where_it_began(run_here(resume, "train --resume")) if resume else nullcontext():
         if detach or (monitor and has_terminal()):

@@ -1,4 +1,4 @@
-"""Any environment of Gymnasium's, as by `operant train --set env=gymnasium:Acrobot-v1`."""
+"""Any environment of Gymnasium's, as by `operant train gymnasium:Acrobot-v1`."""
 
 import sys
 

@@ -18,6 +18,7 @@ from operant.shared.run_notes import RunNotes, change_notes
 from operant.shared.session import RunSession
 from operant.trainer.config.files import fields_with_defaults, preset_names
 from operant.trainer.config.keys import keys_of, keys_of_all
+from operant.trainer.envs import ALL_ENV_NAMES
 
 
 def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -75,8 +76,11 @@ def test_names_tags_and_states_are_offered(complete):
     assert complete("rm --state crashed,f") == ["crashed,failed", "crashed,finished"]
 
 
-def test_presets_are_offered_then_overlays_then_files(complete):
-    assert complete("train ") == complete("bench compare ") == preset_names()
+def test_environments_and_presets_are_offered_then_overlays_then_files(complete):
+    offered = [*ALL_ENV_NAMES, *preset_names()]
+    assert complete("train ") == complete("bench compare ") == offered
+    assert complete("train pendulum --algorithm s") == ["sac"]
+    assert "sac.gamma=" in complete("train pendulum --algorithm sac --set sac.ga")
     assert "pendulum_sac" in complete("train --config pend")
     assert complete("train mettagrid_ppo+fa") == ["mettagrid_ppo+fast"]
     assert "mettagrid_ppo+fast+smoke" in complete("train mettagrid_ppo+fast+")

@@ -89,3 +89,23 @@ def make_late():
 
 def make_unequal():
     return Unequal()
+
+
+class Masked(Relay):
+    """Shows which actions are legal."""
+
+    def observation_space(self, agent):
+        space = super().observation_space(agent)
+        masks = gymnasium.spaces.MultiBinary(2)
+        return gymnasium.spaces.Dict({"observation": space, "action_mask": masks})
+
+    def obs(self, agents, actions=None):
+        mask = np.ones(2, np.int8)
+        return {
+            agent: {"observation": seen, "action_mask": mask}
+            for agent, seen in super().obs(agents, actions).items()
+        }
+
+
+def make_masked():
+    return Masked()

@@ -6,8 +6,9 @@ import copy
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -17,12 +18,17 @@ from ...shared.errors import ConfigError, nearest
 from ...shared.harmless import one_line
 from ...shared.typed_numbers import typed_number
 from ..envs import (
+    ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
+    is_hosted,
     num_agents_of,
+    spec_of,
 )
+from ..envs.spec import Box
+from .defaults import NEUTRAL, neutral_settings
 from .flat_keys import flat_keys
 from .interval import UNITS
 from .known_elsewhere import known_elsewhere
@@ -40,32 +46,158 @@ from .train_config import (
     shared_tables,
 )
 
-DEFAULT_PRESET = "cart_pole_ppo"
 PRESET_FOLDER = Path(configs.__file__).parent
 MOST_SHOWN = 200  # characters of a value in an error
 NO_VALUE = "(none)"  # of a key that need not have one
 
 
-def load_config(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
-    """The configuration of the preset or TOML file `source`, on top of it the overlays that are
-    named behind a `+`, and then `key=value` overrides.
+class Resolved(NamedTuple):
+    """A configuration, and where its settings come from: `run.toml` keeps the `origin`."""
+
+    config: TrainConfig
+    origin: dict[str, Any]  # from, overlays, hardware, and set: the keys that the user set
+
+
+def resolve(
+    source: str | None = None, overrides: Iterable[str] = (), hardware: str = ""
+) -> Resolved:
+    """The configuration of `source`: a preset, a TOML file or an environment. On top of it come the
+    overlays that are named behind a `+`, sizes for some `hardware`, and `key=value` overrides.
+
+    An environment has the preset that is tuned for it and the algorithm, where there is one, and
+    else the neutral defaults of the algorithm. Without a source, `env` is the environment.
 
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
-    overrides, (source, overlays) = list(overrides), split_overlays(source or DEFAULT_PRESET)
-    values = read_toml(config_path(source))
-    if source in preset_names():
-        values = _as_asked(source, values, overrides)
+    overrides, (name, overlays) = list(overrides), split_overlays(source or "")
+    told = dict(map(parse_override, overrides))
+    is_file = False
+    if not name or is_env_name(name):
+        if name and told.get("env", name) != name:
+            raise ConfigError(f"two environments are given: '{name}' and env = {told['env']}")
+        env, algorithm = told.get("env", name or DEFAULT_ENV), told.get("algorithm")
+        values, origin = _env_settings(env, algorithm or DEFAULT_ALGORITHM, overlays, overrides)
+    else:
+        values, origin = read_toml(config_path(name)), name
+        is_file = name not in preset_names()
+        if not is_file:
+            values, origin = _preset_settings(name, values, overlays, overrides)
     config = _with_overlays(values, overlays, overrides)
+    if hardware:
+        from .hardware import hardware_overrides  # which imports this
+
+        sizes = hardware_overrides(hardware, config.env, config.algorithm)
+        config = _with_overlays(values, overlays, [*sizes, *overrides])
     if overlays and num_agents_of(config) == 1:
         raise ConfigError(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
         )
     workers = getattr(config, "workers", None)
-    is_told = any(parse_override(each)[0] == "workers.num_workers" for each in overrides)
-    if workers and (is_told or source not in preset_names()):
+    if workers and (is_file or "workers.num_workers" in told):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
-    return config
+    own = [key for key in told if key not in ("env", "algorithm")]
+    return Resolved(
+        config, {"from": origin, "overlays": overlays, "hardware": hardware, "set": own}
+    )
+
+
+def load_config(
+    source: str | None = None, overrides: Iterable[str] = (), hardware: str = ""
+) -> TrainConfig:
+    """The configuration alone; see `resolve`."""
+    return resolve(source, overrides, hardware).config
+
+
+def settings_summary(origin: Mapping[str, Any]) -> str:
+    """`settings: preset pendulum_sac, 3 values of yours`, from the `origin` of a run."""
+    own = len(origin["set"])
+    parts = [origin["from"], *(f"overlay {name}" for name in origin["overlays"])]
+    parts += [f"hardware {origin['hardware']}"] if origin["hardware"] else []
+    parts += [f"{own} value{'s' if own > 1 else ''} of yours"] if own else []
+    return f"settings: {', '.join(parts)}"
+
+
+def is_env_name(source: str) -> bool:
+    """Whether a source of settings is an environment, not a preset or a file."""
+    return source in ALL_ENV_NAMES or (is_hosted(source) and not source.endswith(".toml"))
+
+
+@cache
+def _tuned_presets() -> dict[tuple[str, str], str]:
+    """The preset of each environment and algorithm. Where there are several it is the one with the
+    shortest name: `grid_ppo`, and neither `grid_ppo_fast` nor `grid_ppo_smoke`.
+    """
+    tuned = {}
+    for name in sorted(preset_names(), key=len, reverse=True):
+        values = read_toml(config_path(name))
+        tuned[values["env"], values["algorithm"]] = name
+    return tuned
+
+
+def _env_settings(
+    env: Any, algorithm: Any, overlays: Sequence[str], overrides: Sequence[str]
+) -> tuple[dict[str, Any], str]:
+    """The settings of an environment and an algorithm, and what they are called."""
+    if preset := _tuned_presets().get((str(env), str(algorithm))):
+        return read_toml(config_path(preset)), f"preset {preset}"
+    values = _neutral_settings({"env": env, "algorithm": algorithm}, overlays, overrides)
+    return values, f"neutral defaults for {algorithm}"
+
+
+def _preset_settings(
+    preset: str, values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
+) -> tuple[dict[str, Any], str]:
+    """The settings of a preset, and what they are called. Where the overrides name another
+    algorithm, they are that algorithm's neutral defaults; where they name another environment, the
+    preset's without the tables of its environment. Raises ConfigError where there is a preset for
+    the other algorithm.
+    """
+    told = dict(map(parse_override, overrides))
+    env, algorithm = told.get("env", values["env"]), told.get("algorithm", values["algorithm"])
+    tables = env_sections(values["env"]).keys()
+    if algorithm != values["algorithm"]:
+        written_for = values["algorithm"]
+        if other := _tuned_presets().get((str(env), str(algorithm))):
+            raise ConfigError(
+                f"algorithm = {algorithm}: the preset {preset} is written for {written_for}; "
+                f"the one for {algorithm} is {other}"
+            )
+        kept = {key: values[key] for key in tables if key in values and env == values["env"]}
+        neutral = {"env": env, "algorithm": algorithm, **kept}
+        told_of = f"neutral defaults for {algorithm} (preset {preset} is for {written_for})"
+        return _neutral_settings(neutral, overlays, overrides), told_of
+    if env == values["env"]:
+        return values, f"preset {preset}"
+    others = tables - env_sections(str(env)).keys()
+    kept = {key: value for key, value in values.items() if key not in others}
+    return kept, f"preset {preset} (tuned for {values['env']}, not for {env})"
+
+
+def _neutral_settings(
+    values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
+) -> dict[str, Any]:
+    """The neutral defaults of the algorithm and the environment in `values`, which win over them.
+    Raises ConfigError.
+    """
+    env, algorithm = values["env"], values["algorithm"]
+    if env not in ALL_ENV_NAMES and not is_hosted(str(env)):
+        return values
+    if algorithm not in NEUTRAL or env in LEARNED_ENV_NAMES:
+        return values
+    known = model_for(values).model_fields
+    asked = dict(map(parse_override, [*overlay_overrides(overlays, known), *overrides]))
+    is_fast = not is_hosted(env)
+    if env == "marine_nav" and algorithm_sections()[algorithm].action_kinds == ("Discrete",):
+        values = {"marine_nav": {"actions": "discrete"}, **values}
+
+    def filled(**found: Any) -> dict[str, Any]:
+        filled = copy.deepcopy(values)
+        for key, value in neutral_settings(algorithm, asked, is_fast=is_fast, **found).items():
+            _set(filled, key, value)
+        return filled
+
+    spec = spec_of(_with_overlays(filled(), overlays, overrides))
+    return filled(is_continuous=isinstance(spec.actions, Box), obs_size=spec.obs_size)
 
 
 def _with_overlays(
@@ -84,24 +216,6 @@ def _with_overlays(
             make_config(values, overrides)
             told = ConfigError(f"with +{'+'.join(overlays)}: {error}")
         raise told from None
-
-
-def _as_asked(preset: str, values: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A preset's `values` without the table of its algorithm, where the overrides name another: who
-    asks for that has typed none of it. Raises ConfigError where a preset has both as asked.
-    """
-    wanted = values | dict(map(parse_override, overrides))
-    algorithm, env = wanted["algorithm"], wanted["env"]
-    written_for = values["algorithm"]
-    if algorithm == written_for:
-        return values
-    other = f"{env}_{algorithm}"
-    if other in preset_names():
-        raise ConfigError(
-            f"algorithm = {algorithm}: the preset {preset} is written for {written_for}; "
-            f"the one for {algorithm} is {other}"
-        )
-    return {key: value for key, value in values.items() if key != written_for}
 
 
 def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:

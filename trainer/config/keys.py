@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from ..envs import ALL_ENV_NAMES
-from .files import DEFAULT_PRESET, changed, config_path, foreign_section, model_for
+from .files import changed, config_path, foreign_section, is_env_name, model_for
 from .overlays import split_overlays
 from .section import Section
 from .toml_file import read_toml
-from .train_config import TrainConfig, algorithm_sections, owners_of_sections
+from .train_config import DEFAULT_ENV, TrainConfig, algorithm_sections, owners_of_sections
 
 
 class Key(NamedTuple):
@@ -22,12 +22,12 @@ class Key(NamedTuple):
 
 
 def keys_of(source: str | None, overrides: Iterable[str] = ()) -> list[Key]:
-    """All keys of the preset or TOML file `source` with `key=value` overrides on top: those of its
-    algorithm and its environment. Raises ConfigError where it cannot be read.
+    """All keys of the preset, TOML file or environment `source` with `key=value` overrides on top:
+    those of its algorithm and its environment. Raises ConfigError where it cannot be read.
     """
-    config, _ = split_overlays(source or DEFAULT_PRESET)
-    values = changed(read_toml(config_path(config)), overrides)
-    return list(_keys(model_for(values), ""))
+    config, _ = split_overlays(source or DEFAULT_ENV)
+    values = {"env": config} if is_env_name(config) else read_toml(config_path(config))
+    return list(_keys(model_for(changed(values, overrides)), ""))
 
 
 def keys_of_all() -> list[Key]:

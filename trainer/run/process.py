@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ...shared.errors import ConfigError, OperantError
+from ...shared.events import Level
 from ...shared.harmless import harmless_lines
 from ...shared.lock import RunLock
 from ...shared.outcome import State
@@ -20,6 +21,8 @@ from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
 from ..config import RecorderConfig, TrainConfig
+from ..config.files import settings_summary
+from ..envs.env_warnings import env_warnings
 from ..ranks.joined import Joined
 from ..ranks.place import Place
 from .main_memory import keep_freed_memory
@@ -69,10 +72,11 @@ def run_training(
         recorder=_recorder_settings(config.recorder),
     )
     session.metrics.on_phase = report_phase
-    for warning in config.algorithm_section.warnings(config):
-        session.metrics.event("warning", warning)
-        with contextlib.suppress(OSError):  # the terminal may have gone
-            print(f"operant: {warning}", file=sys.stderr)
+    origin = run.manifest().get("settings")
+    if origin and resume_publish is None:
+        _say(session, "info", settings_summary(origin))
+    for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
+        _say(session, "warning", warning)
     try:
         from ..loop import train
         from .checkpoints import latest_checkpoint  # torch takes a second to import
@@ -110,6 +114,13 @@ def run_training(
     state, exit_code, message = _ending(run, stop_signals, is_complete)
     session.close(state, exit_code, message)
     return exit_code
+
+
+def _say(session: RunSession, level: Level, text: str) -> None:
+    """As an event, and in the terminal."""
+    session.metrics.event(level, text)
+    with contextlib.suppress(OSError):  # the terminal may have gone
+        print(harmless_lines(f"operant: {text}"), file=sys.stderr)
 
 
 def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:

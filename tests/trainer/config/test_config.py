@@ -111,7 +111,7 @@ def test_hardware_for_an_algorithm_that_nobody_has_tried_it_with_is_refused():
 
 
 def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it():
-    assert error_of(None, "algorithm=pqn") == (
+    assert error_of("cart_pole_ppo", "algorithm=pqn") == (
         "algorithm = pqn: the preset cart_pole_ppo is written for ppo; the one for pqn is "
         "cart_pole_pqn"
     )
@@ -119,10 +119,10 @@ def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it()
     assert text.endswith("the one for sac is pendulum_sac")
 
 
-def test_another_algorithm_without_a_preset_has_its_own_defaults():
-    config = load_config("acrobot_dqn", ["algorithm=c51"])
-    assert config.algorithm_section == make_config({"algorithm": "c51"}).algorithm_section
-    assert config.total_env_steps == load_config("acrobot_dqn").total_env_steps
+def test_another_algorithm_without_a_preset_has_its_neutral_defaults():
+    assert load_config("acrobot_dqn", ["algorithm=c51"]) == load_config(
+        "acrobot", ["algorithm=c51"]
+    )
     # What was typed for the other one is refused as ever.
     text = error_of("acrobot_dqn", "algorithm=c51", "dqn.gamma=0.5")
     assert "dqn.gamma = 0.5 is for algorithm = dqn alone" in text

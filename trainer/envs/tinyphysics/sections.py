@@ -64,6 +64,8 @@ class TinyPhysicsConfig(EnvSection):
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
         """What an episode along each route cannot follow."""
+        if config.algorithm != "ppo":
+            yield f"algorithm = {config.algorithm}: tinyphysics learns with ppo alone"
         if config.rollout_steps != EPISODE_STEPS:
             yield (
                 f"rollout_steps = {config.rollout_steps}: an iteration of tinyphysics is one "

@@ -1,0 +1,208 @@
+"""An environment has the preset that is tuned for it, or neutral defaults, and nothing else."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from learning import iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config import files
+from operant.trainer.config.defaults import NEUTRAL, neutral_settings
+from operant.trainer.config.files import load_config, preset_names, resolve, settings_summary
+from operant.trainer.config.train_config import algorithm_sections
+from operant.trainer.envs import ALL_ENV_NAMES, load_any_spec, load_spec
+from operant.trainer.making import make_experiment
+
+DISCRETE = ("cart_pole", "gymnasium:CartPole-v1")
+CONTINUOUS = ("pendulum", "gymnasium:Pendulum-v1")
+ENVS = (*DISCRETE, *CONTINUOUS)
+
+
+def can_act(algorithm: str, env: str) -> bool:
+    spec = load_any_spec(env) if ":" in env else load_spec(env)
+    return algorithm_sections()[algorithm]().can_act(spec.actions)
+
+
+FITTING = [(a, env) for a in algorithm_sections() for env in ENVS if can_act(a, env)]
+
+
+@pytest.fixture
+def no_presets(monkeypatch):
+    """No environment has a preset that is tuned for it."""
+    monkeypatch.setattr(files, "_tuned_presets", dict)
+
+
+def summary_of(source=None, *overrides: str, hardware="") -> str:
+    return settings_summary(resolve(source, overrides, hardware).origin)
+
+
+def test_every_algorithm_has_neutral_defaults():
+    assert NEUTRAL.keys() == algorithm_sections().keys()
+
+
+@pytest.mark.parametrize(("algorithm", "env"), FITTING)
+def test_neutral_defaults_train_for_two_iterations(algorithm, env, no_presets):
+    small = ["policy.hidden_sizes=[8]", "num_threads=1", "device=cpu"]
+    if "replay" in algorithm_sections()[algorithm].tables:  # else it only warms up
+        small += [f"{algorithm}.batch_size=8", f"{algorithm}.warmup_env_steps=8"]
+    config, origin = resolve(env, [f"algorithm={algorithm}", *small])
+    assert origin["from"] == f"neutral defaults for {algorithm}"
+    experiment = make_experiment(config)
+    try:
+        values = iterate(experiment, 2)
+    finally:
+        experiment.close()
+    assert math.isfinite(values["loss/value"])
+
+
+@pytest.mark.parametrize(("algorithm", "env"), FITTING)
+def test_the_first_episodes_end_and_an_evaluation_comes_early(algorithm, env, no_presets):
+    config = load_config(env, [f"algorithm={algorithm}"])
+    assert config.num_envs <= (8 if ":" in env else 32)
+    assert config.evaluation.num_episodes == 10
+    assert config.evaluation.every_env_steps == config.total_env_steps // 10
+    assert (config.seed, config.device) == (1, "auto")
+
+
+def test_neutral_defaults_are_those_of_the_reference_implementations():
+    ppo = load_config("gymnasium:Pendulum-v1")
+    assert (ppo.algorithm, ppo.rollout_size, ppo.ppo.num_epochs) == ("ppo", 2048, 10)
+    assert (ppo.ppo.learning_rate, ppo.ppo.gamma, ppo.ppo.entropy_coef) == (3e-4, 0.99, 0)
+    assert (ppo.rollout_size // ppo.ppo.num_minibatches, ppo.policy.activation) == (64, "tanh")
+    assert ppo.normalization.obs
+    assert ppo.normalization.reward
+    discrete = load_config("gymnasium:CartPole-v1")
+    assert discrete.ppo.entropy_coef == 0.01
+    assert not discrete.normalization.obs
+    for algorithm in ("sac", "td3", "ddpg"):
+        config = load_config("gymnasium:Pendulum-v1", [f"algorithm={algorithm}"])
+        own = config.algorithm_section
+        assert (config.num_envs, own.updates_per_env_step, own.batch_size) == (1, 1, 256)
+        assert (own.learning_rate, own.gamma, own.target_tau) == (3e-4, 0.99, 0.005)
+        assert config.policy.hidden_sizes == (256, 256)
+        assert (config.total_env_steps, config.replay.capacity) == (10**6, 10**6)
+        assert own.warmup_env_steps == 10_000
+    c51 = load_config("gymnasium:CartPole-v1", ["algorithm=c51"]).algorithm_section
+    assert (c51.lowest, c51.highest, c51.num_atoms) == (-100, 100, 101)
+
+
+@pytest.mark.parametrize("source", [None, "gymnasium:CartPole-v1"])
+def test_an_environment_that_is_set_takes_no_settings_of_another(source):
+    config, origin = resolve(source, ["env=gymnasium:CartPole-v1"])
+    assert config == load_config("gymnasium:CartPole-v1")
+    assert origin == {
+        "from": "neutral defaults for ppo", "overlays": [], "hardware": "", "set": [],
+    }  # fmt: skip
+    assert (config.num_envs, config.ppo.learning_rate, config.ppo.gamma) == (8, 3e-4, 0.99)
+
+
+def test_an_algorithm_that_is_set_is_not_refused_for_keys_that_nobody_set():
+    overrides = ["env=gymnasium:Pendulum-v1", "algorithm=sac", "total_env_steps=5000"]
+    config = load_config(None, overrides)
+    assert (config.sac.warmup_env_steps, config.evaluation.every_env_steps) == (256, 500)
+    td3 = load_config("mountain_car_continuous_ppo", ["algorithm=td3"])
+    assert td3 == load_config("mountain_car_continuous", ["algorithm=td3"])
+    seas = load_config("marine_nav_ppo", ["algorithm=td3"])
+    assert seas.table("marine_nav") == load_config("marine_nav_ppo").table("marine_nav")
+    assert load_config("marine_nav", ["algorithm=c51"]).table("marine_nav").actions == "discrete"
+
+
+@pytest.mark.parametrize(
+    ("env", "algorithm", "preset"),
+    [
+        ("pendulum", "sac", "pendulum_sac"),
+        ("gymnasium:LunarLander-v3", "ppo", "lunar_lander_ppo"),
+        ("gymnasium:LunarLanderContinuous-v3", "sac", "lunar_lander_continuous_sac"),
+        ("cart_pole_no_velocity", "ppo", "cart_pole_memory_ppo"),
+        ("grid", "ppo", "grid_ppo"),
+        ("cart_pole", "ppo", "cart_pole_ppo"),
+        ("cart_pole", "dqn", "cart_pole_dqn"),
+    ],
+)
+def test_an_environment_and_an_algorithm_have_the_preset_that_is_tuned_for_both(
+    env, algorithm, preset
+):
+    config, origin = resolve(env, [f"algorithm={algorithm}"])
+    assert config == load_config(preset)
+    assert origin["from"] == f"preset {preset}"
+    assert load_config(None, [f"env={env}", f"algorithm={algorithm}"]) == config
+
+
+def test_without_anything_it_is_cart_pole_with_ppo():
+    assert load_config() == load_config("cart_pole_ppo")
+    assert load_config(None, ["algorithm=pqn"]) == load_config("cart_pole_pqn")
+
+
+def test_a_preset_with_another_environment_says_whose_settings_these_are():
+    config, origin = resolve("cart_pole_ppo", ["env=acrobot"])
+    assert config.ppo.learning_rate == load_config("cart_pole_ppo").ppo.learning_rate
+    assert origin["from"] == "preset cart_pole_ppo (tuned for cart_pole, not for acrobot)"
+    # Tables of its own environment are no settings of another.
+    assert resolve("marine_nav_ppo", ["env=cart_pole"]).config.env == "cart_pole"
+
+
+def test_the_summary_says_where_settings_come_from(tmp_path):
+    assert summary_of() == "settings: preset cart_pole_ppo"
+    assert summary_of("pendulum", "algorithm=sac", "seed=3") == (
+        "settings: preset pendulum_sac, 1 value of yours"
+    )
+    assert summary_of("grid+fast", "seed=3", "num_envs=64") == (
+        "settings: preset grid_ppo, overlay fast, 2 values of yours"
+    )
+    assert summary_of("cart_pole", hardware="gpu_small") == (
+        "settings: preset cart_pole_ppo, hardware gpu_small"
+    )
+    assert summary_of("acrobot_dqn", "algorithm=c51") == (
+        "settings: neutral defaults for c51 (preset acrobot_dqn is for dqn)"
+    )
+    path = tmp_path / "mine.toml"
+    path.write_text("num_envs = 8\n")
+    assert summary_of(str(path)) == f"settings: {path}"
+
+
+def test_no_preset_has_the_name_of_an_environment():
+    assert not {*preset_names()} & {*ALL_ENV_NAMES}
+
+
+def test_two_environments_are_one_too_many():
+    with pytest.raises(ConfigError, match=r"^two environments are given: 'pendulum' and env = ac"):
+        load_config("pendulum", ["env=acrobot"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "key", "value"),
+    [
+        ({"num_envs": 3, "rollout_steps": 50}, "ppo.num_minibatches", 30),
+        ({"rollout_steps": 7, "num_envs": 1}, "ppo.num_minibatches", 7),
+        ({"policy.memory.kind": "lstm"}, "ppo.num_minibatches", 8),
+        ({"policy.memory.kind": "gru", "policy.memory.horizon": 64}, "ppo.num_minibatches", 32),
+        ({"total_env_steps": 5}, "evaluation.every_env_steps", 1),
+        ({"total_env_steps": "many"}, "evaluation.every_env_steps", 100_000),
+    ],
+)
+def test_what_follows_from_sizes_fits_them(asked, key, value):
+    assert neutral_settings("ppo", asked, is_fast=False)[key] == value
+
+
+@pytest.mark.parametrize(
+    ("asked", "obs_size", "capacity", "warmup"),
+    [
+        ({}, 4, 1_000_000, 10_000),
+        ({"total_env_steps": 100_000}, 4, 100_000, 5_000),
+        ({"total_env_steps": 100, "sac.batch_size": 512}, 4, 10_000, 512),
+        # 2^30 bytes of float32: pictures of 210 x 160 x 3
+        ({}, 100_800, 2_663, 2_663),
+    ],
+)
+def test_replay_and_warm_up_fit_the_budget_and_the_memory(asked, obs_size, capacity, warmup):
+    settings = neutral_settings("sac", asked, is_fast=False, obs_size=obs_size)
+    assert settings["replay.capacity"] == capacity
+    assert settings["sac.warmup_env_steps"] == warmup
+
+
+def test_epsilon_is_annealed_only_where_there_is_some():
+    none = {"dqn.epsilon_start": 0.0, "dqn.epsilon_end": 0.0}
+    assert "dqn.epsilon_fraction" not in neutral_settings("dqn", none, is_fast=False)
+    assert neutral_settings("dqn", {}, is_fast=False)["dqn.epsilon_fraction"] == 0.2

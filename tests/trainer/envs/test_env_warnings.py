@@ -1,0 +1,151 @@
+"""What operant overlooks in an environment is said once, before training."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+
+from operant.shared.run_folder import create_run
+from operant.shared.status import open_page
+from operant.trainer.config.files import load_config, resolve
+from operant.trainer.envs.env_warnings import env_warnings
+from operant.trainer.run.process import run_training
+
+MASKS = "the environment offers action masks, which operant ignores: illegal actions will be tried"
+BYTES = "observations are bytes, 0 to 255, and are not scaled"
+NUMBERS = spaces.Box(-1, 1, (3,), np.float32)
+PICTURE = spaces.Box(0, 255, (210, 160, 3), np.uint8)
+IMAGES = "observations are images of 210x160x3 = 100,800 inputs without convolutions"
+
+
+class Shown(gymnasium.Env):
+    """Shows a sample of `space`, and tells `info`."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space=NUMBERS, info=None):
+        self.observation_space, self.info = space, info or {}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample(), self.info
+
+    def step(self, action):
+        return self.observation_space.sample(), 1.0, True, False, self.info
+
+
+class Masked(Shown):
+    def action_masks(self):
+        return np.ones(2, np.bool_)
+
+
+class Broken(Shown):
+    def reset(self, *, seed=None, options=None):
+        raise RuntimeError("no simulator")
+
+
+@pytest.fixture
+def warnings_of(monkeypatch):
+    """The warnings about an environment in a configuration with `overrides`."""
+
+    def of(env: gymnasium.Env, *overrides: str) -> list[str]:
+        shown = EnvSpec("Shown-v0", entry_point=lambda **_: env)
+        monkeypatch.setitem(gymnasium.registry, "Shown-v0", shown)
+        config = load_config("gymnasium:Shown-v0", ["policy.hidden_sizes=[2]", *overrides])
+        return env_warnings(config)
+
+    return of
+
+
+def test_vectors_of_numbers_are_nothing_to_say(warnings_of):
+    assert warnings_of(Shown()) == []
+    assert env_warnings(load_config("gymnasium:CartPole-v1")) == []
+    assert env_warnings(load_config("cart_pole")) == []
+
+
+def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
+    images, of_bytes = warnings_of(Shown(PICTURE))
+    assert images.startswith(IMAGES)
+    assert "GrayscaleObservation" in images
+    assert "ResizeObservation" in images
+    assert of_bytes.startswith(BYTES)
+    assert warnings_of(Shown(PICTURE), "normalization.obs=true") == [images]
+    # A board is no picture.
+    assert warnings_of(Shown(spaces.Box(0, 1, (6, 7), np.float32))) == []
+
+
+def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
+    space = spaces.Dict({"image": PICTURE, "vector": NUMBERS})
+    joined, images, of_bytes = warnings_of(Shown(space))
+    assert joined.startswith(
+        "observations are dictionaries (image, vector): their parts are joined"
+    )
+    assert "normalization.obs=true" in joined
+    assert images.startswith(IMAGES)
+    assert of_bytes.startswith(BYTES)
+    (tuples,) = warnings_of(Shown(spaces.Tuple((NUMBERS, NUMBERS))))
+    assert tuples.startswith("observations are tuples of 2 parts")
+    scaled = spaces.Dict({"vector": NUMBERS, "goal": NUMBERS})
+    assert len(warnings_of(Shown(scaled))) == 1
+    assert warnings_of(Shown(scaled), "normalization.obs=true") == []
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        Masked(),
+        gymnasium.wrappers.TimeLimit(Masked(), 5),
+        Shown(info={"action_mask": np.ones(2, np.int8)}),
+    ],
+    ids=["method", "behind a wrapper", "info"],
+)
+def test_masks_are_said_wherever_an_environment_offers_them(warnings_of, env):
+    (masks,) = warnings_of(env)
+    assert masks.startswith(MASKS)
+
+
+def test_masks_among_observations_are_said(warnings_of):
+    space = spaces.Dict({"observation": NUMBERS, "action_mask": spaces.MultiBinary(2)})
+    joined, masks = warnings_of(Shown(space))
+    assert "(action_mask, observation)" in joined
+    assert masks.startswith(MASKS)
+
+
+def test_masks_of_taxi_are_said():
+    (masks,) = env_warnings(load_config("gymnasium:Taxi-v4", ["policy.hidden_sizes=[2]"]))
+    assert masks.startswith(MASKS)
+
+
+def test_masks_of_pettingzoo_are_said():
+    path = "parallel_envs:make_masked"
+    joined, masks = env_warnings(load_config(f"pettingzoo:{path}"))
+    assert joined.startswith("observations are dictionaries (action_mask, observation)")
+    assert masks.startswith(MASKS)
+
+
+def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of):
+    assert warnings_of(Broken()) == []
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, capsys):
+    config, origin = resolve(
+        "gymnasium:Taxi-v4",
+        [
+            "algorithm=dqn", "policy.hidden_sizes=[2]", "total_env_steps=8", "num_threads=1",
+            "evaluation.num_episodes=0", f"workers.num_workers={num_workers}",
+        ],
+    )  # fmt: skip
+    run, lock = create_run("taxi", {"settings": origin}, rank=0)
+    assert run_training(run, lock, config) == 0
+    settings, *others = open_page(run).events()
+    told = "settings: neutral defaults for dqn, 5 values of yours"
+    assert (settings.level, settings.text) == ("info", told)
+    (masks,) = [e.text for e in others if e.level == "warning" and "masks" in e.text]
+    assert masks.startswith(MASKS)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"operant: {told}"
+    assert f"operant: {masks}" in lines

@@ -1,0 +1,91 @@
+"""What operant overlooks in an environment of another library: scales, pictures, action masks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
+
+if TYPE_CHECKING:
+    from ..config import TrainConfig
+
+MIN_IMAGE_SIDE = 8  # pixels; smaller arrays are taken for boards or grids
+MASK_KEY = "action_mask"  # of Gymnasium's and PettingZoo's observations and infos
+MASK_METHODS = ("action_masks", "action_mask")  # sb3-contrib's, and others'
+
+
+def env_warnings(config: TrainConfig) -> list[str]:
+    """One line for each part of the environment that the run does not handle as it is meant, with
+    what to do about it. Makes and resets one copy of the environment, also where workers step it;
+    what fails here is left to the run.
+    """
+    with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
+        if config.env.startswith(PETTINGZOO_PREFIX):
+            agent = env.possible_agents[0]
+            space, info = env.observation_space(agent), env.reset(seed=config.seed)[1].get(agent)
+        else:
+            space, info = env.observation_space, env.reset(seed=config.seed)[1]
+        is_scaled = config.normalization.obs
+        return [*_of_observations(space, is_scaled), *_of_masks(env, space, info)]
+    return []
+
+
+def _copy_of(config: TrainConfig) -> Any:
+    """One environment. Raises LookupError where operant knows all of it."""
+    name = config.env.partition(":")[2]
+    if config.env.startswith(PETTINGZOO_PREFIX):
+        from .workers import pettingzoo_batch
+
+        return pettingzoo_batch.maker(name)()
+    if config.env.startswith(GYMNASIUM_PREFIX):
+        from .workers import gymnasium_batch
+
+        return gymnasium_batch.maker(name)()
+    raise LookupError(config.env)
+
+
+def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        if not is_scaled:
+            yield (
+                f"observations are dictionaries ({', '.join(map(str, parts))}): their parts are "
+                "joined as they are, unscaled; scale them in a wrapper, or set "
+                "normalization.obs=true"
+            )
+        parts = parts.values()
+    elif parts is not None and not is_scaled:
+        yield (
+            f"observations are tuples of {len(parts)} parts, which are joined as they are, "
+            "unscaled; scale them in a wrapper, or set normalization.obs=true"
+        )
+    for part in [space] if parts is None else parts:
+        shape = getattr(part, "shape", None) or ()
+        if len([side for side in shape if side >= MIN_IMAGE_SIDE]) >= 2:
+            yield (
+                f"observations are images of {'x'.join(map(str, shape))} = {prod(shape):,} inputs "
+                "without convolutions: wrap the environment with GrayscaleObservation and "
+                "ResizeObservation of gymnasium.wrappers, or give features as a vector"
+            )
+        if getattr(part, "dtype", None) == np.uint8 and prod(shape) > 1 and not is_scaled:
+            yield (
+                "observations are bytes, 0 to 255, and are not scaled: scale them in a wrapper, or "
+                "set normalization.obs=true"
+            )
+
+
+def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
+    in_obs = isinstance(getattr(space, "spaces", None), Mapping) and MASK_KEY in space.spaces
+    in_info = isinstance(info, Mapping) and MASK_KEY in info
+    has = getattr(env, "has_wrapper_attr", None) or partial(hasattr, getattr(env, "unwrapped", env))
+    if in_obs or in_info or any(map(has, MASK_METHODS)):
+        yield (
+            "the environment offers action masks, which operant ignores: illegal actions will be "
+            "tried; have a wrapper ignore them, or answer them with a negative reward"
+        )
