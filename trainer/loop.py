@@ -37,8 +37,9 @@ def train(
     ranks: Ranks = SINGLE,
 ) -> bool:
     """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
-    is `take_request`. The run's folder is the one that `checkpoint_folder` is in. Of several
-    `ranks` this is for the first; `ranks.following` is for the others.
+    is `take_request`, and within those that may be left. The run's folder is the one that
+    `checkpoint_folder` is in. Of several `ranks` this is for the first; `ranks.following` is for
+    the others.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete. Raises DivergedError, without a checkpoint, where weights are no
@@ -50,6 +51,14 @@ def train(
         prepare(experiment, metrics, resume_from)
         agenda = Agenda(config, experiment, take_request)
         telemetry = telemetry_of(experiment, metrics, agenda, report)
+        agenda.stopwatch = telemetry.stopwatch
+
+        def tick() -> None:
+            telemetry.tick()
+            if experiment.may_be_left and should_stop():
+                raise _StoppedError
+
+        experiment.on_tick(tick)
         tell_notices(experiment, telemetry)
         saved_at = experiment.iteration if resume_from else None
         keep = config.checkpoint.keep
@@ -59,7 +68,10 @@ def train(
                 due = agenda.of_next_iteration()
                 if experiment.agreed(should_stop(), due.checkpoint).stop:
                     break
-                iterate(experiment, due, telemetry, inspection, should_stop)
+                try:
+                    iterate(experiment, due, telemetry, inspection, should_stop)
+                except _StoppedError:
+                    break
                 writer.tell()
                 if due.checkpoint:
                     with telemetry.stopwatch.phase("checkpoint"):
@@ -68,7 +80,8 @@ def train(
                 telemetry.iteration(values)
                 check_weights(experiment, values)
 
-            if experiment.agreed(False, writer.needs(experiment.iteration)).checkpoint:
+            needs = writer.needs(experiment.iteration) or experiment.is_amid_updates
+            if experiment.agreed(False, needs).checkpoint:
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete
@@ -95,7 +108,6 @@ def telemetry_of(
     )  # fmt: skip
     if experiment.ranks.size > 1:
         telemetry.share = OwnShare(experiment, telemetry.stopwatch)
-    experiment.on_tick(telemetry.tick)
     telemetry.stopwatch.is_compiling = partial(is_compiling, experiment, experiment.iteration)
     return telemetry
 
@@ -144,7 +156,7 @@ def checkpoint_of(experiment: Experiment, metrics: MetricsWriter) -> Checkpoint:
 
 
 class _StoppedError(Exception):
-    """A stop was asked for in the middle of an evaluation."""
+    """A stop was asked for amid an evaluation, or an iteration that may be left there."""
 
 
 def evaluation_values(

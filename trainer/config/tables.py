@@ -81,8 +81,16 @@ class NormalizationConfig(Section):
 
 
 class EvaluationConfig(Interval):
-    """Greedy episodes in environments of their own, one episode each, and always at the end."""
+    """Greedy episodes in environments of their own, one episode each, and always at the end.
 
+    Without an interval they come as often as `time_fraction` leaves time for.
+    """
+
+    time_fraction: float = Field(
+        0.1, ge=0, le=1,
+        description="without an interval: the part of the run's time that evaluations may take, "
+        "from the first minute on; 0: only at the end",
+    )  # fmt: skip
     num_episodes: int = Field(100, ge=0, le=100_000, description="0: never evaluate")
     max_episode_steps: int = Field(
         27_000, ge=1, le=10**9, description="env steps after which an episode is cut off"
