@@ -78,7 +78,7 @@ def test_a_number_that_is_not_finite_costs_an_update_and_is_told(
 def test_weights_that_are_not_the_policys_count_as_well(make_experiment):
     config = make_config({
         "env": "pendulum", "algorithm": "sac", "num_envs": 4, "rollout_steps": 8,
-        "num_threads": 1, "replay": {"capacity": 400},
+        "num_threads": 1, "replay": {"capacity": 4000},
     })  # fmt: skip
     threads = Threads(1)
     experiment = processor_experiment(config, threads)
