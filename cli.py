@@ -10,7 +10,7 @@ import click
 
 from .commands.lazy_group import LazyGroup
 from .commands.left_behind import complete_left_behind
-from .shared.errors import OperantError
+from .shared.errors import OperantError, UsageError
 from .shared.harmless import one_line
 
 COMMANDS = (
@@ -18,6 +18,15 @@ COMMANDS = (
     "record", "alerts", "note", "tag", "rename", "archive", "rm", "completion", "bench", "autotune",
     "sweep", "tinyphysics", "mcp", "stream", "rank",
 )  # fmt: skip
+
+# Of a stream without a name, as standard output is.
+OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+# Those that import PyTorch, or that files are written for where they are called.
+IN_A_FOLDER = frozenset((
+    "train", "eval", "play", "export", "snapshot", "bench", "autotune", "sweep", "tinyphysics",
+    "stream", "rank",
+))  # fmt: skip
 
 
 @click.group(
@@ -33,46 +42,95 @@ def cli(context: click.Context) -> None:
 
     `operant train --monitor` starts a run and shows it; `operant monitor --latest` comes back.
     """
+    if context.invoked_subcommand in IN_A_FOLDER and not {"-h", "--help"} & {*sys.argv}:
+        check_working_directory()
     complete_left_behind(context.invoked_subcommand)
+
+
+def check_working_directory() -> None:
+    """Raises UsageError where it was deleted: libraries then fail in ways that nobody understands,
+    and relative paths lead nowhere.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory was deleted: cd to another folder first") from None
 
 
 def main() -> None:
     """Run a command; errors are one line on standard error and an exit code."""
+    _open_closed_streams()
+    try:
+        exit_code = _run()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # the interpreter would only complain
+    except OSError as error:
+        if error.filename is not None or error.errno not in OUTPUT_ERRORS:
+            raise
+        exit_code = _output_failed(error)
+    sys.exit(exit_code)
+
+
+def _run() -> int:
     if "_OPERANT_COMPLETE" in os.environ:  # a shell asks what could follow what was typed
         from .commands.completion import answer_shell
 
-        sys.exit(answer_shell(cli))
+        return answer_shell(cli)
     try:
-        exit_code = cli(standalone_mode=False, prog_name="operant")
+        return cli(standalone_mode=False, prog_name="operant") or 0
     except OperantError as error:
-        sys.exit(_fail(str(error), error.exit_code))
+        return _fail(str(error), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())  # nothing is wrong: someone wants to know what there is
-        exit_code = 0
+        return 0
     except click.ClickException as error:
-        sys.exit(_fail(error.format_message(), 2))
+        return _fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except BrokenPipeError:
-        _say_nothing_more()  # whoever read our output has gone
-        sys.exit(0)
-    except OSError as error:
-        if error.errno != errno.EIO or any(map(os.isatty, (1, 2))):
-            raise
-        _say_nothing_more()  # the terminal has gone, and ignored is the signal that says so
-        sys.exit(129)
-    sys.exit(exit_code or 0)
+        return 130
+    except SystemExit as error:
+        if type(sys.stdout).__name__.endswith(
+            "PacifyFlushWrapper"
+        ):  # click's way with a closed pipe
+            return _output_failed(BrokenPipeError(errno.EPIPE, ""))
+        return error.code if isinstance(error.code, int) else 1 if error.code else 0
 
 
-def _say_nothing_more() -> None:
-    """Standard output and error lead nowhere from here on, whatever is still in their buffers."""
+def _open_closed_streams() -> None:
+    """Standard streams that are closed lead nowhere: else the next file that is opened would take
+    their place, and get what is meant for them.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest descriptor that is free
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+
+
+def _output_failed(error: OSError) -> int:
+    """The exit code where standard output takes nothing more; quiet where nobody reads it."""
+    _say_nothing_more(1)
+    if isinstance(error, BrokenPipeError):
+        return 0
+    if error.errno == errno.EIO and not os.isatty(2):
+        _say_nothing_more(2)  # the terminal has gone, and ignored is the signal that says so
+        return 129
+    return _fail(f"cannot write the output: {error.strerror}", 1)
+
+
+def _say_nothing_more(descriptor: int) -> None:
+    """It leads nowhere from here on, whatever is still in a buffer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _fail(text: str, exit_code: int) -> int:
-    print(f"operant: {one_line(text)}", file=sys.stderr)
+    try:
+        print(f"operant: {one_line(text)}", file=sys.stderr, flush=True)
+    except OSError:
+        _say_nothing_more(2)
     return exit_code
 
 

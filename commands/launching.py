@@ -144,7 +144,7 @@ def foreground_training(
     with stop_requests() as received:
         prepared = prepare(0)
         run = prepared.run
-        elastic = elastic_of(launch, run, prepared.config)
+        elastic = elastic_of(launch, run, prepared.config, received)
         with launched(launch, run) as others:
             with progress_report(run.id, to_stderr=as_json) as report:
                 exit_code = run_training(
@@ -162,7 +162,7 @@ def foreground_training(
                 )
             others.wait(exit_code)
     if elastic:
-        elastic.go_on(exit_code, received, as_json)
+        elastic.go_on(exit_code, as_json)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})

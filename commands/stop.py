@@ -20,7 +20,8 @@ NAMED_WITHIN_S = 0.5  # a process that has taken the lock this moment says next 
 @click.command("stop")
 @run_argument
 def command(run: str | None, latest: bool) -> None:
-    """Stop a run, the latest by default: it finishes its iteration and saves a checkpoint.
+    """Stop a run, the latest by default: it finishes its iteration and saves a checkpoint. Asked
+    once more, two seconds later or more, it ends at once, with the newest checkpoint on disk.
 
     `operant train --resume RUN` goes on from there. A training loop of your own gets SIGTERM.
     """

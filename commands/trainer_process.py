@@ -15,15 +15,22 @@ from pathlib import Path
 
 from ..shared.lock import RunLock
 from ..shared.run_folder import Run
-from ..trainer.run.signals import stop_requests
+from ..trainer.run.signals import Received, stop_requests
 from .ended_at_once import ended_at_once
 
 
-def main(folder: str, resume_publish: int | None = None, launch_argument: str = "") -> int:
+def main(
+    folder: str,
+    resume_publish: int | None = None,
+    launch_argument: str = "",
+    stops_with_standard_input: bool = False,
+) -> int:
     run = Run(Path(folder))
-    # Before anything that takes time: from here on the run is alive by its own lock.
-    lock = RunLock(run.lock_path, 0)
     with stop_requests() as received:
+        # Before anything that takes time: from here on the run is alive by its own lock.
+        lock = RunLock(run.lock_path, 0)
+        if stops_with_standard_input:
+            stop_with_standard_input(received)
         from ..trainer.config.files import make_config
         from ..trainer.config.stored_code import check_stored_code
         from ..trainer.run.process import run_training
@@ -38,7 +45,7 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
             check_stored_code(values, run.folder, [run.manifest_path], run.manifest)
         config = make_config(values)
         launch = Launch.of_argument(launch_argument) if launch_argument else None
-        elastic = elastic_of(launch, run, config)
+        elastic = elastic_of(launch, run, config, received)
         with launched(launch, run) as others:
             exit_code = run_training(
                 run,
@@ -55,17 +62,18 @@ def main(folder: str, resume_publish: int | None = None, launch_argument: str = 
             )
             others.wait(exit_code)
     if elastic:
-        elastic.go_on(exit_code, received)
+        elastic.go_on(exit_code)
     return ended_at_once(exit_code) if launch else exit_code
 
 
-def stop_with_standard_input() -> None:
-    """Stop in good order once nobody can write to it any more."""
+def stop_with_standard_input(received: Received) -> None:
+    """Stop in good order once nobody can write to it any more, unless that was asked for before."""
 
     def watch() -> None:
         while os.read(sys.stdin.fileno(), 4096):
             pass
-        os.kill(os.getpid(), signal.SIGTERM)
+        if not received:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="starter", daemon=True).start()
 
@@ -81,6 +89,4 @@ def _arguments() -> argparse.Namespace:
 
 if __name__ == "__main__":
     told = _arguments()
-    if told.stops_with_standard_input:
-        stop_with_standard_input()
-    sys.exit(main(told.folder, told.resume_publish, told.launch))
+    sys.exit(main(told.folder, told.resume_publish, told.launch, told.stops_with_standard_input))

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -74,6 +75,7 @@ class RunSession:
         self._ends_with_process = ends_with_process
         self._lock, self._warn = lock, warn
         self._is_open = True
+        self._closing = threading.Lock()  # held from `close` on: only the first outcome counts
         self._is_deletion_told = False
 
         def create(path: Path | None) -> MetricsWriter:
@@ -116,7 +118,7 @@ class RunSession:
         """Write the outcome, leave a copy of the page in the run folder, let go of the run, and
         wait a moment for the recorder to write the last of it.
         """
-        if not self._is_open:
+        if not self._is_open or not self._closing.acquire(blocking=False):
             return
         self.metrics.finish(state, exit_code, message, is_provisional=is_provisional)
         self.lose()

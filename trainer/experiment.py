@@ -53,6 +53,7 @@ class Experiment:
             parts = self._take_parts()
             self._num_learned: Any = executor.counter()
         self._notices = list(parts.notices)
+        self._is_collecting = False
         self._collected = (0, 0)  # an iteration, and what was seen of it under way at most
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
 
@@ -177,18 +178,41 @@ class Experiment:
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
         self.ranks.begin_work()
+        if self.algorithm.under_way:  # by a run that was stopped between two updates
+            return self.collector.rollout
         if not self.config.overlap:  # else learning may change how far the run is meanwhile
             self.algorithm.explore(self._progress_fraction)
-        return self.collector.collect()
+        self._is_collecting = True
+        rollout = self.collector.collect()
+        self._is_collecting = False
+        return rollout
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether the iteration under way may be left by an exception of the executor's `tick`.
+        What was collected by then is lost, where a checkpoint could not hold it anyway; updates are
+        kept. Several ranks stop between iterations only.
+        """
+        if self.ranks.size > 1:
+            return False
+        is_lost_anyway = self._is_collecting and not self.collector.resumes_exactly
+        return is_lost_anyway or self.is_amid_updates
+
+    @property
+    def is_amid_updates(self) -> bool:
+        """Whether an iteration was left between two of its updates."""
+        return self.algorithm.under_way is not None
 
     def learn(self) -> Metrics:
         """One update from the rollout, and its metrics."""
         self._precompiling.wait(self.executor.tick)
-        rollout = self.collector.rollout
+        rollout, left = self.collector.rollout, self.algorithm.under_way
         metrics = dict(self.algorithm.update(rollout, self._progress_fraction))
         metrics |= self.collector.details
         self._num_learned += 1
-        if rollout.valid is not None:
+        if left:  # the rollout was another process's
+            metrics[DEAD_ENV_STEPS] = self.rollout_size - left.env_steps
+        elif rollout.valid is not None:
             metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
         count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
         self.ranks.end_work()

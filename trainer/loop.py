@@ -39,8 +39,9 @@ def train(
     ranks: Ranks = SINGLE,
 ) -> bool:
     """Train to `config.total_env_steps`, or until `should_stop`. It is asked between iterations, as
-    is `take_request`. The run's folder is the one that `checkpoint_folder` is in. Of several
-    `ranks` this is for the first; `ranks.following` is for the others.
+    is `take_request`, and within those that may be left. The run's folder is the one that
+    `checkpoint_folder` is in. Of several `ranks` this is for the first; `ranks.following` is for
+    the others.
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete. Raises DivergedError, without a checkpoint, where weights are no
@@ -52,6 +53,16 @@ def train(
         prepare(experiment, metrics, resume_from)
         agenda = Agenda(config, experiment, take_request)
         telemetry = telemetry_of(experiment, metrics, agenda, report)
+        agenda.stopwatch = telemetry.stopwatch
+        look_at_compiling = watch_compiling(experiment, telemetry)
+
+        def tick() -> None:
+            look_at_compiling()
+            telemetry.tick()
+            if experiment.may_be_left and should_stop():
+                raise _StoppedError
+
+        experiment.on_tick(tick)
         tell_notices(experiment, telemetry)
         saved_at = experiment.iteration if resume_from else None
         keep = config.checkpoint.keep
@@ -61,7 +72,10 @@ def train(
                 due = agenda.of_next_iteration()
                 if experiment.agreed(should_stop(), due.checkpoint).stop:
                     break
-                iterate(experiment, due, telemetry, inspection, should_stop)
+                try:
+                    iterate(experiment, due, telemetry, inspection, should_stop)
+                except _StoppedError:
+                    break
                 writer.tell()
                 if due.checkpoint:
                     with telemetry.stopwatch.phase("checkpoint"):
@@ -70,7 +84,8 @@ def train(
                 telemetry.iteration(values)
                 check_weights(experiment, values)
 
-            if experiment.agreed(False, writer.needs(experiment.iteration)).checkpoint:
+            needs = writer.needs(experiment.iteration) or experiment.is_amid_updates
+            if experiment.agreed(False, needs).checkpoint:
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
         return experiment.is_complete
@@ -97,22 +112,25 @@ def telemetry_of(
     )  # fmt: skip
     if experiment.ranks.size > 1:
         telemetry.share = OwnShare(experiment, telemetry.stopwatch)
+    return telemetry
+
+
+def watch_compiling(experiment: Experiment, telemetry: Telemetry) -> Callable[[], None]:
+    """What each tick does to show how far compiling is, in runs that compile as they iterate."""
     compiling = CompileProgress(experiment.loops)
     still_compiles = partial(is_compiling, experiment, experiment.iteration)
 
-    def tick() -> None:
+    def look() -> None:
         if still_compiles():
             telemetry.stopwatch.say_progress(*compiling.look())
         elif not compiling.is_over:
             compiling.look()  # for how long the last of them took
-        telemetry.tick()
 
-    experiment.on_tick(tick)
     telemetry.stopwatch.is_compiling = still_compiles
     if still_compiles():
         telemetry.stopwatch.said("compiling")
-        telemetry.stopwatch.say_progress(*compiling.look())
-    return telemetry
+        look()
+    return look
 
 
 def iterate(
@@ -159,7 +177,7 @@ def checkpoint_of(experiment: Experiment, metrics: MetricsWriter) -> Checkpoint:
 
 
 class _StoppedError(Exception):
-    """A stop was asked for in the middle of an evaluation."""
+    """A stop was asked for amid an evaluation, or an iteration that may be left there."""
 
 
 def evaluation_values(

@@ -69,7 +69,10 @@ def ask_again_s(environ: Mapping[str, str]) -> float:
 class Elastic:
     """What becomes of a run of `launch` once it ended."""
 
-    def __init__(self, launch: Launch, run: Run, config: TrainConfig) -> None:
+    def __init__(
+        self, launch: Launch, run: Run, config: TrainConfig, stop_signals: Sequence[int]
+    ) -> None:
+        self._stop_signals = stop_signals
         self._launch, self._run, self._config = launch, run, config
         self._first_checkpoint = _newest(run)
         self._takes_back = False
@@ -81,17 +84,17 @@ class Elastic:
         """Stop the run in good order once a machine that was left out answers again."""
         while not self._is_over.wait(ask_again_s(os.environ)):
             if any(is_ready(node, self._config) for node in self._launch.left_out):
-                self._takes_back = not self._is_over.is_set()
+                self._takes_back = not (self._is_over.is_set() or self._stop_signals)
                 if self._takes_back:
                     os.kill(os.getpid(), signal.SIGTERM)
                 return
 
-    def go_on(self, exit_code: int, stop_signals: Sequence[int], as_json: bool = False) -> None:
+    def go_on(self, exit_code: int, as_json: bool = False) -> None:
         """Does not return where the run goes on: this process is then its next one. It does not
-        after `stop_signals` of others, though a rank was lost as well.
+        after stop signals of others, though a rank was lost as well.
         """
         self._is_over.set()
-        if len(stop_signals) > self._takes_back:
+        if len(self._stop_signals) > self._takes_back:
             return
         newest = _newest(self._run)
         in_vain = 0 if newest > self._first_checkpoint else int(os.environ.get(IN_VAIN, "0")) + 1
@@ -110,8 +113,11 @@ class Elastic:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "operant", *arguments])
 
 
-def elastic_of(launch: Launch | None, run: Run, config: TrainConfig) -> Elastic | None:
-    return Elastic(launch, run, config) if launch and launch.is_elastic else None
+def elastic_of(
+    launch: Launch | None, run: Run, config: TrainConfig, stop_signals: Sequence[int]
+) -> Elastic | None:
+    is_elastic = launch and launch.is_elastic
+    return Elastic(launch, run, config, stop_signals) if launch and is_elastic else None
 
 
 def _newest(run: Run) -> int:

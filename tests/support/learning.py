@@ -82,7 +82,7 @@ def check_that_a_stopped_run_goes_on(
 
 def differing(expected: Any, found: Any) -> list[str]:
     """Names of the leaves of nested states that differ in a bit, or that one of them lacks."""
-    former, latter = _flat(expected), _flat(found)
+    former, latter = flat(expected), flat(found)
     return sorted(former.keys() ^ latter.keys()) + [
         name
         for name in former.keys() & latter.keys()
@@ -90,8 +90,9 @@ def differing(expected: Any, found: Any) -> list[str]:
     ]
 
 
-def _flat(state: Any) -> dict[str, torch.Tensor]:
+def flat(state: Any) -> dict[str, torch.Tensor]:
+    """The leaves of a nested state, by names."""
     if not isinstance(state, dict | list | tuple):
         return {"": torch.as_tensor(0 if state is None else state)}
     items = state.items() if isinstance(state, dict) else enumerate(state)
-    return {f"{key}.{name}": leaf for key, part in items for name, leaf in _flat(part).items()}
+    return {f"{key}.{name}": leaf for key, part in items for name, leaf in flat(part).items()}

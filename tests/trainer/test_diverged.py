@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import gymnasium
 import numpy as np
 import pytest
 import torch
-from learning import iterate
+from learning import differing, iterate
 
 from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer.config.files import make_config
 from operant.trainer.diverged import DivergedError, check_weights
 from operant.trainer.loop import train
-from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.trainer.making import processor_experiment
+from operant.trainer.run.checkpoints import list_checkpoints, load_checkpoint
 from operant.trainer.run.telemetry import metrics_of
+from operant.trainer.run.threads import Threads
 
 
 class Bad(gymnasium.Env):
@@ -46,25 +51,41 @@ class Bad(gymnasium.Env):
     ],
 )
 @pytest.mark.parametrize("memory", ["none", "gru"])
-def test_a_number_that_is_none_ends_the_run_and_is_told(
+def test_a_number_that_is_not_finite_costs_an_update_and_is_told(
     small_config, operant_pages, tmp_path, monkeypatch, given, told, memory
 ):
     monkeypatch.setattr("gymnasium.envs.registration.registry", {})
     gymnasium.register("operant/Bad-v0", lambda **_: Bad(**given), disable_env_checker=True)
     config = small_config(
         "env=gymnasium:operant/Bad-v0", "num_envs=1", "rollout_steps=32", "total_env_steps=320",
-        "ppo.num_minibatches=1", "checkpoint.every_iterations=1", "evaluation.every_iterations=0",
-        f"policy.memory.kind={memory}",
+        "ppo.num_minibatches=1", "checkpoint.every_iterations=1", "checkpoint.keep=99",
+        "evaluation.every_iterations=0", f"policy.memory.kind={memory}",
     )  # fmt: skip
     page = MetricsWriter.create(
         operant_pages / "p", "run", metrics_of(config), publish_interval_s=1
     )
-    with pytest.raises(DivergedError) as caught:
-        train(config, page, tmp_path)
+    assert train(config, page, tmp_path)
+    reader = MetricsReader.attach(operant_pages / "p")
+    (event,) = [x.text for x in reader.events() if "moved nothing" in x.text]
+    assert f"which comes from {told}" in event
     # Two episodes are one rollout; the bad one is in the second.
-    assert f"since iteration 2: {told}" in str(caught.value)
-    assert latest_checkpoint(tmp_path).iteration == 1
-    assert MetricsReader.attach(operant_pages / "p").read().iteration == 2
+    policies = [load_checkpoint(path).state["policy"] for path in list_checkpoints(tmp_path)]
+    moved = [bool(differing(a, b)) for a, b in itertools.pairwise(policies)]
+    assert moved[:2] == [False, True]
+    assert all(x.isfinite().all() for x in policies[-1].values())
+
+
+def test_weights_that_are_not_the_policys_count_as_well(make_experiment):
+    config = make_config({
+        "env": "pendulum", "algorithm": "sac", "num_envs": 4, "rollout_steps": 8,
+        "num_threads": 1, "replay": {"capacity": 4000},
+    })  # fmt: skip
+    threads = Threads(1)
+    experiment = processor_experiment(config, threads)
+    experiment.algorithm.log_alpha.fill_(torch.nan)
+    with pytest.raises(DivergedError, match=r"^weights of critics, targets or alpha are no longer"):
+        check_weights(experiment, {"loss/value": float("nan")})
+    threads.close()
 
 
 def test_updates_that_go_too_far_are_told_apart(make_experiment):

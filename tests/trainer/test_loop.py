@@ -8,13 +8,15 @@ import os
 import threading
 from types import SimpleNamespace
 
+import gymnasium
+import numpy as np
 import pytest
 from learning import check_that_a_stopped_run_goes_on, differing
 from waiting import PATIENCE_S
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.errors import CheckpointError
-from operant.trainer.config.files import load_config
+from operant.trainer.config.files import load_config, make_config
 from operant.trainer.loop import train
 from operant.trainer.run.checkpoints import (
     checkpoint_path,
@@ -92,6 +94,72 @@ def test_a_stopped_run_goes_on_to_the_same_end(small_config, page, tmp_path):
         small_config(), writer, tmp_path, lambda: published.append(reader.read().publish)
     )
     assert published == [checkpoint.publish]
+
+
+OFF_POLICY = {
+    "env": "pendulum", "num_envs": 4, "rollout_steps": 8, "num_threads": 1,
+    "total_env_steps": 32 * 6, "policy": {"hidden_sizes": [16, 16]},
+    "replay": {"capacity": 400}, "evaluation": {"num_episodes": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "td3"])
+def test_a_run_that_is_stopped_between_two_updates_goes_on_to_the_same_bits(
+    algorithm, page, tmp_path
+):
+    writer, _ = page
+    section = {"warmup_env_steps": 64, "batch_size": 32}
+    config = make_config({**OFF_POLICY, "algorithm": algorithm, algorithm: section})
+    train(config, writer, tmp_path / "straight")
+    for stop_after in (13, 40):  # times that it is asked, mostly after an update
+        asked = itertools.count()
+        folder = tmp_path / f"parts-{stop_after}"
+        assert not train(
+            config,
+            writer,
+            folder,
+            should_stop=lambda: next(asked) >= stop_after,  # noqa: B023
+        )
+        checkpoint = latest_checkpoint(folder)
+        num_done, num_due, _ = checkpoint.state["learner"]["under_way"]
+        assert 0 < num_done < num_due == 32
+        train(config, writer, folder, resume_from=checkpoint)
+        straight, parts = (latest_checkpoint(x).state for x in (tmp_path / "straight", folder))
+        assert differing(straight, parts) == []
+
+
+class Slow(gymnasium.Env):
+    """Counts the steps of all of its kind."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    num_steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        Slow.num_steps += 1
+        return np.zeros(2, np.float32), 1.0, False, False, {}
+
+
+def test_collecting_from_a_library_stops_between_two_steps(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, _ = page
+    monkeypatch.setattr("gymnasium.envs.registration.registry", {})
+    gymnasium.register("operant/Slow-v0", Slow, disable_env_checker=True)
+    Slow.num_steps = 0
+    config = small_config(
+        "env=gymnasium:operant/Slow-v0", "num_envs=1", "rollout_steps=64", "total_env_steps=640",
+        "ppo.num_minibatches=1", "evaluation.num_episodes=0",
+    )  # fmt: skip
+    assert not train(config, writer, tmp_path, should_stop=lambda: Slow.num_steps >= 70)
+    assert Slow.num_steps == 70
+    checkpoint = latest_checkpoint(tmp_path)
+    assert checkpoint.iteration == 1
+    assert train(config, writer, tmp_path, resume_from=checkpoint)
 
 
 def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config, page, tmp_path):

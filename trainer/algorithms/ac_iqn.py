@@ -69,6 +69,4 @@ class ACIQN(TD3):
         by_quantiles = quantiles.new_full(quantiles.shape, -1 / quantiles.numel())
         by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_quantiles))
         gradient = self.policy.gradient(tape, by_actions)
-        metrics = self.step_actor(gradient, -quantiles.mean(), rate, active)
-        self.move_target(self.target_actor, self.policy.network, active)
-        return metrics
+        return self.step_actor(gradient, -quantiles.mean(), rate, active)

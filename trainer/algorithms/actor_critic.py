@@ -112,10 +112,12 @@ class ActorCritic(OffPolicy):
         gradient, figures, priorities = self.ranks.mean_of_batch(
             batch, losses.gradient, figures, losses.priorities
         )
-        self.after_critics(figures, rate, active)
-        gradient, moves = self.critic_scale.down(gradient, active)
+        loss = figures["loss/value"]
+        gradient, moves = self.critic_scale.down(gradient, loss, active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
-        moves = self.finite_updates.moving(norm, moves, batch)
+        checked = norm + loss + sum(figures[name] for name in before)
+        moves = self.moving(checked, moves, batch)
+        self.after_critics(figures, rate, moves)
         self.critic_optimizer.step(gradient, rate, moves)
         figures = {**figures, "optimizer/grad_norm": norm}
         if (number + 1) % self.section.policy_delay == 0:
@@ -170,7 +172,9 @@ class ActorCritic(OffPolicy):
         return {}
 
     def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
-        """What comes next, once the means of the whole minibatch are known."""
+        """What comes next, once the means of the whole minibatch are known; nothing moves where
+        `active` [] is 0.
+        """
         return
 
     def step_actor(
@@ -182,11 +186,18 @@ class ActorCritic(OffPolicy):
         gradient, figures, _ = self.ranks.mean_of_batch(
             self.drawn_batch, gradient, {"loss/policy": loss}
         )
-        gradient, active = self.actor_scale.down(gradient, active)
-        scaled_down(gradient, self.section.max_grad_norm)
-        self.optimizer.step(gradient, rate, active)
-        self.move_target(self.target_critics, self.critics, active)
+        gradient, moves = self.actor_scale.down(gradient, figures["loss/policy"], active)
+        norm = scaled_down(gradient, self.section.max_grad_norm)
+        moves = self.moving(norm + figures["loss/policy"], moves, self.drawn_batch)
+        self.optimizer.step(gradient, rate, moves)
+        for target, network in self.targets:
+            self.move_target(target, network, moves)
         return figures
+
+    @property
+    def targets(self) -> tuple[tuple[Network, Network], ...]:
+        """The target networks that move with the actor, and what they follow."""
+        return ((self.target_critics, self.critics),)
 
     def state_dict(self) -> dict[str, Any]:
         return {

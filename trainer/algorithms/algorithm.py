@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +20,16 @@ from .flat_adam import FlatAdam
 from .schedules import scheduled
 
 Metrics = Mapping[str, Any]  # numbers, or scalar tensors on the device
+
+
+class UnderWay(NamedTuple):
+    """An update that can be left after `num_done` of its `num_due` steps and continued later;
+    `env_steps` were collected for it.
+    """
+
+    num_done: int
+    num_due: int
+    env_steps: int
 
 
 class Algorithm(ABC):
@@ -44,6 +54,7 @@ class Algorithm(ABC):
         ranks: Ranks = SINGLE,
     ) -> None:
         """`seed` is that of whatever an update draws. `tick` is called after every step of it.
+        Where `under_way` is set meanwhile, the update may be left by an exception of it.
         `num_threads` says how many PyTorch may have where results do not depend on it, and `each`
         goes through pieces of work, perhaps several at once. `ranks` learn together.
         """
@@ -51,6 +62,7 @@ class Algorithm(ABC):
         self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
         self._each, self.ranks = each, ranks
         self.num_ticks = 0
+        self.under_way: UnderWay | None = None
         self.section = config.algorithm_section
 
     @staticmethod

@@ -1,8 +1,9 @@
-"""Updates whose gradient is not finite move nothing, and people are told where that comes from."""
+"""Updates that are not finite move nothing, and people are told where that comes from."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,57 +11,60 @@ from torch import Tensor
 
 from ..ranks.single import SINGLE, Ranks
 from ..replay import Batch
+from ..rollout import Rollout
 
 
 class FiniteUpdates:
-    """Tells which updates may move weights. `num_skipped` may not: a number where the host runs
+    """Tells which updates may move anything. `num_skipped` may not: a number where the host runs
     every update, on the device where graphs do.
     """
 
-    def __init__(
-        self,
-        key: str,
-        fails: bool,
-        is_inline: bool,
-        device: torch.device,
-        ranks: Ranks = SINGLE,
-    ) -> None:
-        """With `fails` the first to be skipped ends the run; `key` is the setting that says so."""
-        self._key, self._fails, self._is_inline = key, fails, is_inline
+    def __init__(self, is_inline: bool, device: torch.device, fails_by: str = "") -> None:
+        """Where the setting `fails_by` is named, the first update to be skipped ends the run."""
+        self._fails_by, self._is_inline = fails_by, is_inline
         zero = torch.zeros((), dtype=torch.int64, device=device)
         self.num_skipped: Any = 0 if is_inline else zero
-        self._has_told, self._ranks = False, ranks
+        self._origin, self._has_told = "", False
 
-    def moving(self, norm: Tensor, moves: Tensor | None, batch: Batch) -> Tensor | None:
-        """`moves`, or 0 where a gradient's `norm` [] is not finite.
+    def moving(
+        self, checked: Tensor, moves: Tensor | None, origin: Callable[[], str]
+    ) -> Tensor | None:
+        """`moves`, or 0 where `checked` [] is not finite: the sum of all that tells. `origin` is
+        asked where that comes from, the first time.
 
         Raises FloatingPointError then where the run is to end.
         """
         if not self._is_inline:
-            is_finite = norm.isfinite()
-            self.num_skipped += is_finite.logical_not()
+            is_finite = checked.isfinite()
+            is_skipped = is_finite.logical_not()
+            self.num_skipped += is_skipped if moves is None else is_skipped * (moves != 0)
             return is_finite.float() if moves is None else moves * is_finite
-        if math.isfinite(float(norm)):
+        if math.isfinite(float(checked)):
             return moves
-        if not self.num_skipped:
-            self._origin = origin_of_nan(batch, self._ranks)
-        self.num_skipped += 1
-        if self._fails:
-            raise FloatingPointError(self._said())
+        if moves is None or moves:  # else it is skipped anyway
+            self.skip(1, origin)
         return torch.zeros(())
+
+    def skip(self, count: int, origin: Callable[[], str]) -> None:
+        """Count updates that the host knows to have moved nothing."""
+        if count and not self.num_skipped:
+            self._origin = origin()
+        self.num_skipped += count
+        if count and self._fails_by:
+            raise FloatingPointError(self._said())
 
     def notices(self) -> list[str]:
         """What people should be told, once; waits for the device."""
         if self._has_told or not int(self.num_skipped):
             return []
-        if self._fails:
+        if self._fails_by:
             raise FloatingPointError(self._said())
         self._has_told = True
         return [f"{self._said()}: it moved nothing; updates/skipped counts on"]
 
     def _said(self) -> str:
-        origin = f", which comes from {self._origin}" if self._is_inline else ""
-        ending = f"; {self._key} = fail" if self._fails else ""
+        origin = f", which comes from {self._origin}" if self._origin else ""
+        ending = f"; {self._fails_by} = fail" if self._fails_by else ""
         return f"an update's gradient was not finite{origin}{ending}"
 
     def state_dict(self) -> dict[str, Any]:
@@ -85,6 +89,26 @@ def origin_of_nan(batch: Batch, ranks: Ranks = SINGLE) -> str:
 
 def is_finite(x: Tensor) -> bool:
     return bool(x.isfinite().all())
+
+
+def origin_in_rollout(rollout: Rollout) -> str:
+    """What of a rollout is not finite, and where it first is not; empty where all is."""
+    truncated = rollout.truncated.unsqueeze(-1)
+    finals = rollout.final_obs
+    if not rollout.finals_in_order:  # else those of no episode are 0
+        finals = finals.masked_fill(~truncated, 0)
+    tensors = {
+        "observation": rollout.obs, "final observation": finals, "reward": rollout.rewards,
+        "action": rollout.actions,
+    }  # fmt: skip
+    for name, tensor in tensors.items():
+        found = torch.nonzero(~tensor.isfinite())
+        if len(found):
+            step, row, *place = found[0].tolist()
+            value = float(tensor[step, row].flatten()[place[0] if place else 0])
+            who = "the policy" if name == "action" else "an environment"
+            return f"{who} gave the {name} {value} (in step {step} of row {row} of the rollout)"
+    return ""
 
 
 def set_count(count: Any, value: int) -> Any:

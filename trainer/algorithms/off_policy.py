@@ -18,10 +18,10 @@ from ..networks.q_network import QPolicy
 from ..replay import Batch
 from ..rollout import Rollout
 from ..run.threads import torch_threads
-from .algorithm import Algorithm, Metrics
+from .algorithm import Algorithm, Metrics, UnderWay
 from .draws import Kind, make_draws
 from .exploring import epsilon_at
-from .finite_updates import FiniteUpdates, set_count
+from .finite_updates import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
 from .replaying import ReplayRatio, make_replay
 
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
@@ -63,13 +63,12 @@ class OffPolicy(Algorithm):
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
         self._env_steps_before = 0  # in a replay that was not kept
-        self.finite_updates = FiniteUpdates(
-            f"{config.algorithm}.nan_updates", self.section.nan_updates == "fail",
-            self.is_inline, device, self.ranks,
-        )  # fmt: skip
+        fails = self.section.nan_updates == "fail"
+        fails_by = f"{config.algorithm}.nan_updates" if fails else ""
+        self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
         self._num_rows_each = config.rollout_size
         self._notices: list[str] = []
-        self._has_refused = False
+        self._has_refused = self._has_left_out = False
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         """What is drawn, at most three: by name the kind of random numbers, and their shape."""
@@ -118,15 +117,15 @@ class OffPolicy(Algorithm):
         self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
-        self.replay.write(rollout)
-        num_env_steps = self._count(rollout)
-        self.env_steps += num_env_steps
-        if self.config.normalization.obs:
-            self.ranks.observe(self.policy, [rollout.valid_of(rollout.obs[:-1])])
-        # Before it is warm nothing is due, and nothing is owed later.
-        num_due = self.ratio.due(num_env_steps * self.is_warm)
+        """Learn from `rollout`, or make the rest of the updates `under_way`."""
+        if self.under_way:
+            num_done, num_due, num_env_steps = self.under_way
+            self.under_way = None
+        else:
+            num_done = 0
+            num_due, num_env_steps = self._take_in(rollout)
         with torch_threads(self._num_threads() if self.uses_threads else 1):
-            metrics = self._learn_all(num_due, progress_fraction)
+            metrics = self._learn_all(num_done, num_due, num_env_steps, progress_fraction)
         if self.is_inline:
             self.look()
         ratio = num_due / num_env_steps if not self.is_inline or num_due else 0.0
@@ -135,8 +134,21 @@ class OffPolicy(Algorithm):
             "updates/count": self.num_updates + 0,
             "updates/per_env_step": ratio,
             "updates/skipped": self.finite_updates.num_skipped + 0,
+            "replay/left_out": self.replay.num_left_out.clone(),
             "exploration/epsilon": self.policy.epsilon,
         }  # fmt: skip
+
+    def _take_in(self, rollout: Rollout) -> tuple[Any, Any]:
+        """Write `rollout` to the replay; returns how many updates are due, and its env steps."""
+        self.replay.write(rollout)
+        if self.is_inline:
+            self._notice_left_out(rollout)
+        num_env_steps = self._count(rollout)
+        self.env_steps += num_env_steps
+        if self.config.normalization.obs:
+            self.ranks.observe(self.policy, [rollout.valid_of(rollout.obs[:-1])])
+        # Before it is warm nothing is due, and nothing is owed later.
+        return self.ratio.due(num_env_steps * self.is_warm), num_env_steps
 
     def _count(self, rollout: Rollout) -> Any:
         """Env steps of a rollout of all ranks: on the host, or on the device where some may be
@@ -147,15 +159,17 @@ class OffPolicy(Algorithm):
         num_valid = self.ranks.sum(rollout.valid.sum())
         return int(num_valid) if self.is_inline else num_valid
 
-    def _learn_all(self, num_due: Any, progress_fraction: Any) -> Metrics:
-        """The updates that are due, and the means of what they give. Captured ones are as many as
-        there can be: those that are not due move nothing.
+    def _learn_all(
+        self, num_done: int, num_due: Any, num_env_steps: Any, progress_fraction: Any
+    ) -> Metrics:
+        """The updates that are due after those done, and the means of what they give. Captured ones
+        are as many as there can be: those that are not due move nothing.
         """
         if self.is_inline and not num_due:
             return {}
         rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
         lists: dict[str, list[Tensor]] = {}
-        for number in range(num_due if self.is_inline else self.num_updates_each):
+        for number in range(num_done, num_due if self.is_inline else self.num_updates_each):
             active = None if self.is_inline else (num_due > number).float()
             batch = self.drawn_batch = self.replay.sample(self.batch, beta)
             figures, errors = self.learn(batch, number, rate, active)
@@ -163,14 +177,36 @@ class OffPolicy(Algorithm):
             self.num_updates += 1 if active is None else active.long()
             for name, value in figures.items():
                 lists.setdefault(name, []).append(value)
+            if self.is_inline and number + 1 < num_due:
+                self.under_way = UnderWay(number + 1, num_due, num_env_steps)
             self.tick()
+            self.under_way = None
         means = {name: torch.stack(values).mean() for name, values in lists.items()}
         return {**means, "optimizer/learning_rate": rate}
 
+    def _notice_left_out(self, rollout: Rollout | None) -> None:
+        """Say once that transitions were left out of the replay; where they come from, where that
+        is in `rollout`. Raises FloatingPointError where that is to end the run.
+        """
+        if self._has_left_out or not int(self.replay.num_left_out):
+            return
+        self._has_left_out = True
+        origin = origin_in_rollout(rollout) if rollout else ""
+        told = "transitions were left out of the replay, since not all their numbers are finite"
+        told = f"{told}: {origin}" if origin else told
+        if self.section.nan_updates == "fail":
+            raise FloatingPointError(f"{told}; {self.config.algorithm}.nan_updates = fail")
+        self._notices.append(f"{told}; replay/left_out counts them")
+
     def look(self) -> None:
         """Notice what people should be told; waits for the device."""
+        self._notice_left_out(None)
         self._notice_refused_updates()
         self._notices += self.finite_updates.notices()
+
+    def moving(self, checked: Tensor, moves: Tensor | None, batch: Batch) -> Tensor | None:
+        """`moves`, or 0 where `checked` [] is not finite: then the update moves nothing."""
+        return self.finite_updates.moving(checked, moves, lambda: origin_of_nan(batch, self.ranks))
 
     def _notice_refused_updates(self) -> None:
         """Say once that distances were no numbers, which leaves priorities as they are."""
@@ -223,22 +259,32 @@ class OffPolicy(Algorithm):
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
             "env_steps_before": self._env_steps_before, "updates_owed": float(self.ratio.owed),
             "finite_updates": self.finite_updates.state_dict(),
+            "left_out": int(self.replay.num_left_out),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
         if not self.config.checkpoint.replay:
             return state
-        return {**state, "replay": self.replay.state_dict()}
+        return {
+            **state,
+            "under_way": [*self.under_way] if self.under_way else None,
+            "replay": self.replay.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
         self.ratio.load(state.get("updates_owed", 0.0))
         self.finite_updates.load_state_dict(state["finite_updates"])
+        self.replay.num_left_out.fill_(int(state.get("left_out", 0)))
+        self._has_left_out = bool(self.replay.num_left_out)
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
             self.replay.load_state_dict(state["replay"])
+            # Graphs make whole updates alone: on a device it is collected for the rest again.
+            left = state.get("under_way") if self.is_inline else None
+            self.under_way = UnderWay(*map(int, left)) if left else None
         else:
             self._env_steps_before = int(state["env_steps"]) + int(state["env_steps_before"])
             self._notices.append(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
 from ..config import TrainConfig
+from ..evaluation import FromStart
 from ..host_obs import Drawn, HostMinibatches
 from ..networks.normalizers import RewardCentring, RewardNormalizer
 from ..networks.policy import Policy
 from ..rollout import Rollout
 from .algorithm import Algorithm, Metrics, flat_gradient
+from .finite_updates import FiniteUpdates, origin_in_rollout
 from .flat_adam import FlatAdam
 from .minibatches import make_orders
 
@@ -28,10 +31,12 @@ class OnPolicy(Algorithm):
         super().__init__(config, policy, **options)
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters)
+        self.finite_updates = FiniteUpdates(self.is_inline, device)
         self.parameters = policy.parameters_to_learn()
         num_parts = config.rollout_size // self.part_steps(config)
         self.orders = make_orders(num_parts, self.seed, device, self.is_inline)
         self._fetching: HostMinibatches | None = None
+        self._notices: list[str] = []
         wanted, num_rows = config.normalization, self.ranks.own_size(config.num_rows)
         self.reward_normalizer = (
             RewardNormalizer(num_rows, self.section.gamma, self.ranks).to(device)
@@ -74,11 +79,26 @@ class OnPolicy(Algorithm):
 
     def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
-        metrics = self.learn(rollout, self.rewards_of(rollout), progress_fraction)
+        learned = self.learn(rollout, self.rewards_of(rollout), progress_fraction)
+        metrics = {**learned, "updates/skipped": self.finite_updates.num_skipped + 0}
         if self.config.normalization.obs:
             # After the update: all of an iteration sees them through the same statistics.
             self.ranks.observe(self.policy, rollout.obs_in_pieces())
         return metrics
+
+    def moving(self, checked: Tensor, moves: Tensor | None, rollout: Rollout) -> Tensor | None:
+        """`moves`, or 0 where `checked` [] is not finite: then the minibatch moves nothing."""
+        return self.finite_updates.moving(checked, moves, partial(origin_of, rollout))
+
+    def take_notices(self) -> list[str]:
+        if self.is_inline:
+            self._notices += self.finite_updates.notices()
+        taken, self._notices = self._notices, []
+        return taken
+
+    def compare(self, from_start: FromStart) -> dict[str, float]:
+        self._notices += self.finite_updates.notices()  # the device is idle
+        return super().compare(from_start)
 
     def with_obs(
         self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
@@ -130,10 +150,16 @@ class OnPolicy(Algorithm):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next update depends on but the policy; in main memory."""
-        return {"optimizer": self.optimizer.state_dict(), **self.orders.state_dict()}
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "finite_updates": self.finite_updates.state_dict(),
+            **self.orders.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
+        if "finite_updates" in state:  # not before 0.3.0
+            self.finite_updates.load_state_dict(state["finite_updates"])
         self.orders.load_state_dict(state)
 
     def state_besides(self) -> dict[str, Any]:
@@ -160,3 +186,8 @@ class OnPolicy(Algorithm):
         """The episodes under way are no more."""
         if self.reward_normalizer:
             self.reward_normalizer.returns.zero_()
+
+
+def origin_of(rollout: Rollout) -> str:
+    """Where an update from a `rollout` that is not finite comes from."""
+    return origin_in_rollout(rollout) or "the networks themselves"

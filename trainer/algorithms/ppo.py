@@ -191,7 +191,7 @@ class PPO(Estimating):
                 if obs is not None:
                     minibatch = minibatch.with_obs(obs)
                 minibatch = self.prepared(minibatch, weights)
-                minibatch_sums, norm, size = self._learn(minibatch, coefficients, active)
+                minibatch_sums, norm, size = self._learn(rollout, minibatch, coefficients, active)
                 sums += minibatch_sums * active
                 epoch_kl += minibatch_sums[KL]
                 epoch_size += size
@@ -200,7 +200,8 @@ class PPO(Estimating):
                 num_steps += active
                 self.tick()
             if section.target_kl:
-                active = active * (epoch_kl <= section.target_kl * epoch_size)
+                # One that is not finite says nothing: its steps moved nothing.
+                active = active * ~(epoch_kl > section.target_kl * epoch_size)
                 if self.is_inline and not active:
                     break
         return sums / num_samples, norms / num_steps
@@ -220,7 +221,7 @@ class PPO(Estimating):
         return minibatch
 
     def _learn(
-        self, minibatch: Any, coefficients: Coefficients, active: Tensor
+        self, rollout: Rollout, minibatch: Any, coefficients: Coefficients, active: Tensor
     ) -> tuple[Tensor, Tensor, int]:
         """One optimizer step; returns loss sums and the mean gradient norm, float64, and of how
         many samples they are.
@@ -231,10 +232,11 @@ class PPO(Estimating):
         # shrink the actor's steps.
         parts = self.policy.networks_of(gradient)
         norms = [scaled_down(part, section.max_grad_norm) for part in parts]
-        skippable = active if section.target_kl else None
-        self.optimizer.step(gradient, coefficients.learning_rate, skippable)
+        norm = torch.stack(norms).mean()
+        moves = self.moving(norm, active if section.target_kl else None, rollout)
+        self.optimizer.step(gradient, coefficients.learning_rate, moves)
         self.policy.limit_log_std()
-        return sums, torch.stack(norms).mean().double(), num_samples
+        return sums, norm.double(), num_samples
 
     def _gradient(self, minibatch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor, int]:
         """The gradient [P] of the mean of a minibatch, added up of its pieces, loss sums, and the

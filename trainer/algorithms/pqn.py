@@ -90,7 +90,8 @@ class PQN(OnPolicy):
                 seen = obs[index] if fetched_obs is None else fetched_obs
                 gradient, found = self._gradient(seen, actions[index], returns[index])
                 norms.append(scaled_down(gradient, section.max_grad_norm))
-                self.optimizer.step(gradient, rate)
+                moves = self.moving(norms[-1], None, rollout)
+                self.optimizer.step(gradient, rate, moves)
                 means.append(found)
                 self.tick()
         loss, mean_value = torch.stack(means, 1)

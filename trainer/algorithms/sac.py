@@ -64,7 +64,7 @@ class SAC(ActorCritic):
         if self.section.learn_alpha:
             # d/d log alpha of -log alpha * (log pi + target entropy)
             gradient = figures["policy/entropy"].view(1) - self.target_entropy
-            self.alpha_optimizer.step(gradient, rate, self.actor_scale.if_finite(gradient, active))
+            self.alpha_optimizer.step(gradient, rate, active)
 
     def next_values(self, next_obs: Tensor) -> Tensor:
         drawn = self.policy.draw(next_obs, self.next_draw("normals"))

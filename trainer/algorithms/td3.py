@@ -14,6 +14,7 @@ from torch import Tensor
 from ..config import TrainConfig
 from ..envs.spec import Spaces
 from ..networks.actors import DeterministicActor
+from ..networks.network import Network
 from .actor_critic import ActorCritic, actor_options, exploration_of
 from .algorithm import Metrics
 
@@ -33,6 +34,10 @@ class TD3(ActorCritic):
     @property
     def weights(self) -> tuple[Tensor, ...]:
         return (*super().weights, self.target_actor.flat_parameters)
+
+    @property
+    def targets(self) -> tuple[tuple[Network, Network], ...]:
+        return (*super().targets, (self.target_actor, self.policy.network))
 
     @staticmethod
     def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
@@ -61,9 +66,7 @@ class TD3(ActorCritic):
         by_values[0] = -1 / len(obs)  # the first critic alone
         by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_values))
         gradient = self.policy.gradient(tape, by_actions)
-        metrics = self.step_actor(gradient, -values[0].mean(), rate, active)
-        self.move_target(self.target_actor, self.policy.network, active)
-        return metrics
+        return self.step_actor(gradient, -values[0].mean(), rate, active)
 
     def state_dict(self) -> dict[str, Any]:
         target = self.target_actor.flat_parameters.cpu().clone()

@@ -102,11 +102,12 @@ class ValueBased(OffPolicy):
         gradient, figures, priorities = self.ranks.mean_of_batch(
             batch, self.network.gradient(tape, slopes), figures, losses.priority
         )
-        gradient, moves = self.loss_scale.down(gradient, active)
+        loss = figures["loss/value"]
+        gradient, moves = self.loss_scale.down(gradient, loss, active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
-        moves = self.finite_updates.moving(norm, moves, batch)
+        moves = self.moving(norm + loss, moves, batch)
         self.optimizer.step(gradient, rate, moves)
-        self.move_target(self.target, self.network, active)
+        self.move_target(self.target, self.network, moves)
         return {**figures, "optimizer/grad_norm": norm}, priorities
 
     @property

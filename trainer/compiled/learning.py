@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
 from ..algorithms.minibatches import next_minibatches
+from ..algorithms.on_policy import origin_of
 from ..algorithms.ppo import PPO, Coefficients, update_metrics
 from ..algorithms.ppo_loss import LOSS_METRICS
 from ..compiling import specialised
@@ -108,7 +109,9 @@ class CompiledPPO(PPO):
         )
         results = self.results
         num_steps = int(results.num_steps[0])
-        self.optimizer.age += num_steps
+        num_skipped = num_steps - int(np.isfinite(results.norms[:num_steps]).all(1).sum())
+        self.optimizer.age += num_steps - num_skipped
+        self.finite_updates.skip(num_skipped, partial(origin_of, rollout))
         results.num_steps[0] = 0
         mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / size
         return update_metrics(
@@ -193,8 +196,8 @@ def learn_template(
                 shard_sums, total, results.sums[step],
             )  # fmt: skip
             epoch_kl += results.sums[step, KL]
-            num_steps += 1
-            take_step(policy, total, moments, num_steps, terms, results.norms[step])
+            norms = results.norms[step]
+            num_steps += take_step(policy, total, moments, num_steps + 1, terms, norms)
             results.num_steps[0] = step + 1
         if epoch_kl / (num_minibatches * size) > terms.target_kl:
             break

@@ -6,6 +6,7 @@ each makes the gradient of its own samples, they add up, and all make the same s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -111,15 +112,19 @@ def gradient_template(
 
 def step_template(policy, total, moments, num_steps, terms, norms):
     """Optimizer step number `num_steps`, from 1, by the gradient `total` [P] float32, which is
-    clipped in place; `norms` [2] float64 are what those of actor and critic were.
+    clipped in place; `norms` [2] float64 are what those of actor and critic were. Returns 1, or 0
+    where these are not finite and nothing moved.
     """
     num_actor = moments.num_actor_parameters
     norms[0] = scale_down(total[:num_actor], terms.max_grad_norm)
     norms[1] = scale_down(total[num_actor:], terms.max_grad_norm)
+    if not (math.isfinite(norms[0]) and math.isfinite(norms[1])):
+        return 0
     adam_step(
         policy.parameters, total, moments.mean, moments.square, num_steps, terms.learning_rate
     )
     limit_log_stds(policy)
+    return 1
 
 
 take_step = specialised(step_template, "any")

@@ -99,7 +99,7 @@ class RankedPPO(CompiledPPO):
     def _learn_from(self, drawn: Drawn, samples: Samples, terms: Terms) -> None:
         policy, message = policy_arrays(self.policy), self._message.numpy()
         arguments = (
-            np.zeros(1, np.int64), drawn, samples, policy, self.moments, self.optimizer.num_steps,
+            np.zeros(2, np.int64), drawn, samples, policy, self.moments, self.optimizer.num_steps,
             terms, ShardSums.of(int(drawn.counts.max()), policy), message, self.results,
         )  # fmt: skip
         while self._next_message(*arguments):
@@ -114,19 +114,20 @@ def compile_next_message(head: Head) -> Callable[..., bool]:
 
 
 def next_message_template(
-    num_messages, drawn, samples, policy, moments, num_steps, terms, shard_sums, message, results
+    counts, drawn, samples, policy, moments, num_steps, terms, shard_sums, message, results
 ):
     """Make the optimizer step that `message` [P + 5] float32 leads to, which all ranks have added
     up, unless it is the first; then write that of the next minibatch. Returns whether there is one.
-    `num_messages` [1] int64 are those written so far, `num_steps` all steps before this update.
+    `counts` [2] int64 are the messages written so far and the steps that moved something,
+    `num_steps` all such steps before this update.
     """
     num_epochs, num_minibatches = drawn.counts.shape
     gradient, sums = message[: len(policy.parameters)], message[len(policy.parameters) :]
-    number = num_messages[0]
+    number = counts[0]
     if number > 0:
         results.sums[number - 1, :] = sums
         norms = results.norms[number - 1]
-        take_step(policy, gradient, moments, num_steps + number, terms, norms)
+        counts[1] += take_step(policy, gradient, moments, num_steps + counts[1] + 1, terms, norms)
         results.num_steps[0] = number
     epoch, minibatch = number // num_minibatches, number % num_minibatches
     if number > 0 and minibatch == 0:
@@ -142,7 +143,7 @@ def next_message_template(
         shard_sums, gradient, results.sums[number],
     )  # fmt: skip
     sums[:] = results.sums[number]
-    num_messages[0] = number + 1
+    counts[0] = number + 1
     return True
 
 

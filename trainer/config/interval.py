@@ -41,6 +41,11 @@ class Interval(Section):
             raise ValueError(f"{' and '.join(told)}: an interval has one unit; set the others to 0")
         return self
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it has an interval at all."""
+        return any(getattr(self, key) for key in UNITS)
+
     def is_due(self, before: Clock, after: Clock) -> bool:
         """Whether a multiple of the interval was reached or crossed on the way."""
         return self.num_due(before, after) > 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...shared.alert_rule import MOST_RULES, parse_rule
 from ...shared.errors import ConfigError
@@ -81,12 +81,30 @@ class NormalizationConfig(Section):
 
 
 class EvaluationConfig(Interval):
-    """Greedy episodes in environments of their own, one episode each, and always at the end."""
+    """Greedy episodes in environments of their own, one episode each, and always at the end.
 
+    Without an interval they come as often as `time_fraction` leaves time for.
+    """
+
+    time_fraction: float = Field(
+        0.1, ge=0, le=1,
+        description="without an interval: the part of the run's time that evaluations may take, "
+        "from the first minute on; 0: only at the end",
+    )  # fmt: skip
     num_episodes: int = Field(100, ge=0, le=100_000, description="0: never evaluate")
     max_episode_steps: int = Field(
         27_000, ge=1, le=10**9, description="env steps after which an episode is cut off"
     )
+
+    @model_validator(mode="after")
+    def _fraction_has_no_interval(self) -> Self:
+        default = type(self).model_fields["time_fraction"].default
+        if self.is_set and self.time_fraction != default:
+            raise ValueError(
+                f"time_fraction = {self.time_fraction} is for runs without an interval of "
+                "evaluations; set that to 0"
+            )
+        return self
 
 
 class CheckpointConfig(Interval):

@@ -40,13 +40,22 @@ class RunningMoments(nn.Module):
 
     @torch.no_grad()
     def merge(self, count: Any, mean: Tensor, variance: Tensor) -> None:
-        """Take in `count` samples of this `mean` and `variance` [size]."""
+        """Take in `count` samples of this `mean` and `variance` [size]; none where those are not
+        finite, as a single sample that is not makes them.
+        """
         kept: Any = (self.count, self.mean, self.variance)
         new: Any = (count, mean, variance)
         if self.mean.device.type == "cpu":  # NumPy is much the faster for so few numbers
             kept, new = ([np.asarray(x) for x in moments] for moments in (kept, new))
-        for own, both in zip(kept, _merged(*kept, *new), strict=True):
-            own[...] = both
+            if not all(np.isfinite(x).all() for x in new):
+                return
+            merged = _merged(*kept, *new)
+        else:
+            is_finite = mean.isfinite().all() & variance.isfinite().all()
+            both = zip(kept, _merged(*kept, *new), strict=True)
+            merged = tuple(torch.where(is_finite, after, before) for before, after in both)
+        for own, after in zip(kept, merged, strict=True):
+            own[...] = after
 
     @property
     def deviation(self) -> Tensor:
@@ -103,7 +112,7 @@ class RewardNormalizer(nn.Module):
         """
         if valid is not None:
             rewards = rewards.masked_fill(~valid, 0.0)
-        returns = self._discounted(rewards, dones)
+        returns = self._discounted(rewards.nan_to_num(0.0, 0.0, 0.0), dones)
         counted = returns.flatten() if valid is None else returns[valid]
         self._ranks.take_in(self.moments, [counted.unsqueeze(1)])
         return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
@@ -145,5 +154,6 @@ class RewardCentring(nn.Module):
         for t, reward in enumerate(rewards):
             torch.sub(reward, self.mean.to(reward.dtype), out=centred[t])
             step = (reward - self.mean) * self._rate
-            self.mean += step if valid is None else step.masked_fill(~valid[t], 0.0)
+            counts = step.isfinite() if valid is None else valid[t] & step.isfinite()
+            self.mean += step.masked_fill(~counts, 0.0)
         return centred

@@ -68,6 +68,9 @@ class Replay:
         self._engine = self._make_engine(on_gpu, n_step, gamma, seed)
         self._last_written: tuple[Tensor | None, ...] = (None,) * 7
         self._steps: Any = None
+        self._usable = torch.zeros(0)  # of the steps
+        # Transitions that are never drawn, since a number of theirs is NaN or infinite.
+        self.num_left_out = torch.zeros((), dtype=torch.int64, device=self.device)
 
     def _zeros(self, shapes: Shapes, pinned: bool = False) -> dict[str, Tensor]:
         return {
@@ -122,7 +125,8 @@ class Replay:
 
         The rollout begins where the last ended: its first observations take the place of the last
         ones. After a break, as where environments were begun anew, call `end_episodes` first.
-        Raises ValueError where T is more than the ring has.
+        Transitions with a number that is NaN or infinite are never drawn. Raises ValueError where T
+        is more than the ring has.
         """
         steps, num_envs = rollout.rewards.shape
         if steps > self.layout.num_steps or num_envs != self.layout.num_envs:
@@ -130,7 +134,14 @@ class Replay:
                 f"a rollout of {steps} steps x {num_envs} environments does not fit into a replay "
                 f"of {self.layout.num_steps} steps x {self.layout.num_envs} environments"
             )
-        self._engine.write(self._steps_of(rollout))
+        arrays, usable = self._steps_of(rollout), are_finite(rollout)
+        if rollout.valid is not None:
+            self.num_left_out += (rollout.valid & ~usable).sum()
+            usable &= rollout.valid
+        else:
+            self.num_left_out += usable.logical_not().sum()
+        self._usable.copy_(usable)
+        self._engine.write(arrays)
 
     def write_steps(self, steps: Steps) -> None:
         """As `write`, of steps by themselves, on the device."""
@@ -143,7 +154,7 @@ class Replay:
             rollout.final_obs, rollout.valid,
         )  # fmt: skip
         if any(new is not old for new, old in zip(tensors, self._last_written, strict=True)):
-            has_dead = rollout.valid is not None
+            self._usable = torch.zeros_like(rollout.terminated)
             steps = Steps(
                 obs=rollout.obs.view(-1, self.layout.obs_size),
                 actions=rollout.actions.view(rollout.rewards.numel(), -1),
@@ -151,8 +162,8 @@ class Replay:
                 terminated=rollout.terminated,
                 truncated=rollout.truncated,
                 final_obs=rollout.final_obs.view(-1, self.layout.obs_size),
-                valid=rollout.valid if has_dead else rollout.terminated,
-                has_dead=int(has_dead),
+                valid=self._usable,
+                has_dead=1,
                 finals_in_order=int(rollout.finals_in_order),
             )
             self._last_written, self._steps = tensors, self._engine.arrays_of(steps)
@@ -245,3 +256,27 @@ class Replay:
     def _num_used_rows(self, written: int) -> int:
         """Rows of all slots that were ever written, the head's too."""
         return min(written + 1, self.layout.num_slots) * self.layout.num_envs
+
+
+def are_finite(rollout: Rollout) -> Tensor:
+    """Whether each transition [T, N] has finite numbers alone: observations before and after it,
+    also the final one that a time limit cut it off in, its action and its reward.
+    """
+    obs = rows_are_finite(rollout.obs)
+    found = obs[:-1] & obs[1:] & rollout.rewards.isfinite()
+    if rollout.actions.is_floating_point():
+        found &= rows_are_finite(rollout.actions)
+    if len(rollout.final_obs) and rollout.final_obs.is_floating_point():
+        finals = rows_are_finite(rollout.final_obs)
+        if rollout.finals_in_order:
+            number = rollout.truncated.cumsum(0)
+            finals = finals.gather(0, (number - 1).clamp_(0, len(finals) - 1))
+        found &= finals | ~rollout.truncated
+    return found
+
+
+def rows_are_finite(x: Tensor) -> Tensor:
+    """Whether all numbers of each row are, of x [T, N, ...]: [T, N]."""
+    if not x.is_floating_point():
+        return torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+    return x.isfinite().flatten(2).all(2)

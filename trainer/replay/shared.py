@@ -11,7 +11,7 @@ from torch import Tensor
 from ..rollout import Rollout
 from .batch import Batch
 from .priorities import Priorities
-from .replay import Replay
+from .replay import Replay, are_finite
 from .ring import Steps
 
 if TYPE_CHECKING:
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 OWN = ("obs", "finals", "actions")  # of a replay's arrays those that no other rank has
 OF_ROWS = (*OWN, "owners", "num_cut", "rewards", "endings")  # for each row, slot by slot
-TERMINATED, TRUNCATED, VALID = 1, 2, 4  # bits of what ranks tell one another of a step
+TERMINATED, TRUNCATED, USABLE, LEFT_OUT = (
+    1,
+    2,
+    4,
+    8,
+)  # bits of what ranks tell one another of a step
 
 
 class SharedReplay:
@@ -73,6 +78,11 @@ class SharedReplay:
         """Updates of priorities that were refused."""
         return self._books.num_refused
 
+    @property
+    def num_left_out(self) -> Tensor:
+        """Transitions that are never drawn, in all ranks."""
+        return self._books.num_left_out
+
     def __len__(self) -> int:
         return len(self._books)
 
@@ -88,11 +98,13 @@ class SharedReplay:
     def _steps_of_all(self, rollout: Rollout) -> Steps:
         """What all ranks have to know of the steps of all: one message."""
         flags = rollout.terminated * TERMINATED + rollout.truncated * TRUNCATED
-        if rollout.valid is not None:
-            flags = flags + rollout.valid * VALID
+        usable, lived = are_finite(rollout), rollout.valid
+        lived = torch.ones_like(usable) if lived is None else lived
+        flags = flags + (usable & lived) * USABLE + (~usable & lived) * LEFT_OUT
         own = torch.cat([rollout.rewards.view(torch.int32), flags.to(torch.int32)])
         rewards, flags = self._ranks.gathered(own.cpu(), 1).chunk(2)
         size = rewards.numel()
+        self._books.num_left_out += (flags & LEFT_OUT).bool().sum()
         return Steps(
             obs=torch.zeros(size + self._num_rows, 0),
             actions=torch.zeros(size, 0, dtype=self._action_dtype),
@@ -100,8 +112,8 @@ class SharedReplay:
             terminated=(flags & TERMINATED).bool(),
             truncated=(flags & TRUNCATED).bool(),
             final_obs=torch.zeros(size, 0),
-            valid=(flags & VALID).bool(),
-            has_dead=int(rollout.valid is not None),
+            valid=(flags & USABLE).bool(),
+            has_dead=1,
             finals_in_order=0,
         )
 

@@ -10,6 +10,9 @@ from ...shared.requests import TakeRequest
 from ..config import TrainConfig
 from ..config.interval import Clock, Interval
 from ..experiment import Experiment
+from .stopwatch import Stopwatch
+
+FIRST_EVALUATION_S = 60.0  # nobody knows before how long it takes
 
 
 class Due(NamedTuple):
@@ -45,6 +48,7 @@ class Agenda:
         self._config, self._experiment = config, experiment
         self._take_request, self._now = take_request, now
         self._start = now()
+        self.stopwatch = Stopwatch()  # of the run, once it has one
         self._before = Clock(experiment.num_started, experiment.env_steps, 0.0)
 
     def of_next_iteration(self) -> Due:
@@ -53,6 +57,7 @@ class Agenda:
         after = self._before = self._after_next_iteration()
         is_last = after.iteration >= self._experiment.num_iterations
         evaluates = is_last or config.evaluation.is_due(before, after)
+        evaluates |= self._has_time_to_evaluate(after.seconds)
         return Due(
             evaluation=evaluates and config.evaluation.num_episodes > 0,
             checkpoint=self._take_request("checkpoint") or self._saves(before, after),
@@ -61,6 +66,16 @@ class Agenda:
             trace=self._take_request("trace") or config.trace.is_due(before, after),
             episodes=config.episodes.is_due(before, after),
         )
+
+    def _has_time_to_evaluate(self, seconds: float) -> bool:
+        """Whether evaluations, with one more like the newest, keep to their part of the time. What
+        is learned does not depend on it.
+        """
+        config, watch = self._config.evaluation, self.stopwatch
+        if config.is_set or not config.time_fraction or seconds < FIRST_EVALUATION_S:
+            return False
+        spent_s = watch.total_pause_s["evaluate"] + watch.pause_s("evaluate")
+        return spent_s <= config.time_fraction * seconds
 
     def _saves(self, before: Clock, after: Clock) -> bool:
         """Of several ranks any may be lost, and none goes on without a checkpoint: the first comes

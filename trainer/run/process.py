@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import traceback
@@ -26,6 +27,7 @@ from ..envs.env_warnings import env_warnings
 from ..ranks.joined import Joined
 from ..ranks.place import Place
 from .main_memory import keep_freed_memory
+from .signals import Received, say
 from .telemetry import PUBLISH_INTERVAL_S, Report, metrics_of
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
@@ -39,7 +41,7 @@ def run_training(
     run: Run,
     lock: RunLock,
     config: TrainConfig,
-    stop_signals: Sequence[int] = (),
+    stop_signals: Received | None = None,
     *,
     resume_publish: int | None = None,
     take_request: TakeRequest = lambda _: False,
@@ -51,14 +53,15 @@ def run_training(
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
-    Stops in good order once a signal is in `stop_signals`. `resume_publish` is that of the newest
-    checkpoint, to go on from it. `take_request` is asked what others want of the run. `report` and
-    `report_phase` are told what the page is. Of several ranks this is the first, at its `place`,
-    and `split` shares environments out; `check_others` raises an OperantError where one of them has
-    ended before they met. Returns the exit code: 0, 1 when training failed, 2 when
-    what was asked for cannot be, 128 + signal.
+    Stops in good order once a signal is in `stop_signals`, and at once with a later one.
+    `resume_publish` is that of the newest checkpoint, to go on from it. `take_request` is asked
+    what others want of the run. `report` and `report_phase` are told what the page is. Of several
+    ranks this is the first, at its `place`, and `split` shares environments out; `check_others`
+    raises an OperantError where one of them has ended before they met. Returns the exit code: 0, 1
+    when training failed, 2 when what was asked for cannot be, 128 + signal.
     """
     keep_freed_memory()
+    stop_signals = Received() if stop_signals is None else stop_signals
     # The page comes first: whatever goes wrong from here on, monitors see it.
     run.forget_other_ranks()
     session = RunSession(
@@ -72,6 +75,7 @@ def run_training(
         recorder=_recorder_settings(config.recorder),
     )
     session.metrics.on_phase = report_phase
+    stop_signals.end_at_once = partial(_end_at_once, run, session)
     origin = run.manifest().get("settings")
     if origin and resume_publish is None:
         _say(session, "info", settings_summary(origin))
@@ -132,6 +136,18 @@ def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:
     exit_code = 2 if isinstance(error, ConfigError) else 1
     session.close("failed", exit_code, message)
     return exit_code
+
+
+def _end_at_once(run: Run, session: RunSession, number: int) -> None:
+    """Write how the run ended and exit, whatever the main thread does. A checkpoint that is being
+    written is lost; those before it stay.
+    """
+    saved = sorted(path.stem for path in run.checkpoint_folder.glob("iteration-*.pt"))
+    newest = f"its newest checkpoint is {saved[-1]}" if saved else "it has no checkpoint"
+    message = f"at once, by a later {signal.Signals(number).name}; {newest}"
+    say(f"ending {message}")
+    session.close("stopped", 128 + number, message)
+    os._exit(128 + number)
 
 
 def device_setting(config: TrainConfig, place: Place | None) -> str:

@@ -117,9 +117,9 @@ def test_a_run_that_was_to_stop_does_not_go_on(monkeypatch, stop_signals, takes_
     monkeypatch.setenv(elastic.IN_VAIN, "0")
     launch = launch_of("2", None, "", is_elastic=True)
     run, lock = create_run("test", {}, rank=0)
-    ended = elastic.Elastic(launch, run, load_config("cart_pole_ppo"))
+    ended = elastic.Elastic(launch, run, load_config("cart_pole_ppo"), stop_signals)
     ended._takes_back = takes_back
-    ended.go_on(143 if takes_back else 1, stop_signals)
+    ended.go_on(143 if takes_back else 1)
     lock.release()
     assert bool(started) == goes
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from learning import iterate, learn
+from learning import differing, flat, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import ALGORITHMS
@@ -156,6 +156,59 @@ def test_greedy_episodes_are_the_same_every_time_and_change_nothing(make, algori
         assert torch.equal(value, before["policy"][name])
     directly = evaluate(experiment.policy, load_spec(env), 5, experiment.config.seed, 50)
     assert directly.returns.tolist() == one.returns.tolist()
+
+
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_evaluations_on_the_way_change_nothing_that_is_learned(make, algorithm, env):
+    one, other = make(algorithm, env), make(algorithm, env)
+    for _ in range(3):
+        iterate(one)
+        iterate(other)
+        other.evaluate(3)
+    assert differing(one.state_dict(), other.state_dict()) == []
+
+
+def spoil_next_rollout(experiment, field, value):
+    """One number of the next rollout becomes `value`, as if an environment had given it."""
+    collector = experiment.collector
+    collect = collector.collect
+
+    def spoiled():
+        rollout = collect()
+        tensor = getattr(rollout, field)
+        if not tensor.is_floating_point():
+            pytest.skip("actions that can be counted are always finite")
+        tensor[3, 2] = value
+        collector.collect = collect
+        return rollout
+
+    collector.collect = spoiled
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("obs", np.nan), ("obs", np.inf), ("rewards", np.nan), ("rewards", -np.inf),
+     ("actions", np.nan)],
+)  # fmt: skip
+@pytest.mark.parametrize(("algorithm", "env"), SUPPORTED)
+def test_after_one_number_that_is_not_finite_the_run_learns_on(make, algorithm, env, field, value):
+    experiment = make(algorithm, env)
+    iterate(experiment, 2)
+    spoil_next_rollout(experiment, field, value)
+    iterate(experiment)
+    before = parameters(experiment)
+    values = iterate(experiment, 2)
+    assert (parameters(experiment) != before).float().mean() > 0.5
+    assert all(np.isfinite(x) for name, x in values.items() if name.startswith("loss/"))
+    state = experiment.state_dict()
+    state["learner"].pop("replay", None)  # which holds what it was given
+    assert [name for name, x in flat(state).items() if not x.float().isfinite().all()] == []
+    assert all(x.isfinite().all() for x in experiment.algorithm.weights)
+    if np.isnan(value):  # infinite rewards and observations are clipped where they are normalised
+        experiment.evaluate(3)  # on a GPU, what people are told is looked up then
+        (notice,) = [x for x in experiment.take_notices() if "finite" in x]
+        what = {"obs": "observation", "rewards": "reward", "actions": "action"}[field]
+        assert f"the {what} nan (in step 3 of row 2" in notice or "which comes" not in notice
 
 
 def scores_of(policy, obs):

@@ -49,6 +49,9 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
         f"algorithm = {name} alone, and .* its own table is ",
     ) for name, section in algorithm_sections().items() for key in section.model_fields},
+    "evaluation.time_fraction": (
+        CART_POLE, ("evaluation.time_fraction=0.2",), "is for runs without an interval",
+    ),
     "replay.capacity": (CART_POLE, ("replay.capacity=5",), "algorithm = dqn, .*, ac_iqn alone"),
     "replay.memory": (CART_POLE, ("replay.memory=host",), "algorithm = dqn, .*, ac_iqn alone"),
     "replay.priority_exponent": (

@@ -8,6 +8,7 @@ import pytest
 
 from operant.shared import ConfigError
 from operant.trainer.run.agenda import Agenda
+from operant.trainer.run.stopwatch import Stopwatch
 
 
 class Clockwork:
@@ -95,3 +96,27 @@ def test_an_interval_has_one_unit(small_config):
     with pytest.raises(ConfigError, match=r"every_iterations = 3 and every_s = 5\.0: an interval"):
         small_config("checkpoint.every_iterations=3", "checkpoint.every_s=5")
     assert small_config("checkpoint.every_s=5").checkpoint.every_iterations == 0
+
+
+def test_without_an_interval_evaluations_take_a_tenth_of_the_time(small_config):
+    clockwork = Clockwork(small_config("total_env_steps=1000000"))
+    watch = Stopwatch(now=lambda: clockwork.seconds)
+    clockwork.agenda.stopwatch = watch
+    found = []
+    while clockwork.seconds < 2000:
+        clockwork.seconds += 10
+        if clockwork.due().evaluation:
+            found.append(clockwork.seconds)
+            with watch.phase("evaluate"):
+                clockwork.seconds += 30
+    # The first after a minute; then one more of 30 s fits from 600, 900, 1,200, ... s on.
+    assert found == [60, 600, 900, 1200, 1500, 1800]
+
+
+@pytest.mark.parametrize(
+    "option", ["evaluation.every_iterations=3000", "evaluation.time_fraction=0"]
+)
+def test_an_interval_that_is_asked_for_is_kept(small_config, option):
+    clockwork = Clockwork(small_config("total_env_steps=1000000", option))
+    clockwork.seconds = 1e5
+    assert not clockwork.due().evaluation

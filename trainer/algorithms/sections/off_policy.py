@@ -23,6 +23,10 @@ OVERESTIMATION = Metric(
     "value/overestimation", "reward",
     description="values of where evaluation began, minus the returns that followed",
 )  # fmt: skip
+LEFT_OUT = Metric(
+    "replay/left_out", "transitions", level=1,
+    description="never learned from: a number of theirs is NaN or infinite",
+)  # fmt: skip
 PRIORITY_METRICS = (
     Metric("replay/mean_priority", level=1, description="of all transitions"),
     Metric("replay/priority_spread", level=1,
@@ -54,6 +58,7 @@ class ReplayConfig(Section):
         return (
             UPDATES_PER_S,
             OVERESTIMATION,
+            LEFT_OUT,
             *(PRIORITY_METRICS if self.priority_exponent else ()),
         )
 

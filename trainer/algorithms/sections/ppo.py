@@ -11,7 +11,7 @@ from ....shared import Metric
 from ...config.section import AlgorithmSection, Fraction, Schedule, Section
 from .contrastive import ContrastiveConfig
 from .kickstart import KickstartConfig
-from .rollouts import check_minibatches
+from .rollouts import SKIPPED, check_minibatches
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
@@ -28,6 +28,7 @@ class PPOConfig(AlgorithmSection):
         Metric("policy/clip_fraction", level=1, description="ratios outside the clip range"),
         Metric("value/explained_variance", better="up",
                description="part of the returns' variance that the values predict"),
+        SKIPPED,
     )  # fmt: skip
 
     tables: ClassVar[dict[str, type[Section]]] = {

@@ -9,7 +9,7 @@ from pydantic import Field
 from ....shared import Metric
 from ...config.section import Fraction
 from .exploring import EPSILON, EpsilonGreedyConfig
-from .rollouts import check_minibatches
+from .rollouts import SKIPPED, check_minibatches
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
@@ -22,6 +22,7 @@ class PQNConfig(EpsilonGreedyConfig):
         Metric("loss/value", better="down", description="half the squared error of the values"),
         Metric("value/mean", "reward", description="mean Q of the actions taken"),
         EPSILON,
+        SKIPPED,
     )
     action_kinds: ClassVar[tuple[str, ...]] = ("Discrete",)
     unused_keys: ClassVar[tuple[str, ...]] = (

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ....shared import Metric
 from ...config.divisors import nearest_divisors
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
+
+SKIPPED = Metric(
+    "updates/skipped", "updates", level=1,
+    description="minibatches so far that moved nothing: their gradient was not finite",
+)  # fmt: skip
 
 
 def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
