@@ -6,8 +6,8 @@ it imports PyTorch, or operant's kernels.
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -29,7 +29,7 @@ def before_torch() -> None:
 
 
 def after_torch(module: ModuleType) -> None:
-    pass  # which replaces the kernels
+    importlib.import_module("emulated_gpu.emulation")  # which replaces the kernels
 
 
 def after_kernels(module: ModuleType) -> None:
