@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+import replay_checks
 import torch
 from torch import nn
 
@@ -174,3 +175,10 @@ def test_backward_passes_of_other_threads_are_emulated_too():
     thread.start()
     thread.join()
     assert found == [[12.0, 12.0, 12.0]]
+
+
+def test_pinned_observations_take_the_memory_that_is_counted():
+    before = torch.cuda.host_memory_stats()["allocated_bytes.current"]
+    replay = replay_checks.make_replay(3000, 3, device="cuda", pinned=True, with_kernels=True)
+    after = torch.cuda.host_memory_stats()["allocated_bytes.current"]
+    assert after - before == replay.layout.pinned_obs_bytes > replay.layout.obs_bytes

@@ -7,15 +7,20 @@ bit.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 import torch
 
 from operant.trainer.config.train_config import TrainConfig
+from operant.trainer.config.unused_settings import agents_may_be_on_a_gpu
 from operant.trainer.experiment import Experiment
 from operant.trainer.making import device_experiment
+from operant.trainer.networks import lstm_rows, recurrent, tokens
 from operant.trainer.run.stopwatch import Stopwatch
 
 
@@ -24,8 +29,30 @@ def is_emulated() -> bool:
     return "emulated_gpu.emulation" in sys.modules
 
 
+def can_be_on_a_gpu(config: TrainConfig) -> bool:
+    """Whether a run of this configuration with `device = "cuda"` is on the GPU as a whole."""
+    return agents_may_be_on_a_gpu(config)
+
+
 def make_run(config: TrainConfig, device: str) -> Experiment:
     return device_experiment(config, torch.device(device))
+
+
+@contextlib.contextmanager
+def without_processor_loops() -> Iterator[None]:
+    """The processor has compiled loops of its own for an LSTM's rows and for sums of tokens, which
+    round otherwise than PyTorch's operations. Without them both devices do the same.
+    """
+
+    def features(self: Any, seen: torch.Tensor) -> torch.Tensor:
+        sums = self.bias + self._sums(seen.flatten(0, -2))
+        return sums.relu().view(*seen.shape[:-1], self.num_features)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lstm_rows, "has_loops", lambda *_: False)
+        patch.setattr(recurrent, "has_loops", lambda *_: False)
+        patch.setattr(tokens.TokenEmbedding, "forward", features)
+        yield
 
 
 def iterate(run: Experiment, num_iterations: int, wait: bool = False) -> list[dict[str, float]]:

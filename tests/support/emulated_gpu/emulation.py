@@ -100,6 +100,7 @@ def install() -> None:
         library.impl("aten::copy_", _copying(), "CUDA", with_keyset=True)
         library.impl("aten::_fused_sdp_choice", lambda *_, **__: 0, "CUDA")
     _patch_graphs()
+    _patch_process_groups()
 
 
 def _overload(name: str) -> Any:
@@ -369,6 +370,18 @@ def _patch_graphs() -> None:
 
     graphs.capture_begin, graphs.capture_end_pre = capture_begin, capture_end_pre
     graphs.replay = replay_all
+
+
+def _patch_process_groups() -> None:
+    """Gloo in place of NCCL, which would launch kernels of its own."""
+    from torch import distributed
+
+    initialise = distributed.init_process_group
+
+    def init_process_group(backend: str | None = None, *arguments: Any, **options: Any) -> None:
+        initialise((backend or "gloo").replace("nccl", "gloo"), *arguments, **options)
+
+    distributed.init_process_group = init_process_group
 
 
 install()

@@ -5,38 +5,52 @@ This and `tests/support/gpu_runs.py` are all that knows how operant is made insi
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from .emulation import on_host, run_kernel
+from .emulation import run_kernel
 
 
 def install(module: ModuleType) -> None:
     """Have every launch of a `Kernel` run its processor's loop."""
 
     def launch(self: Any, size: int, *arguments: Any) -> None:
-        if not module.any_on_gpu(arguments):
-            self.on_processor(size, module.as_arrays(arguments))
-            return
-        loop, arrays = self.on_processor, _arrays(arguments)
-        run_kernel(self._label, lambda: loop(size, arrays), list(_tensors(arguments)))
+        loop, arrays = self.on_processor, module.as_arrays(arguments)
+        if module.any_on_gpu(arguments):
+            run_kernel(self._label, lambda: loop(size, arrays), _tensors(arguments))
+        else:
+            loop(size, arrays)
 
     module.Kernel.launch = launch  # type: ignore[attr-defined]
+    module.cuda.as_cuda_array = as_array  # type: ignore[attr-defined]
 
 
-def _arrays(value: Any) -> Any:
-    """Tensors as NumPy arrays of the same memory."""
-    if isinstance(value, torch.Tensor):
-        return (on_host(value) if value.is_cuda else value).numpy()
-    if isinstance(value, tuple):
-        parts = [_arrays(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value
+def as_array(owner: Any) -> NDArray[Any]:
+    """What Numba takes for an array of a GPU: of NumPy, on the same memory."""
+    interface = owner.__cuda_array_interface__
+    dtype, shape = np.dtype(interface["typestr"]), interface["shape"]
+    strides = interface.get("strides")
+    span = _num_bytes(shape, strides, dtype)
+    memory = (ctypes.c_char * span).from_address(interface["data"][0]) if span else bytearray()
+    return np.ndarray(shape, dtype, memory, 0, strides)
 
 
-def _tensors(value: Any) -> Any:
+def _num_bytes(shape: Any, strides: Any, dtype: np.dtype[Any]) -> int:
+    """From the first byte to the last."""
+    if 0 in shape:
+        return 0
+    if strides is None:
+        return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + dtype.itemsize
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, tuple):

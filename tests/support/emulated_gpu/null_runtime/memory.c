@@ -20,15 +20,20 @@ size_t device_bytes(void) {
   return text ? strtoull(text, 0, 10) : 8ull << 30;
 }
 
-size_t null_gpu_pinned_bytes(void) { return pinned; }
+// How much memory can be pinned.
+static size_t pinned_limit(void) {
+  const char *text = getenv("NULL_GPU_PINNED_BYTES");
+  return text ? strtoull(text, 0, 10) : (size_t)-1;
+}
 
 static cudaError_t allocate(void **place, size_t size, int type) {
   *place = 0;
   size_t alignment = type == cudaMemoryTypeDevice ? 512 : 4096;
   size_t rounded = (size + alignment - 1) / alignment * alignment;
   pthread_mutex_lock(&lock);
-  size_t *used = type == cudaMemoryTypeDevice ? &allocated[current_device] : &pinned;
-  int fits = type != cudaMemoryTypeDevice || *used + size <= device_bytes();
+  int on_device = type == cudaMemoryTypeDevice;
+  size_t *used = on_device ? &allocated[current_device] : &pinned;
+  int fits = *used + size <= (on_device ? device_bytes() : pinned_limit());
   int i = 0;
   while (i < num_blocks && blocks[i].start) i++;
   char *start = fits && i < MAX_BLOCKS ? aligned_alloc(alignment, rounded) : 0;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -16,6 +17,11 @@ from types import ModuleType
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2]))
+
+os.environ.setdefault("NULL_GPUS", "2")  # so that ranks have one each
+# A backward pass runs in a thread of PyTorch's own and its replay in the caller's. With several
+# threads each, products are cut in other places there, and round otherwise.
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
 
 def before_torch() -> None:
