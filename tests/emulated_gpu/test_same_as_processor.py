@@ -143,7 +143,6 @@ def test_every_algorithm_and_every_environment_is_among_them():
     tried = {(values["algorithm"], values["env"]) for values in CASES.values()}
     assert {algorithm for algorithm, _ in tried} == set(algorithm_sections())
     assert {env for _, env in tried} == {env.split()[0] for env in ENVS}
-    assert len(tried) == 33
 
 
 @pytest.fixture(autouse=True)
