@@ -125,7 +125,8 @@ class RewardNormalizer(nn.Module):
             discount(rewards.numpy(), dones.numpy(), self._gamma, *arrays)
             return returns
         for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
-            self.returns.mul_(self._gamma).add_(reward)
+            # One rounding, as in the compiled loop.
+            torch.add(reward, self.returns, alpha=self._gamma, out=self.returns)
             returns[t] = self.returns
             self.returns.masked_fill_(done, 0.0)
         return returns

@@ -109,6 +109,12 @@ class Layout:
         return _bytes_of({name: self.ring_shapes[name] for name in ("obs", "finals")})
 
     @property
+    def pinned_obs_bytes(self) -> int:
+        """Bytes of all observations in pinned memory: PyTorch gives it out in powers of two."""
+        shapes = {name: self.ring_shapes[name] for name in ("obs", "finals")}
+        return sum(2 ** (_bytes_of({name: x}) - 1).bit_length() for name, x in shapes.items())
+
+    @property
     def needed_bytes(self) -> int:
         """Bytes of all arrays."""
         return _bytes_of(self.ring_shapes) + _bytes_of(self.priority_shapes)
@@ -117,12 +123,12 @@ class Layout:
 def check_memory(layout: Layout, device: torch.device, pinned: bool = False) -> None:
     """Raises ConfigError where a replay does not fit; `pinned` observations are in main memory."""
     on_gpu = device.type == "cuda"
-    in_main = layout.obs_bytes if on_gpu and pinned else 0
+    in_main = layout.needed_bytes
     if on_gpu:
         free, _ = torch.cuda.mem_get_info(device)
-        check_fits(layout.capacity, layout.needed_bytes - in_main, free, "the GPU's ")
-    else:
-        in_main = layout.needed_bytes
+        on_device = layout.needed_bytes - layout.obs_bytes if pinned else layout.needed_bytes
+        check_fits(layout.capacity, on_device, free, "the GPU's ")
+        in_main = layout.pinned_obs_bytes if pinned else 0
     check_fits(layout.capacity, in_main, free_main_bytes())
 
 

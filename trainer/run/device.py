@@ -53,6 +53,7 @@ _BYTES = {
     "bytes": 1,
     **{f"{prefix}iB": 2**power for prefix, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
 }
+_NOT_PINNED = "CUDA error: out of memory"  # main memory; of its own PyTorch has an exception
 _SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|[KMGTPE]iB)")  # also NumPy's words
 
 
@@ -60,7 +61,8 @@ def is_out_of_memory(error: Exception) -> bool:
     """Of a GPU or of main memory, for which PyTorch has no exception of its own."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    texts = ("DefaultCPUAllocator", _NOT_PINNED)
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
 
 
 def out_of_memory_message(error: Exception, config: TrainConfig) -> str:
@@ -71,6 +73,7 @@ def out_of_memory_message(error: Exception, config: TrainConfig) -> str:
     if not is_out_of_memory(error):
         return ""
     memory = "GPU" if isinstance(error, torch.cuda.OutOfMemoryError) else "main"
+    memory = "pinned main" if _NOT_PINNED in str(error) else memory
     key = "num_envs" if config.num_envs >= FEWEST_ENVS_TO_HALVE else "rollout_steps"
     value = getattr(config, key)
     return (

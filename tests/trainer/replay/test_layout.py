@@ -41,6 +41,12 @@ def test_a_replay_that_does_not_fit_says_what_would():
         check_fits(1_000_000, int(3.1 * GIB), int(1.2 * GIB), "the GPU's ")
 
 
+def test_pinned_memory_is_counted_in_powers_of_two():
+    layout = Layout(1000, 1, 8, max_episode_steps=250)
+    # 1,001 observations of 32 bytes take 2^15, five final ones 256
+    assert (layout.obs_bytes, layout.pinned_obs_bytes) == (1001 * 32 + 5 * 32, 2**15 + 256)
+
+
 def test_it_is_refused_before_anything_is_allocated(monkeypatch):
     monkeypatch.setattr(layout_module, "free_main_bytes", lambda: 1000)
     monkeypatch.setattr(torch, "zeros", None)

@@ -65,3 +65,10 @@ def test_main_memory_that_does_not_suffice_says_what_to_halve(small_config, allo
     assert re.fullmatch(
         r"out of main memory: \d+\.00 GiB were asked for; halve num_envs = 65536, to 32768", told
     )
+
+
+def test_memory_that_cannot_be_pinned_is_main_memory(small_config):
+    error = RuntimeError("CUDA error: out of memory\nSearch for ...")  # as PyTorch has it
+    assert out_of_memory_message(error, small_config("num_envs=65536")) == (
+        "out of pinned main memory; halve num_envs = 65536, to 32768"
+    )

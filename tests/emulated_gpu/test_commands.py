@@ -1,0 +1,83 @@
+"""`operant train --device cuda` as people use it, on an emulated GPU, and what they do with it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import onnxruntime
+import pytest
+from command_line import PATIENCE_S, error_line, operant, operant_json
+from waiting import wait_for
+
+SMALL = ("--set", "num_envs=32", "--set", "rollout_steps=32", "--set", "evaluation.num_episodes=3",
+         "--set", "policy.hidden_sizes=[16]")  # fmt: skip
+
+
+def test_a_run_is_watched_stopped_resumed_played_and_exported(tmp_path):
+    train = subprocess.Popen(
+        [sys.executable, "-m", "operant", "train", "cart_pole_ppo", "--device", "cuda", "--name",
+         "one", *SMALL, "--set", "total_env_steps=1e9"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: num_iterations("one") > 3)
+        assert "cuda (null GPU)" in operant("monitor", "one", "--once").stdout
+        train.send_signal(signal.SIGINT)
+        assert train.wait(PATIENCE_S) == 130
+    finally:
+        train.kill()
+    stopped = operant_json("status", "one")
+    assert stopped["state"] == "stopped"
+
+    steps = int(stopped["env_steps"])
+    budget = ("--set", f"total_env_steps={steps + 4 * 1024}")
+    on_cpu = operant_json("train", "--resume", "one", "--device", "cpu", *budget)
+    assert on_cpu["state"] == "finished"
+    assert on_cpu["env_steps"] == steps + 4 * 1024
+    more = ("--set", f"total_env_steps={steps + 8 * 1024}")
+    again = operant_json("train", "--resume", "one", "--device", "cuda", *more)
+    assert (again["state"], again["env_steps"]) == ("finished", steps + 8 * 1024)
+
+    assert operant_json("eval", "one", "--episodes", "3")["episodes"] == 3
+    picture = tmp_path / "one.gif"
+    assert operant("play", "one", "--to", str(picture), "--steps", "20").returncode == 0
+    assert picture.stat().st_size > 0
+    model = tmp_path / "one.onnx"
+    assert operant("export", "one", "--to", "onnx", "--output", str(model)).returncode == 0
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].shape[-1] == 4
+
+
+def num_iterations(run):
+    done = operant("status", run, "--json")
+    return json.loads(done.stdout)["iteration"] or 0 if done.returncode == 0 else 0
+
+
+@pytest.mark.long_rehearsal
+def test_a_trace_can_be_taken(operant_home):
+    operant_json(
+        "train", "cart_pole_ppo", "--device", "cuda", "--name", "traced", *SMALL,
+        "--set", "total_env_steps=8192", "--set", "trace.every_iterations=3",
+    )  # fmt: skip
+    assert list(operant_home.rglob("*trace*.json*"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit", "expected"),
+    [
+        (("num_envs=8192", "rollout_steps=2048", "ppo.num_minibatches=1"), "NULL_GPU_BYTES",
+         r"out of GPU memory: "),
+        (("cpu_offload=true",), "NULL_GPU_PINNED_BYTES", r"out of pinned main memory; halve "),
+    ],
+    ids=["device", "pinned"],
+)  # fmt: skip
+def test_too_little_memory_is_one_line_that_says_what_to_halve(
+    monkeypatch, settings, limit, expected
+):
+    monkeypatch.setenv(limit, str(2**22))
+    overrides = [part for each in settings for part in ("--set", each)]
+    line = error_line("train", "cart_pole_ppo", "--device", "cuda", *SMALL, *overrides, code=1)
+    assert expected in line

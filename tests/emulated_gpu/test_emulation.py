@@ -1,0 +1,184 @@
+"""The emulated GPU does what a GPU does wherever tests of operant rely on it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import replay_checks
+import torch
+from torch import nn
+
+
+def make_network():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 2))
+
+
+def step(network, optimizer, inputs, labels):
+    optimizer.zero_grad(set_to_none=False)
+    loss = nn.functional.cross_entropy(network(inputs), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def captured(work):
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result
+
+
+def test_training_steps_are_the_processors_captured_or_not():
+    torch.manual_seed(0)
+    inputs, labels = torch.randn(256, 4), torch.randint(0, 2, (256,))
+    network = make_network()
+    optimizer = torch.optim.Adam(network.parameters(), 1e-2, fused=True)
+    expected = [step(network, optimizer, inputs, labels).item() for _ in range(6)]
+    network = make_network().to("cuda")
+    optimizer = torch.optim.Adam(network.parameters(), 1e-2, fused=True, capturable=True)
+    inputs, labels = inputs.to("cuda"), labels.to("cuda")
+    found = [step(network, optimizer, inputs, labels).item() for _ in range(3)]
+    graph, loss = captured(lambda: step(network, optimizer, inputs, labels))
+    for _ in range(3):
+        graph.replay()
+        found.append(loss.item())
+    assert found == expected
+
+
+def test_a_capture_changes_nothing_and_a_replay_sees_what_is_there_then():
+    counts, step_size = torch.zeros(3, device="cuda"), torch.ones((), device="cuda")
+    frozen = 2.0  # numbers of Python are as they were at the capture
+
+    def work():
+        counts.add_(step_size)
+        return counts * frozen
+
+    graph, doubled = captured(work)
+    assert counts.tolist() == [0, 0, 0]
+    assert doubled.isnan().all()
+    frozen = 100.0
+    step_size.fill_(5)
+    graph.replay()
+    graph.replay()
+    assert counts.tolist() == [10, 10, 10]
+    assert doubled.tolist() == [20, 20, 20]
+
+
+HOST_READS = {
+    "item": lambda x: x.sum().item(),
+    "cpu": lambda x: x.cpu(),
+    "bool": lambda x: bool(x.sum() > 0),
+    "nonzero": lambda x: x.nonzero(),
+    "mask": lambda x: x[x > 0],
+    "unique": lambda x: x.unique(),
+    "synchronize": lambda x: torch.cuda.synchronize(),
+}
+
+
+@pytest.mark.parametrize("read", HOST_READS)
+def test_the_host_must_not_wait_in_a_capture(read):
+    x = torch.ones(5, device="cuda")
+    with pytest.raises(RuntimeError, match="not permitted when stream is capturing"):
+        captured(lambda: HOST_READS[read](x))
+
+
+@pytest.mark.parametrize("read", [name for name in HOST_READS if name != "synchronize"])
+def test_waits_are_errors_where_pytorch_is_asked_for_that(read):
+    x = torch.ones(5, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with pytest.raises(RuntimeError, match="synchronizing CUDA operation"):
+            HOST_READS[read](x)
+        (x + 1).mul_(2).matmul(x)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_new_memory_is_poisoned_and_so_is_memory_that_is_given_out_again():
+    for _ in range(2):
+        x = torch.empty(1000, device="cuda")
+        assert x.isnan().all()
+        x.zero_()
+        del x
+
+
+def test_random_numbers_follow_the_generators_state_and_replays_draw_others():
+    generator = torch.Generator("cuda").manual_seed(3)
+    first = torch.randn(4, generator=generator, device="cuda")
+    state = generator.get_state()
+    second = torch.randn(4, generator=generator, device="cuda")
+    generator.set_state(state)
+    assert torch.equal(torch.randn(4, generator=generator, device="cuda"), second)
+    assert not torch.equal(first, second)
+    graph, drawn = captured(lambda: torch.rand(4, device="cuda"))
+    found = set()
+    for _ in range(3):
+        graph.replay()
+        found.add(tuple(drawn.tolist()))
+    assert len(found) == 3
+
+
+def test_the_processors_generator_is_left_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    torch.rand(3, device="cuda")
+    nn.functional.dropout(torch.ones(9, device="cuda"))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_memory_is_counted_and_ends():
+    free, total = torch.cuda.mem_get_info()
+    kept = torch.empty(2**28, dtype=torch.uint8, device="cuda")
+    assert torch.cuda.mem_get_info()[0] <= free - 2**28 + 2**25
+    with pytest.raises(torch.OutOfMemoryError, match="Tried to allocate"):
+        torch.empty(total, dtype=torch.uint8, device="cuda")
+    del kept
+    torch.cuda.empty_cache()
+
+
+def test_a_stream_that_was_not_waited_for_spoils_a_capture():
+    main, side = torch.cuda.Stream(), torch.cuda.Stream()
+    x = torch.zeros(3, device="cuda")
+
+    def work(joins):
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            x.add_(1)
+        if joins:
+            torch.cuda.current_stream().wait_stream(side)
+
+    with torch.cuda.stream(main):
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=main):
+            work(True)
+        graph.replay()
+        assert x.tolist() == [1, 1, 1]
+        with (
+            pytest.raises(RuntimeError, match="not joined"),
+            torch.cuda.graph(torch.cuda.CUDAGraph(), stream=main),
+        ):
+            work(False)
+
+
+def test_backward_passes_of_other_threads_are_emulated_too():
+    found = []
+
+    def work():
+        x = torch.full((3,), 2.0, device="cuda", requires_grad=True)
+        (x**3).sum().backward()
+        found.append(x.grad.tolist())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [[12.0, 12.0, 12.0]]
+
+
+def test_pinned_observations_take_the_memory_that_is_counted():
+    before = torch.cuda.host_memory_stats().get("allocated_bytes.current", 0)
+    replay = replay_checks.make_replay(3000, 3, device="cuda", pinned=True, with_kernels=True)
+    after = torch.cuda.host_memory_stats().get("allocated_bytes.current", 0)
+    assert after - before == replay.layout.pinned_obs_bytes > replay.layout.obs_bytes

@@ -1,0 +1,387 @@
+"""GPUs emulated by the processor, on top of the null CUDA runtime.
+
+`torch.cuda` is PyTorch's own: allocator, streams, events, captures, waits, and the errors of all
+of these. Only kernels are replaced: an operation on CUDA tensors runs PyTorch's processor kernel on
+the same memory, for device memory is host memory. That is done where PyTorch looks up the kernel of
+an operation, so it holds in every thread, in backward passes, and below everything that watches
+operations (autograd, autocast, `FakeTensorMode`, the CUDA Sanitizer).
+
+A capture records operations and leaves all memory as it was. A replay runs them again on the same
+memory, with the numbers that Python had at the capture.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+CPU = torch.device("cpu")
+# PyTorch's own do what is right without any kernel: they hand out or describe memory.
+AS_THEY_ARE = frozenset(
+    {"aten::_unsafe_view", "aten::detach", "aten::lift_fresh", "aten::record_stream"}
+    | {
+        f"aten::{name}"
+        for name in ("resize_", "set_", "_to_copy", "_local_scalar_dense", "_pin_memory")
+    }
+    | {"aten::is_pinned", "aten::_resize_output_", "aten::_has_same_storage_numel"}
+)
+FRESH = ("aten::empty.memory_format", "aten::empty_strided")
+# These ask the device how large their result is, so the host waits for it.
+WAITING = frozenset(
+    f"aten::{name}"
+    for name in (
+        "nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",
+        "bincount", "equal",
+    )
+)  # fmt: skip
+BY_MASK = frozenset(
+    {"aten::index", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_"}
+)
+
+
+@dataclass
+class Operation:
+    """One recorded node of a graph: `run()` does it again."""
+
+    name: str
+    run: Callable[[], None]
+    stream: int
+
+
+_tapes: weakref.WeakKeyDictionary[Any, list[Operation]] = weakref.WeakKeyDictionary()
+_tape: list[Operation] | None = None  # of the capture under way
+_before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # bytes of storages, and what they were
+_libraries: list[Any] = []  # as long as they live, so do the kernels
+
+
+def operations_of(graph: Any) -> Sequence[Operation]:
+    """What was captured, in order: a node of a real graph each, or several."""
+    return _tapes.get(graph, [])
+
+
+def on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as a tensor of the processor."""
+    storage = tensor.untyped_storage()
+    same = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), CPU, storage.nbytes())
+    return torch.empty(0, dtype=tensor.dtype).set_(
+        same, tensor.storage_offset(), tensor.size(), tensor.stride()
+    )
+
+
+def is_captured() -> bool:
+    """Whether what is done now, on this thread's stream, becomes part of a graph."""
+    return _tape is not None and torch.cuda.is_current_stream_capturing()
+
+
+def host_waits() -> None:
+    """Wait for the current stream, as PyTorch does: an error during a capture, and wherever
+    `torch.cuda.set_sync_debug_mode("error")` asks for one.
+    """
+    torch.cuda.current_stream().synchronize()
+
+
+def install() -> None:
+    """Replace all kernels of CUDA tensors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that kernels are overridden is meant
+        library = torch.library.Library("aten", "IMPL")
+        _libraries.append(library)
+        for name in _replaceable():
+            operation = _overload(name)
+            library.impl(name, _emulated(operation), "CUDA")
+        for name in FRESH:
+            library.impl(name, _poisoned(name), "CUDA", with_keyset=True)
+        library.impl("aten::copy_", _copying(), "CUDA", with_keyset=True)
+        library.impl("aten::_fused_sdp_choice", lambda *_, **__: 0, "CUDA")
+    _patch_graphs()
+    _patch_process_groups()
+
+
+def _overload(name: str) -> Any:
+    base, _, overload = name.removeprefix("aten::").partition(".")
+    return getattr(getattr(torch.ops.aten, base), overload or "default")
+
+
+def _replaceable() -> Iterator[str]:
+    """Operations that have a kernel for either device, of which the GPU's has to be replaced."""
+    has, has_any = (
+        torch._C._dispatch_has_kernel_for_dispatch_key,
+        torch._C._dispatch_has_computed_kernel_for_dispatch_key,
+    )
+    special = {*FRESH, "aten::copy_", "aten::_fused_sdp_choice"}
+    for name in torch._C._dispatch_get_all_op_names():
+        if not name.startswith("aten::") or name in special or name.split(".")[0] in AS_THEY_ARE:
+            continue
+        if has(name, "CompositeImplicitAutograd") or not (
+            has_any(name, "CUDA") and has_any(name, "CPU")
+        ):
+            continue
+        try:
+            operation = _overload(name)
+        except AttributeError:  # not for Python
+            continue
+        if not operation.is_view:
+            yield name
+
+
+def _emulated(operation: Any) -> Callable[..., Any]:
+    """A kernel for CUDA tensors that runs the processor's."""
+    schema = operation._schema
+    name, base = operation.name(), schema.name
+    is_random = torch.Tag.nondeterministic_seeded in operation.tags
+    may_wait = base in WAITING
+    by_mask = base in BY_MASK
+
+    def kernel(*arguments: Any, **options: Any) -> Any:
+        call = _Call(arguments, options)
+        if may_wait or (by_mask and _has_mask(arguments[1])):
+            host_waits()
+        captured = is_captured()
+        if captured:
+            for tensor in call.host_tensors:
+                _remember(tensor)
+        run = _random(operation, call, captured) if is_random else operation
+        result = run(*call.arguments, **call.options)
+        returned = call.to_device(result)
+        if captured:
+            places, stream = call.places, torch.cuda.current_stream().cuda_stream
+            host_arguments, host_options = call.arguments, call.options
+            again = _random(operation, call, False) if is_random else operation
+
+            def repeat() -> None:
+                _store(places, again(*host_arguments, **host_options))
+
+            _record(Operation(name, repeat, stream))
+        return returned
+
+    return kernel
+
+
+class _Call:
+    """The arguments of one operation, for the processor, and where its results belong."""
+
+    def __init__(self, arguments: Any, options: Any) -> None:
+        self.device: torch.device | None = None
+        self.generator: Any = None
+        self.host_tensors: list[torch.Tensor] = []
+        self._given: list[torch.Tensor] = []
+        self._on_device: dict[int, torch.Tensor] = {}  # by the identity of the processor's
+        self.arguments = tuple([self._host(x) for x in arguments])
+        self.options = {key: self._host(x) for key, x in options.items()}
+        self.places: Any = None
+
+    def _host(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            self._given.append(value)
+            if not value.is_cuda:
+                self.host_tensors.append(value)
+                return value
+            if self.device is None:
+                self.device = value.device
+            host = on_host(value)
+            self.host_tensors.append(host)
+            self._on_device[id(host)] = value
+            return host
+        if isinstance(value, list | tuple):
+            return type(value)([self._host(x) for x in value])
+        if isinstance(value, torch.device) and value.type == "cuda":
+            self.device = value
+            return CPU
+        if isinstance(value, torch.Generator) and value.device.type == "cuda":
+            self.generator = value
+            return None
+        return value
+
+    def to_device(self, result: Any) -> Any:
+        """What the caller gets; `places` then says which memory new results lie in."""
+        if isinstance(result, torch.Tensor):
+            returned, self.places = self._placed(result)
+            return returned
+        if isinstance(result, list | tuple):
+            both = [self._placed(x) for x in result]
+            self.places = [place for _, place in both]
+            return type(result)([returned for returned, _ in both])
+        self.places = ()
+        return result
+
+    def _placed(self, result: Any) -> tuple[Any, Any]:
+        if not isinstance(result, torch.Tensor):
+            return result, None
+        given = self._on_device.get(id(result))
+        if given is not None or any(result is x for x in self._given):
+            return (result if given is None else given), None  # written in place
+        device = self.device or torch.device("cuda", torch.cuda.current_device())
+        made = torch.empty_strided(
+            result.size(), result.stride(), dtype=result.dtype, device=device
+        )
+        place = on_host(made)
+        if result.numel():
+            if is_captured():
+                _remember(place)
+            place.copy_(result)
+        return made, place
+
+
+def _store(places: Any, result: Any) -> None:
+    if isinstance(result, torch.Tensor):
+        if places is not None:
+            places.copy_(result)
+        return
+    if isinstance(result, list | tuple):
+        for place, x in zip(places, result, strict=True):
+            if place is not None:
+                place.copy_(x)
+
+
+def _has_mask(indices: Iterable[Any]) -> bool:
+    return any(x is not None and x.dtype in (torch.bool, torch.uint8) for x in indices)
+
+
+def _poisoned(name: str) -> Callable[..., Any]:
+    """New memory of NaN and -1: what is read before it is written is seen in the result."""
+    fresh = torch.library.get_kernel(name, "CUDA")
+
+    def kernel(keys: Any, *arguments: Any, **options: Any) -> Any:
+        made = fresh.call_boxed(keys, *arguments, **options)
+        if made.numel() and not is_captured():
+            _bytes(on_host(made).untyped_storage()).fill_(0xFF)
+        return made
+
+    return kernel
+
+
+def _copying() -> Callable[..., Any]:
+    """Copies. Those between host and device are PyTorch's own, which wait as those do."""
+    original = torch.library.get_kernel("aten::copy_", "CUDA")
+
+    def copy(keys: Any, to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> Any:
+        captured = is_captured()
+        if to.is_cuda != source.is_cuda:
+            if not captured:
+                return original.call_boxed(keys, to, source, non_blocking)
+            if not non_blocking:
+                host_waits()
+        host_to, host_source = (on_host(x) if x.is_cuda else x for x in (to, source))
+        if captured:
+            _remember(host_to)
+
+            def repeat() -> None:
+                host_to.copy_(host_source)
+
+            _record(Operation("aten::copy_", repeat, torch.cuda.current_stream().cuda_stream))
+        if to.numel():
+            host_to.copy_(host_source)
+        return to
+
+    return copy
+
+
+def run_kernel(name: str, work: Callable[[], None], tensors: Iterable[torch.Tensor]) -> None:
+    """Do the `work` of a kernel that is not PyTorch's, which touches `tensors`."""
+    if is_captured():
+        for x in tensors:
+            _remember(on_host(x) if x.is_cuda else x)
+        _record(Operation(name, work, torch.cuda.current_stream().cuda_stream))
+    work()
+
+
+# Random numbers: a function of the generator's seed and offset, both PyTorch's own, so that states
+# are saved, loaded and counted as on a GPU. The numbers are not a GPU's.
+def _random(operation: Any, call: _Call, captured: bool) -> Callable[..., Any]:
+    device = call.device or torch.device("cuda", torch.cuda.current_device())
+    index = torch.cuda.current_device() if device.index is None else device.index
+    default = torch.cuda.default_generators[index]
+    generator = default if call.generator is None else call.generator
+
+    def run(*arguments: Any, **options: Any) -> Any:
+        seed, offset = 0, 0
+        if not captured:
+            seed, offset = generator.initial_seed(), generator.get_offset()
+            generator.set_offset(offset + 4)
+        before = torch.default_generator.get_state()
+        torch.default_generator.manual_seed((seed * 6364136223846793005 + offset) % 2**63)
+        try:
+            return operation(*arguments, **options)
+        finally:
+            torch.default_generator.set_state(before)
+
+    return run
+
+
+# Captures.
+
+
+def _bytes(storage: Any) -> torch.Tensor:
+    return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
+
+
+def _remember(host: torch.Tensor) -> None:
+    storage = host.untyped_storage()
+    if storage.nbytes() and storage.data_ptr() not in _before:
+        now = _bytes(storage)
+        _before[storage.data_ptr()] = now, now.clone()
+
+
+def _record(operation: Operation) -> None:
+    assert _tape is not None
+    _tape.append(operation)
+
+
+def _put_back() -> None:
+    """Nothing has happened: all memory is as it was."""
+    for now, before in _before.values():
+        now.copy_(before)
+    _before.clear()
+
+
+@contextlib.contextmanager
+def _without_autograd() -> Iterator[None]:
+    with torch._C._AutoDispatchBelowAutograd():
+        yield
+
+
+def _patch_graphs() -> None:
+    graphs = torch.cuda.CUDAGraph
+    begin, end, replay = graphs.capture_begin, graphs.capture_end_pre, graphs.replay
+
+    def capture_begin(self: Any, *arguments: Any, **options: Any) -> None:
+        global _tape
+        begin(self, *arguments, **options)
+        _tape = _tapes[self] = []
+
+    def capture_end_pre(self: Any) -> None:
+        global _tape
+        _tape = None
+        with _without_autograd():
+            _put_back()
+        end(self)
+
+    def replay_all(self: Any) -> None:
+        replay(self)
+        with _without_autograd():
+            for operation in _tapes.get(self, ()):
+                operation.run()
+
+    graphs.capture_begin, graphs.capture_end_pre = capture_begin, capture_end_pre
+    graphs.replay = replay_all
+
+
+def _patch_process_groups() -> None:
+    """Gloo in place of NCCL, which would launch kernels of its own."""
+    from torch import distributed
+
+    initialise = distributed.init_process_group
+
+    def init_process_group(backend: str | None = None, *arguments: Any, **options: Any) -> None:
+        initialise((backend or "gloo").replace("nccl", "gloo"), *arguments, **options)
+
+    distributed.init_process_group = init_process_group
+
+
+install()
