@@ -144,8 +144,8 @@ def test_every_pin_of_torch_is_exact():
 
 
 def test_the_tests_mirror_the_folders():
-    """Besides: what only a GPU can tell, runs of former versions, and what several tests use."""
-    of_their_own = {"__pycache__", "compatibility", "data", "gpu", "support"}
+    """The others need a GPU or an emulated one, read runs of former versions, or serve many tests."""
+    of_their_own = {"__pycache__", "compatibility", "data", "emulated_gpu", "gpu", "support"}
     for folder in (ROOT / "tests").iterdir():
         if folder.is_dir() and folder.name not in of_their_own:
             assert folder.name in {*SIDES, "benchmarks", "examples"}
