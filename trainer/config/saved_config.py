@@ -40,8 +40,8 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Sa
 
     Keys that it lacks, since they are newer than it, take their defaults; so do settings that an
     older version ignored and this one refuses. Keys that this version does not know are left out.
-    Raises CheckpointError where it has a value that this version does
-    not take, ConfigError where an override is wrong.
+    Raises CheckpointError where it has a value that this version does not take, ConfigError where
+    an override is wrong.
     """
     known, unknown = _split(values)
     try:
