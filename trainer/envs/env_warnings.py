@@ -32,7 +32,8 @@ def env_warnings(config: TrainConfig) -> list[str]:
         else:
             space, info = env.observation_space, env.reset(seed=config.seed)[1]
         is_scaled = config.normalization.obs
-        return [*_of_observations(space, is_scaled), *_of_masks(env, space, info)]
+        found = (*_of_observations(space, is_scaled), *_of_masks(env, space, info))
+        return list(dict.fromkeys(found))  # several parts may have the same
     return []
 
 
