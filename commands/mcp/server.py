@@ -79,8 +79,8 @@ class _Server(MCPServer[Any]):
 
 
 class _Lines:
-    """Standard input as the library reads it: it would pass over a line that is no message, and
-    whoever sent it would wait for an answer for ever.
+    """Lines of standard input for the library. Those that are no message are answered here: the
+    library would ignore them, and their sender would wait for ever.
     """
 
     def __init__(self) -> None:

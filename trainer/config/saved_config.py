@@ -92,7 +92,7 @@ def _errors(model: type[TrainConfig], values: Mapping[str, Any]) -> list[ErrorDe
 
 
 def _taken(values: dict[str, Any], path: Sequence[str | int]) -> Any:
-    """What lies at the end of this path; `values` is then without it."""
+    """Take the value at the end of this path out of `values`, and return it."""
     *tables, name = path
     place: Any = values
     for table in tables:

@@ -39,8 +39,9 @@ _said: set[str] = set()  # what --trust-code lets in, a line each
 
 
 def named_code(values: Mapping[str, Any]) -> list[str]:
-    """What a configuration with these values has imported, as it names it: `gymnasium:module:name`,
-    `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`. Registered ids name none.
+    """The code that a configuration with these values imports, by the names it uses:
+    `gymnasium:module:name`, `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`.
+    Registered ids name none.
 
     Raises CheckpointError for values that are not text, which validation could turn into text.
     """
@@ -176,8 +177,8 @@ def _seal(key: bytes, code: str) -> str:
 
 
 def _key(makes: bool = False) -> bytes:
-    """The user's own key, made where there is none and `makes` says so; empty where there is none
-    that nobody else could know.
+    """The user's own key, which `makes` creates where there is none. Empty where there is no key,
+    or others could read it.
     """
     # The home itself may be a link, as to a larger disk.
     path = Path(os.path.realpath(home_folder())) / f"code-{os.getuid()}.key"

@@ -121,7 +121,7 @@ def run_training(
 
 
 def _say(session: RunSession, level: Level, text: str) -> None:
-    """As an event, and in the terminal."""
+    """Add an event, and print it in the terminal."""
     session.metrics.event(level, text)
     with contextlib.suppress(OSError):  # the terminal may have gone
         print(harmless_lines(f"operant: {text}"), file=sys.stderr)
