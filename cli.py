@@ -88,9 +88,8 @@ def _run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SystemExit as error:
-        if type(sys.stdout).__name__.endswith(
-            "PacifyFlushWrapper"
-        ):  # click's way with a closed pipe
+        # click's wrapper of a closed pipe
+        if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
             return _output_failed(BrokenPipeError(errno.EPIPE, ""))
         return error.code if isinstance(error.code, int) else 1 if error.code else 0
 

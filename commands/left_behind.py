@@ -13,9 +13,9 @@ LEAVE_IT = frozenset({"record", "bench", "rank", "mcp"})
 
 
 def complete_left_behind(command: str | None) -> None:
-    """Write what is missing of such runs, and take their pages off memory. A line on standard error
-    for each folder that is not trusted is all that it says, and it raises nothing: no command fails
-    of what others left.
+    """Write what is missing of such runs, and take their pages off memory. Prints a line on
+    standard error for each folder that is not trusted. Raises nothing: no command fails because of
+    what others left.
     """
     if command in LEAVE_IT or HELP & set(sys.argv):
         return

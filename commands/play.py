@@ -81,7 +81,9 @@ def command(
     terminal = make_terminal(theme, as_ascii)
     chosen = _what(run, latest, of_runs)
     if isinstance(chosen, Run) and trusts_all_code():
-        latest_checkpoint(chosen.checkpoint_folder)  # says which code, while that can be seen
+        latest_checkpoint(
+            chosen.checkpoint_folder
+        )  # prints what --trust-code lets in, before the screen is taken
     # The terminal is taken first: keys that are pressed meanwhile are not written over it.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)

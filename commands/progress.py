@@ -79,8 +79,8 @@ def newest_return(values: Mapping[str, float], former: float) -> float:
 
 
 class PhaseWords:
-    """What a run does, in words whose time moves on by itself: a compiler may not let the run say
-    anything for seconds.
+    """The phase of a run in words. Its time advances whenever it is shown, since a run that
+    compiles may say nothing for seconds.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -100,8 +100,8 @@ class PhaseWords:
     def __str__(self) -> str:
         now_s = self._now()
         left_s = None if self._left_s is None else self._left_s - (now_s - self._set_s)
-        time = format_phase_time(now_s - self._since_s, left_s)
-        return f"{self.without_time}, {time}" if time else self.without_time
+        duration = format_phase_time(now_s - self._since_s, left_s)
+        return f"{self.without_time}, {duration}" if duration else self.without_time
 
 
 class PlainProgress:

@@ -45,8 +45,8 @@ HEADERS = {
 
 
 class Screen(AppService):
-    """The program behind one page. It ends with the page and with this server, whatever it does
-    then, and takes no more input than people type.
+    """The program behind one page. It is ended with the page and with this server, whatever it is
+    busy with, and its input is limited to what people can type.
     """
 
     def __init__(self, command: str, life: int, **given: Any) -> None:
@@ -69,8 +69,8 @@ class Screen(AppService):
         return self._process
 
     async def send_bytes(self, data: bytes) -> bool:
-        """A paste would become so many keys that the program is busy with them for hours: what is
-        more than `MOST_INPUT` in a second is dropped.
+        """Send input; more than `MOST_INPUT` bytes in a second are dropped: a large paste would
+        keep the program busy for hours.
         """
         second = int(asyncio.get_running_loop().time())
         if second != self._second:
@@ -108,7 +108,7 @@ class Screen(AppService):
 
 
 def _bounded(cells: Any, most: int) -> int:
-    """As many cells as a terminal can have."""
+    """The number of columns or rows, limited to `most`."""
     is_number = isinstance(cells, int | float) and math.isfinite(cells)
     return int(min(max(cells, 1), most)) if is_number else 1
 

@@ -26,7 +26,7 @@ FONTS = (
     ("Menlo.ttc", "Menlo.ttc"),
 )
 _BRAILLE, _BLOCKS = range(0x2800, 0x2900), range(0x2581, 0x2590)
-# Of each bit of a braille pattern, the column and the row of its dot.
+# Column and row of the dot of each bit of a braille pattern.
 _DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))
 
 Colour = tuple[int, int, int]
@@ -106,7 +106,7 @@ def _block(letter: str) -> Box:
 
 
 def _colours(style: Style) -> tuple[Colour, Colour]:
-    """Of the text and behind it; those of Textual's own SVG where the style has none."""
+    """The colours of text and background; defaults are those of Textual's own SVG."""
     theme = SVG_EXPORT_THEME
 
     def rgb(color: Color | None, is_text: bool) -> Colour:

@@ -23,14 +23,14 @@ def list_runs() -> list[Run]:
 
 
 def own_runs() -> Iterator[Run]:
-    """Those of this user, newest first: `list_runs` has other users' as well, to be looked at,
-    where $OPERANT_HOME is theirs.
+    """The runs of this user, newest first. `list_runs` also has those of others, to look at, where
+    $OPERANT_HOME is theirs.
     """
     return (run for run in list_runs() if run.is_own())
 
 
 def names_of_pages() -> list[str]:
-    """What lies in the folder of this user's pages; nothing where somebody else made it."""
+    """The names in the folder of this user's pages; empty where somebody else made it."""
     try:
         fd = open_folder(page_folder(), this_user())
     except OSError:

@@ -44,7 +44,7 @@ def pid_namespace() -> int:
 
 
 def machine_id() -> str:
-    """What systemd and D-Bus know this installation by; the host's name where there is none."""
+    """The id of this installation in /etc/machine-id; the host's name where there is none."""
     try:
         found = Path("/etc/machine-id").read_text().strip()
     except (OSError, ValueError):

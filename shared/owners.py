@@ -125,6 +125,15 @@ def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
         os.close(fd)
 
 
+def is_own(path: Path) -> bool:
+    """Whether this user owns what is at `path`, and it is no link."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and not stat.S_ISLNK(status.st_mode)
+
+
 def is_own_folder(folder: Path) -> bool:
     """Whether `folder` is a real folder of this user that nobody else can write to."""
     try:

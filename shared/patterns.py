@@ -1,9 +1,9 @@
 """Regular expressions that people or programs give, searched for in time that grows with the text
 alone: no expression, not even `(a+)+$`, stops a screen or a server.
 
-Python's own matcher tries one way after the other, and of nested repeats there are more than can be
-tried. This one follows all ways at once (Thompson 1968, doi:10.1145/363347.363387), and knows
-all of Python's syntax but what needs a memory: references to groups, lookahead, lookbehind.
+Python's own matcher tries one way after the other, and nested repeats have more ways than can be
+tried. This one follows all ways at once (Thompson 1968, doi:10.1145/363347.363387). It knows all of
+Python's syntax except references to groups, lookahead and lookbehind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT)
 
 
 class PatternError(ValueError):
-    """What is wrong with an expression: the end of a line `EXPRESSION is ...`."""
+    """An expression cannot be searched; the text ends a line that begins with `EXPRESSION is`."""
 
 
 @lru_cache(64)

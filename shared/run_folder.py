@@ -267,7 +267,7 @@ def open_home(folder: Path, owners: Owners | None = None, *, check_mode: bool = 
 
 def folders_in(home: Path) -> list[Path]:
     """The folders in one of runs or sweeps, without links and those that are being made or removed.
-    None if it is not there or not trusted.
+    Empty where that folder is not there or not trusted.
     """
     return [home / name for name in _names_in(home, _is_folder) if name[0] != "."]
 

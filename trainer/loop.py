@@ -116,7 +116,9 @@ def telemetry_of(
 
 
 def watch_compiling(experiment: Experiment, telemetry: Telemetry) -> Callable[[], None]:
-    """What each tick does to show how far compiling is, in runs that compile as they iterate."""
+    """Returns a function for each tick that shows how far compiling is, in runs that compile as
+    they iterate.
+    """
     compiling = CompileProgress(experiment.loops)
     still_compiles = partial(is_compiling, experiment, experiment.iteration)
 

@@ -46,8 +46,8 @@ def main_metric(names: Iterable[str]) -> str:
 
 
 def steps_name(names: Iterable[str]) -> str:
-    """What the steps of a run with such metrics are called: a loop without environments, such as
-    one of Hugging Face or Lightning, has steps alone.
+    """`env steps`, or `steps` where the names of a run's metrics show that it has no environments,
+    as with Hugging Face or Lightning.
     """
     known = list(names)
     has_envs = any(not _OF_ENVS.isdisjoint(_words(name)) for name in known)
@@ -60,6 +60,6 @@ def _words(name: str) -> list[str]:
 
 def is_learning_curve(name: str) -> bool:
     """Whether a metric says how well a policy does: returns, lengths, scores, evaluations. Their
-    first values, however far from the others, are what was learned.
+    first values show the learning, however far from the others they are.
     """
     return not _LEARNING.isdisjoint(_words(name))

@@ -225,7 +225,7 @@ def _note(metric: Metric, run: ShownRun, options: ChartOptions, step_metric: str
 
 
 def _axis_name(run: ShownRun) -> str:
-    """As the head of the run's screen calls it."""
+    """The name of the steps, the same as in the head of the run's screen."""
     names = (metric.name for metric in run.view.schema)
     return steps_name(names) if run.axis.unit == "env steps" else run.axis.unit
 

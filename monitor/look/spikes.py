@@ -21,8 +21,8 @@ def spikes(values: Floats, is_learning_curve: bool) -> Flags:
     """Flags [P] of the `values` [P], in the order of time, that are isolated: at most `LONGEST` in
     a row, further from all others than these are from each other.
 
-    The others are a running median, which no short run of values can move, and which keeps every
-    rise, fall and step. The first and the last values of a learning curve are never spikes: there
+    A running median stands for the others: a few values in a row cannot move it, and it keeps
+    every rise, fall and step. The first and last values of a learning curve are never spikes: there
     an agent learns, or has just learned.
     """
     longest = min(LONGEST, len(values) // FEWEST)

@@ -227,12 +227,8 @@ def _numbers(row: RunRow, columns: Columns, prefix: str, order: str) -> Line:
     style = "text" if main == RETURN else "dim"
     line.append((_number(format_written(status.metrics.get(main))), f"{prefix}{style}"))
     if columns.spark:
-        line.append(
-            (
-                " " + sparkline(row.returns, columns.spark - 1, is_learning_curve(main)),
-                f"{prefix}good",
-            )
-        )
+        spark = sparkline(row.returns, columns.spark - 1, is_learning_curve(main))
+        line.append((f" {spark}", f"{prefix}good"))
     if columns.env_steps:
         line.append((_number(format_count(status.env_steps)), f"{prefix}text"))
     if columns.device:

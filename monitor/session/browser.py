@@ -16,7 +16,7 @@ def is_in_a_browser() -> bool:
 
 
 def end_with_the_server() -> None:
-    """Also where the server was killed and this process is busy; outside of a browser, nothing."""
+    """Have this process killed with the server, however that ends. Outside a browser, nothing."""
     pipe = os.environ.pop(LIFE, "")
     if is_in_a_browser() and pipe.isdecimal():
         os.set_inheritable(int(pipe), False)

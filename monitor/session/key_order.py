@@ -15,9 +15,7 @@ from textual.widgets import Input
 
 from .session import Session
 
-TEXT_GAP_S = (
-    0.005  # different characters that come faster are text, and not keys that someone pressed
-)
+TEXT_GAP_S = 0.005  # between different characters; what comes faster is text, not pressed keys
 PATIENCE_S = 1.0  # with one key, whatever it has begun
 
 
@@ -77,7 +75,7 @@ class KeysInOrder(App[None], inherit_bindings=False):
 
     async def _until_quiet(self, before: set[object]) -> None:
         """Wait until the key has gone from the focused widget up to the application, then what it
-        has posted likewise; where it has opened a screen or a prompt, until that has the focus.
+        has posted too; where it has opened a screen or a prompt, until that has the focus.
         """
         for _ in range(2):
             await self._pass_queues()

@@ -52,8 +52,8 @@ class Session:
         return self.theme or self.settings.theme
 
     def change_settings(self, **changes: Any) -> None:
-        """Remember something for this session and, where there is a file for it, the next; not what
-        text changes that nobody typed into a prompt.
+        """Remember something for this session and, where there is a file for it, the next.
+        Nothing is remembered of keys that are part of a pasted text.
         """
         before = self.settings
         changed = replace(before, **changes)
@@ -69,14 +69,14 @@ class Session:
                 self._path = None
 
     def begin_key(self, is_text: bool) -> None:
-        """A key acts now, which is a part of text or was pressed alone."""
+        """Called before a key acts: part of a text, or pressed by itself."""
         if is_text:
             self.take_back()
         self._is_text = is_text
         self._undo.clear()
 
     def take_back(self) -> None:
-        """Forget what the last key has changed: it was the first of a text."""
+        """Undo what the last key has changed: it turned out to be the first of a text."""
         undo, self._undo = self._undo, []
         self._is_text = False
         for restore in reversed(undo):

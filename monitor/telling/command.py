@@ -53,8 +53,8 @@ def run_command(receiver: Receiver, message: Message) -> str:
 
 
 def _last_line(errors: IO[bytes], receiver: Receiver) -> str:
-    """What the command said last, without the words of its command line and other secrets: this
-    stands in `events.log`, which others may read.
+    """The last line of the command's errors, without words of its command line and other secrets:
+    others may read `events.log`, where it stands.
     """
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - TAIL_BYTES))

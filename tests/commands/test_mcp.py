@@ -255,18 +255,15 @@ def test_every_line_is_answered_whatever_it_holds():
     assert (rest, complaints) == ("", "")
 
 
-def test_a_filter_takes_no_regular_expression_that_could_hang_it():
+def test_a_filter_takes_regular_expressions_and_none_hangs_it():
     _run, session = new_run("a" * 40 + "-test")
     session.close("finished", 0)
-    *refused, good = asked(
-        ("list_runs", {"filter": "/(a+)+$/"}),
-        ("list_runs", {"filter": "name~(a|a)*b"}),
-        ("list_runs", {"filter": "x or -~a+"}),
-        ("list_runs", {"filter": "aaa"}),
+    found = asked(
+        ("list_runs", {"filter": "/(a+)+!/"}),  # would take Python's own matcher for ever
+        ("list_runs", {"filter": "name~(a|a)*-test"}),
+        ("list_runs", {"filter": "-~^2.*a+"}),
     )
-    for text in refused:
-        assert "is a regular expression, which only the monitor takes" in text
-    assert good["num_found"] == 1
+    assert [answer["num_found"] for answer in found] == [0, 1, 0]
 
 
 def test_it_ends_at_ctrl_c_and_once_nobody_hears_it():

@@ -172,8 +172,8 @@ class ActorCritic(OffPolicy):
         return {}
 
     def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
-        """What comes next, once the means of the whole minibatch are known; nothing moves where
-        `active` [] is 0.
+        """Called once the means of the whole minibatch are known. Nothing may move where `active`
+        [] is 0.
         """
         return
 

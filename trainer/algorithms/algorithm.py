@@ -54,7 +54,7 @@ class Algorithm(ABC):
         ranks: Ranks = SINGLE,
     ) -> None:
         """`seed` is that of whatever an update draws. `tick` is called after every step of it.
-        Where `under_way` is set meanwhile, the update may be left by an exception of it.
+        While `under_way` is set, `tick` may raise to leave the update, which is continued later.
         `num_threads` says how many PyTorch may have where results do not depend on it, and `each`
         goes through pieces of work, perhaps several at once. `ranks` learn together.
         """

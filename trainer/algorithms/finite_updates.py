@@ -1,4 +1,4 @@
-"""Updates that are not finite move nothing, and people are told where that comes from."""
+"""Updates that are not finite move nothing, and an event says where that comes from."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..rollout import Rollout
 
 
 class FiniteUpdates:
-    """Tells which updates may move anything. `num_skipped` may not: a number where the host runs
-    every update, on the device where graphs do.
+    """Decides which updates may move anything, and counts the others in `num_skipped`: on the host
+    where it runs every update, on the device where graphs do.
     """
 
     def __init__(self, is_inline: bool, device: torch.device, fails_by: str = "") -> None:
@@ -29,8 +29,8 @@ class FiniteUpdates:
     def moving(
         self, checked: Tensor, moves: Tensor | None, origin: Callable[[], str]
     ) -> Tensor | None:
-        """`moves`, or 0 where `checked` [] is not finite: the sum of all that tells. `origin` is
-        asked where that comes from, the first time.
+        """`moves`, or 0 where `checked` [], a sum of all that is looked at, is not finite. `origin`
+        says where that comes from, and is called the first time alone.
 
         Raises FloatingPointError then where the run is to end.
         """
@@ -92,7 +92,7 @@ def is_finite(x: Tensor) -> bool:
 
 
 def origin_in_rollout(rollout: Rollout) -> str:
-    """What of a rollout is not finite, and where it first is not; empty where all is."""
+    """The first number of a rollout that is not finite, in words; empty where all are finite."""
     truncated = rollout.truncated.unsqueeze(-1)
     finals = rollout.final_obs
     if not rollout.finals_in_order:  # else those of no episode are 0

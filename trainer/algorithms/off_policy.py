@@ -185,18 +185,18 @@ class OffPolicy(Algorithm):
         return {**means, "optimizer/learning_rate": rate}
 
     def _notice_left_out(self, rollout: Rollout | None) -> None:
-        """Say once that transitions were left out of the replay; where they come from, where that
-        is in `rollout`. Raises FloatingPointError where that is to end the run.
+        """Say once that transitions were left out of the replay, and which number of `rollout` was
+        the first. Raises FloatingPointError where that is to end the run.
         """
         if self._has_left_out or not int(self.replay.num_left_out):
             return
         self._has_left_out = True
         origin = origin_in_rollout(rollout) if rollout else ""
-        told = "transitions were left out of the replay, since not all their numbers are finite"
-        told = f"{told}: {origin}" if origin else told
+        notice = "transitions were left out of the replay, since not all their numbers are finite"
+        notice = f"{notice}: {origin}" if origin else notice
         if self.section.nan_updates == "fail":
-            raise FloatingPointError(f"{told}; {self.config.algorithm}.nan_updates = fail")
-        self._notices.append(f"{told}; replay/left_out counts them")
+            raise FloatingPointError(f"{notice}; {self.config.algorithm}.nan_updates = fail")
+        self._notices.append(f"{notice}; replay/left_out counts them")
 
     def look(self) -> None:
         """Notice what people should be told; waits for the device."""

@@ -151,9 +151,6 @@ def neutral_settings(
         capacity = max(batch_size, min(MAX_REPLAY_TRANSITIONS, max(budget, 10_000), fit))
         warmup = max(batch_size, min(MAX_WARMUP_ENV_STEPS, budget // 20, capacity))
         values |= {"replay.capacity": capacity, f"{algorithm}.warmup_env_steps": warmup}
-        epsilons = [chosen.get(f"{algorithm}.epsilon_{at}", 1.0) for at in ("start", "end")]
-        if not any(epsilons):
-            values.pop(f"{algorithm}.epsilon_fraction", None)  # there is nothing to anneal
     else:
         num_parts = number("rollout_steps")
         if chosen.get("policy.memory.kind", "none") != "none":  # minibatches are of whole rows

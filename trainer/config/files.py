@@ -33,7 +33,7 @@ from .flat_keys import flat_keys
 from .interval import UNITS
 from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
-from .section import Section
+from .section import IgnoredSettingError, Section
 from .toml_file import read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -82,12 +82,12 @@ def resolve(
         is_file = name not in preset_names()
         if not is_file:
             values, origin = _preset_settings(name, values, overlays, overrides)
-    config = _with_overlays(values, overlays, overrides)
+    config = _with_overlays(values, overlays, overrides, keeps_ignored=is_file)
     if hardware:
         from .hardware import hardware_overrides  # which imports this
 
         sizes = hardware_overrides(hardware, config.env, config.algorithm)
-        config = _with_overlays(values, overlays, [*sizes, *overrides])
+        config = _with_overlays(values, overlays, [*sizes, *overrides], keeps_ignored=is_file)
     if overlays and num_agents_of(config) == 1:
         raise ConfigError(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
@@ -201,7 +201,28 @@ def _neutral_settings(
 
 
 def _with_overlays(
-    values: dict[str, Any], overlays: Sequence[str], overrides: Iterable[str]
+    values: dict[str, Any],
+    overlays: Sequence[str],
+    overrides: Sequence[str],
+    keeps_ignored: bool = False,
+) -> TrainConfig:
+    """The configuration of `values`, overlays and overrides. Values that the overrides leave
+    without effect are dropped, unless `keeps_ignored`: nobody typed them. Raises ConfigError.
+    """
+    while True:
+        try:
+            return _all_together(values, overlays, overrides)
+        except ConfigError as error:
+            key = getattr(error.__cause__, "key", None)
+            typed = dict(map(parse_override, overrides))
+            if keeps_ignored or key in typed or key not in flat_keys(values):
+                raise
+            values = copy.deepcopy(values)
+            _unset(values, key)
+
+
+def _all_together(
+    values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
 ) -> TrainConfig:
     """What is wrong only with the overlays, whose keys nobody typed, is said to be theirs."""
     if not overlays:
@@ -215,29 +236,33 @@ def _with_overlays(
         with suppress(ConfigError):
             make_config(values, overrides)
             told = ConfigError(f"with +{'+'.join(overlays)}: {error}")
-        raise told from None
+        raise told from error.__cause__
 
 
 def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
     """The configuration with these values, `key=value` overrides on top, defaults for the rest.
 
-    Raises ConfigError.
+    Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
     """
     asked = changed(values, overrides)
     try:
         return model_for(asked).model_validate(asked)
     except ValidationError as error:
-        raise ConfigError(_one_line(error.errors()[0], asked)) from None
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        is_ignored = isinstance(cause, IgnoredSettingError)
+        raise ConfigError(_one_line(first, asked)) from (cause if is_ignored else None)
 
 
 def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The values with `key=value` overrides on top. An interval in one unit takes the place of one
-    in another that is not asked for as well; `none` takes away what a key need not have.
+    """The values with `key=value` overrides on top. An interval in one unit, or a part of the time,
+    takes the place of one in another unit that is not asked for as well; `none` takes away what a
+    key need not have.
     """
     new, told = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
     for key, value in told.items():
         prefix, _, name = key.rpartition(".")
-        if value and name in UNITS:
+        if (value and name in UNITS) or name == "time_fraction":
             for unit in UNITS:
                 if f"{prefix}.{unit}" not in told:
                     _unset(new, f"{prefix}.{unit}")

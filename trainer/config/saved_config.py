@@ -40,8 +40,8 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Sa
 
     Keys that it lacks, since they are newer than it, take their defaults; so do settings that an
     older version ignored and this one refuses. Keys that this version does not know are left out.
-    Raises CheckpointError where it has a value that this version does
-    not take, ConfigError where an override is wrong.
+    Raises CheckpointError where it has a value that this version does not take, ConfigError where
+    an override is wrong.
     """
     known, unknown = _split(values)
     try:
@@ -92,7 +92,7 @@ def _errors(model: type[TrainConfig], values: Mapping[str, Any]) -> list[ErrorDe
 
 
 def _taken(values: dict[str, Any], path: Sequence[str | int]) -> Any:
-    """What lies at the end of this path; `values` is then without it."""
+    """Take the value at the end of this path out of `values`, and return it."""
     *tables, name = path
     place: Any = values
     for table in tables:

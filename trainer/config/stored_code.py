@@ -14,7 +14,6 @@ import hmac
 import json
 import os
 import secrets
-import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from typing import Any
 from ...shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
 from ...shared.harmless import one_line
 from ...shared.host import machine_id
+from ...shared.owners import ALL_OF_OTHERS, is_own
 from ...shared.run_folder import home_folder
 from ...shared.small_file import create_anew, open_regular
 from ..envs import GYMNASIUM_PREFIX, NATIVE_PREFIX, PETTINGZOO_PREFIX
@@ -39,8 +39,9 @@ _said: set[str] = set()  # what --trust-code lets in, a line each
 
 
 def named_code(values: Mapping[str, Any]) -> list[str]:
-    """What a configuration with these values has imported, as it names it: `gymnasium:module:name`,
-    `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`. Registered ids name none.
+    """The code that a configuration with these values imports, by the names it uses:
+    `gymnasium:module:name`, `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`.
+    Registered ids name none.
 
     Raises CheckpointError for values that are not text, which validation could turn into text.
     """
@@ -132,7 +133,7 @@ def _doubt(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
     if not manifest:
         return f"nothing proves that {one_line(str(files[-1]), SHOWN)} is of a run of yours"
     for path in (folder, *files):
-        if not _is_own(path):
+        if not is_own(path):
             return f"{one_line(str(path), SHOWN)} is another user's, or a link"
     key = _key()
     own = _seal(key, code) if key else ""
@@ -144,15 +145,6 @@ def _doubt(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
         f"nothing proves that you began {one_line(folder.name, SHOWN)} on this machine from this "
         f"folder{where}"
     )
-
-
-def _is_own(path: Path) -> bool:
-    """Whether a file or folder, and no link to one, belongs to this user."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return False
-    return status.st_uid == os.getuid() and not stat.S_ISLNK(status.st_mode)
 
 
 def _seals_in(manifest: Mapping[str, Any]) -> list[str]:
@@ -185,10 +177,11 @@ def _seal(key: bytes, code: str) -> str:
 
 
 def _key(makes: bool = False) -> bytes:
-    """The user's own key, made where there is none and `makes` says so; empty where there is none
-    that nobody else could know.
+    """The user's own key, which `makes` creates where there is none. Empty where there is no key,
+    or others could read it.
     """
-    path = home_folder() / f"code-{os.getuid()}.key"
+    # The home itself may be a link, as to a larger disk.
+    path = Path(os.path.realpath(home_folder())) / f"code-{os.getuid()}.key"
     found = _read_key(path)
     if found or not makes:
         return found
@@ -206,9 +199,7 @@ def _key(makes: bool = False) -> bytes:
 
 def _read_key(path: Path) -> bytes:
     try:
-        if path.is_symlink():
-            return b""
-        fd = open_regular(path)
+        fd = open_regular(path, path.parent)
     except OSError:
         return b""
     try:
@@ -217,5 +208,5 @@ def _read_key(path: Path) -> bytes:
         return b""
     finally:
         os.close(fd)
-    is_private = status.st_uid == os.getuid() and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    is_private = status.st_uid == os.getuid() and not status.st_mode & ALL_OF_OTHERS
     return key if is_private and len(key) == KEY_BYTES else b""

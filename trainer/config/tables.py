@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ...shared.alert_rule import MOST_RULES, parse_rule
 from ...shared.errors import ConfigError
-from .interval import Interval
+from .interval import UNITS, Interval
 from .section import Fraction, Section
 
 Sink = Literal["tensorboard", "prometheus", "wandb"]  # those of SINK_PACKAGES
@@ -100,9 +100,10 @@ class EvaluationConfig(Interval):
     def _fraction_has_no_interval(self) -> Self:
         default = type(self).model_fields["time_fraction"].default
         if self.is_set and self.time_fraction != default:
+            interval = next(key for key in UNITS if getattr(self, key))
             raise ValueError(
-                f"time_fraction = {self.time_fraction} is for runs without an interval of "
-                "evaluations; set that to 0"
+                f"time_fraction = {self.time_fraction} is for runs without an interval; set "
+                f"{interval} = 0"
             )
         return self
 
@@ -113,12 +114,10 @@ class CheckpointConfig(Interval):
     every_iterations: int = Field(50, ge=0, description="iterations between two; 0: none")
     replay: bool = Field(True, description="whether it holds the replay: then resuming is exact")
     keep: int = Field(
-        3,
-        ge=1,
-        le=1000,
-        description="how many of the newest stay on disk, whether "
-        "saved at intervals, on request or at the end of a resumed run",
-    )
+        3, ge=1, le=1000,
+        description="how many of the newest stay on disk, whether saved at intervals, on request "
+        "or at the end",
+    )  # fmt: skip
 
 
 class RanksConfig(Section):

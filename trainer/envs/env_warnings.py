@@ -1,4 +1,4 @@
-"""What operant overlooks in an environment of another library: scales, pictures, action masks."""
+"""Warnings of what operant ignores in other libraries' environments: scales, images, masks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MASK_METHODS = ("action_masks", "action_mask")  # sb3-contrib's, and others'
 
 
 def env_warnings(config: TrainConfig) -> list[str]:
-    """One line for each part of the environment that the run does not handle as it is meant, with
-    what to do about it. Makes and resets one copy of the environment, also where workers step it;
-    what fails here is left to the run.
+    """A line for each part of the environment that the run does not handle as its authors meant,
+    with what to do about it. Makes and resets one copy of the environment, also where workers
+    step it; what fails here is left to the run.
     """
     with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
         if config.env.startswith(PETTINGZOO_PREFIX):
@@ -32,7 +32,8 @@ def env_warnings(config: TrainConfig) -> list[str]:
         else:
             space, info = env.observation_space, env.reset(seed=config.seed)[1]
         is_scaled = config.normalization.obs
-        return [*_of_observations(space, is_scaled), *_of_masks(env, space, info)]
+        found = (*_of_observations(space, is_scaled), *_of_masks(env, space, info))
+        return list(dict.fromkeys(found))  # several parts may have the same
     return []
 
 

@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
 OWN = ("obs", "finals", "actions")  # of a replay's arrays those that no other rank has
 OF_ROWS = (*OWN, "owners", "num_cut", "rewards", "endings")  # for each row, slot by slot
-TERMINATED, TRUNCATED, USABLE, LEFT_OUT = (
-    1,
-    2,
-    4,
-    8,
-)  # bits of what ranks tell one another of a step
+# Bits of what ranks tell one another of a step.
+TERMINATED, TRUNCATED, USABLE, LEFT_OUT = (1 << bit for bit in range(4))
 
 
 class SharedReplay:

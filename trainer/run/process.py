@@ -121,7 +121,7 @@ def run_training(
 
 
 def _say(session: RunSession, level: Level, text: str) -> None:
-    """As an event, and in the terminal."""
+    """Add an event, and print it in the terminal."""
     session.metrics.event(level, text)
     with contextlib.suppress(OSError):  # the terminal may have gone
         print(harmless_lines(f"operant: {text}"), file=sys.stderr)
@@ -139,15 +139,17 @@ def _failed(session: RunSession, error: Exception, config: TrainConfig) -> int:
 
 
 def _end_at_once(run: Run, session: RunSession, number: int) -> None:
-    """Write how the run ended and exit, whatever the main thread does. A checkpoint that is being
-    written is lost; those before it stay.
+    """Write how the run ended and exit, whatever the main thread does, and whatever goes wrong. A
+    checkpoint that is being written is lost; those before it stay.
     """
-    saved = sorted(path.stem for path in run.checkpoint_folder.glob("iteration-*.pt"))
-    newest = f"its newest checkpoint is {saved[-1]}" if saved else "it has no checkpoint"
-    message = f"at once, by a later {signal.Signals(number).name}; {newest}"
-    say(f"ending {message}")
-    session.close("stopped", 128 + number, message)
-    os._exit(128 + number)
+    try:
+        saved = sorted(path.stem for path in run.checkpoint_folder.glob("iteration-*.pt"))
+        newest = f"its newest checkpoint is {saved[-1]}" if saved else "it has no checkpoint"
+        message = f"at once, by a later {signal.Signals(number).name}; {newest}"
+        say(f"ending {message}")
+        session.close("stopped", 128 + number, message)
+    finally:
+        os._exit(128 + number)
 
 
 def device_setting(config: TrainConfig, place: Place | None) -> str:

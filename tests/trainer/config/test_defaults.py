@@ -202,7 +202,25 @@ def test_replay_and_warm_up_fit_the_budget_and_the_memory(asked, obs_size, capac
     assert settings["sac.warmup_env_steps"] == warmup
 
 
-def test_epsilon_is_annealed_only_where_there_is_some():
-    none = {"dqn.epsilon_start": 0.0, "dqn.epsilon_end": 0.0}
-    assert "dqn.epsilon_fraction" not in neutral_settings("dqn", none, is_fast=False)
-    assert neutral_settings("dqn", {}, is_fast=False)["dqn.epsilon_fraction"] == 0.2
+@pytest.mark.parametrize("source", ["gymnasium:CartPole-v1", "cart_pole_dqn"])
+@pytest.mark.parametrize("epsilon", ["0", "0.1"])
+def test_a_value_that_nobody_set_is_dropped_where_it_would_have_no_effect(source, epsilon):
+    same = [f"dqn.epsilon_start={epsilon}", f"dqn.epsilon_end={epsilon}"]
+    config = load_config(source, ["algorithm=dqn", *same])
+    assert config.dqn.epsilon_fraction == type(config.dqn).model_fields["epsilon_fraction"].default
+    with pytest.raises(ConfigError, match=r"^dqn\.epsilon_fraction = 0\.3: "):
+        load_config(source, ["algorithm=dqn", *same, "dqn.epsilon_fraction=0.3"])
+
+
+def test_a_file_with_a_value_that_has_no_effect_is_refused(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text("""algorithm = "dqn"\nenv = "cart_pole"\n[dqn]\nepsilon_fraction = 0.3\n""")
+    assert load_config(str(path)).dqn.epsilon_fraction == 0.3
+    with pytest.raises(ConfigError, match=r"^dqn\.epsilon_fraction = 0\.3: "):
+        load_config(str(path), ["dqn.epsilon_start=0", "dqn.epsilon_end=0"])
+
+
+@pytest.mark.parametrize("source", ["gymnasium:CartPole-v1", "cart_pole_dqn"])
+def test_a_part_of_the_time_takes_the_place_of_an_interval_that_nobody_set(source):
+    evaluation = load_config(source, ["evaluation.time_fraction=0.2"]).evaluation
+    assert (evaluation.time_fraction, evaluation.is_set) == (0.2, False)

@@ -49,6 +49,15 @@ def test_a_run_may_name_code_where_its_user_began_it(project):
     assert load_checkpoint(path).config == CODE
 
 
+def test_a_home_that_is_a_link_has_a_key(project, tmp_path, monkeypatch):
+    (tmp_path / "larger-disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "larger-disk")
+    monkeypatch.setenv("OPERANT_HOME", str(tmp_path / "link"))
+    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    assert load_checkpoint(path).config == CODE
+    assert not (tmp_path / "larger-disk" / f"code-{os.getuid()}.key").is_symlink()
+
+
 def test_a_run_without_a_seal_is_refused_in_one_line_that_names_the_file(project):
     told = refusal(checkpoint_of(CODE, {}))
     assert f"would run own_module ({project / 'own_module.py'})" in told

@@ -88,6 +88,8 @@ def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
     assert of_bytes.startswith(BYTES)
     (tuples,) = warnings_of(Shown(spaces.Tuple((NUMBERS, NUMBERS))))
     assert tuples.startswith("observations are tuples of 2 parts")
+    joined, images, of_bytes = warnings_of(Shown(spaces.Dict({"left": PICTURE, "right": PICTURE})))
+    assert [images.startswith(IMAGES), of_bytes.startswith(BYTES)] == [True, True]
     scaled = spaces.Dict({"vector": NUMBERS, "goal": NUMBERS})
     assert len(warnings_of(Shown(scaled))) == 1
     assert warnings_of(Shown(scaled), "normalization.obs=true") == []

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from waiting import wait_for
 
-from operant.trainer.run import signals
+from operant.shared.run_folder import create_run
+from operant.trainer.run import process, signals
 from operant.trainer.run.signals import stop_requests
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,6 +60,18 @@ def test_before_there_is_a_run_a_later_one_is_an_exit(monkeypatch):
     with pytest.raises(SystemExit) as caught, stop_requests(says=False):
         os.kill(os.getpid(), signal.SIGTERM)
     assert caught.value.code == 143
+
+
+def test_a_run_whose_end_cannot_be_written_is_left_all_the_same(monkeypatch, capfd):
+    run, lock = create_run("run", {}, rank=0)
+    lock.release()
+    codes = []
+    monkeypatch.setattr(process.os, "_exit", codes.append)
+    session = SimpleNamespace(close=Mock(side_effect=OSError("a full disk")))
+    with pytest.raises(OSError, match="a full disk"):
+        process._end_at_once(run, session, signal.SIGTERM)
+    assert codes == [143]
+    assert "by a later SIGTERM; it has no checkpoint" in capfd.readouterr().err
 
 
 def test_a_forked_childs_signals_are_its_own(monkeypatch):
