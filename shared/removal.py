@@ -32,6 +32,7 @@ from .status import holder_of
 KEPT_WITH_CHECKPOINTS = ("run.toml", "notes.toml", "lock", "checkpoints", "ranks", "events.log")
 _KEPT_BEGINNING = "page"  # its last numbers, and curves
 _BEING_REMOVED = ".removing"
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 def check_can_be_removed(run: Run) -> None:
@@ -63,8 +64,7 @@ def check_can_be_removed(run: Run) -> None:
             f"{run.id} stays: {run.manifest_path} does not name it. If it is a run that nobody "
             f"needs, delete the folder yourself"
         )
-    mount = next((path for path, inner in _tree(run.folder) if inner.st_dev != status.st_dev), None)
-    if mount:
+    if mount := _mounted_in(run.folder):
         raise UsageError(f"{run.id} stays: another file system is mounted at {mount}")
 
 
@@ -117,7 +117,8 @@ def remove_leftovers() -> None:
 
 def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
     """Its run.toml is the last file to go."""
-    if Run(folder).manifest().get("id") == run_id or not os.listdir(folder):
+    is_empty = not os.listdir(folder)
+    if (Run(folder).manifest().get("id") == run_id or is_empty) and not _mounted_in(folder):
         _remove_tree(folder, home)
 
 
@@ -230,6 +231,27 @@ def _tree(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             with contextlib.suppress(OSError):
                 path = Path(parent, name)
                 yield path, path.lstat()
+
+
+def _mounted_in(folder: Path) -> str:
+    """A place in `folder` where something else is mounted; empty where there is none.
+
+    A bind mount of the same file system has the same device number: only the kernel's list of
+    mounts shows it. Systems without that list have no bind mounts.
+    """
+    device = folder.lstat().st_dev
+    if mount := next((path for path, inner in _tree(folder) if inner.st_dev != device), None):
+        return str(mount)
+    try:
+        lines = MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return ""
+    inside = os.fsencode(os.path.realpath(folder)) + b"/"
+    escaped = (line.split(b" ")[4] for line in lines)
+    places = (
+        re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one) for one in escaped
+    )
+    return os.fsdecode(next((place for place in places if place.startswith(inside)), b""))
 
 
 def _mode(path: Path) -> int:

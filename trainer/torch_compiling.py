@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import concurrent.futures
 import importlib.util
+import os
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import platformdirs
 import torch
 
 from ..shared.errors import ConfigError
+from ..shared.owners import make_private_folder
 from .run.threads import TICK_S, one_torch_thread
 
 BACKEND = "inductor"
+CODE_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class Compiled:
@@ -25,6 +29,8 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any], device: torch.device) -> None:
         """Raises ConfigError where there is nothing to compile with."""
+        if BACKEND == "inductor":
+            keep_code_private()
         missing = why_no_compiler(device)
         if missing:
             raise ConfigError(f"compile = true: {missing}; compile = false works everywhere")
@@ -48,6 +54,25 @@ class Compiled:
             ) from error
         self.signatures.append("compiled")
         return found
+
+
+def keep_code_private() -> None:
+    """Have PyTorch keep its machine code in a folder that only this user can write to.
+
+    Its default is /tmp/torchinductor_<user>, which any user can make first; it loads and runs what
+    lies there. A folder named in TORCHINDUCTOR_CACHE_DIR is used as it is. Raises ConfigError.
+    """
+    if CODE_FOLDER in os.environ:
+        return
+    folder = platformdirs.user_cache_path("operant") / "torchinductor"
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"compile = true: cannot use {folder}: {error.strerror}; name another folder in "
+            f"{CODE_FOLDER}"
+        ) from None
+    os.environ[CODE_FOLDER] = str(folder)
 
 
 def of_its_own(function: Callable[..., Any]) -> Callable[..., Any]:

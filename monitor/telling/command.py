@@ -20,8 +20,9 @@ from .receivers import Receiver
 TAIL_BYTES = 4096
 LEAST_SECRET = 6  # characters; words that are shorter are hardly secrets
 _PIECE = re.compile(r"[\w.~+-]+")
-# How the recorder itself was started, which is no matter of a command's.
-RECORDERS_OWN = (SWITCH, "OPENBLAS_NUM_THREADS")
+# How the recorder itself was started. `train --resume --trust-code` is meant for that run alone,
+# not for what a command calls.
+RECORDERS_OWN = (SWITCH, "OPENBLAS_NUM_THREADS", "OPERANT_TRUST_CODE")
 
 
 def run_command(receiver: Receiver, message: Message) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from operant.shared import removal
 from operant.shared.errors import RunFolderError, UsageError
 from operant.shared.find_runs import list_runs
 from operant.shared.lock import RECORDER, RunLock
@@ -63,6 +64,28 @@ def test_a_folder_that_is_a_link_stays_and_so_does_where_it_leads(precious):
         remove_run(Run(link))
     assert link.is_symlink()
     assert (precious / "thesis").exists()
+
+
+def test_a_run_stays_in_which_a_folder_of_the_same_file_system_is_mounted(monkeypatch, tmp_path):
+    """A bind mount: only the kernel's list of mounts tells it from a folder of the run."""
+    run = ended_run()
+    inside = run.folder / "my media"
+    inside.mkdir()
+    (inside / "thesis").write_text("all of it")
+    removing = run.folder.rename(runs_folder() / f".{run.id}.0123abcd.removing")
+    mounts = tmp_path / "mountinfo"
+    monkeypatch.setattr(removal, "MOUNTS", mounts)
+    line = "36 25 0:1 /theirs {} rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+    mounts.write_text(line.format(str(removing / "my\\040media")))
+    remove_leftovers()
+    removing.rename(run.folder)
+    mounts.write_text(line.format(str(run.folder / "my\\040media")))
+    with pytest.raises(UsageError, match=r"another file system is mounted at .*my media"):
+        remove_run(run)
+    assert (inside / "thesis").read_text() == "all of it"
+    mounts.write_text(line.format(f"{run.folder}-other"))
+    remove_run(run)
+    assert not run.folder.exists()
 
 
 @pytest.mark.parametrize("place", ["..", ".", "20261121-142530-a-k3f9/../.."])

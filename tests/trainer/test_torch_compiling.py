@@ -7,6 +7,8 @@ time: `pytest --inductor` has all of it with the real one, as `make compile` doe
 from __future__ import annotations
 
 import copy
+import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -156,6 +158,28 @@ def test_without_a_compiler_it_is_one_line_that_says_what_is_missing(small_confi
     ) as caught:
         torch_compiling.Compiled(lambda x: x, torch.device("cpu"))
     assert "compile = false" in str(caught.value)
+
+
+def test_machine_code_lies_in_a_folder_of_this_user_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # so that it is put back
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(torch_compiling, "why_no_compiler", lambda device: "")
+    torch_compiling.Compiled(lambda x: x, torch.device("cpu"))
+    folder = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+    assert folder.is_relative_to(tmp_path)
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_machine_code_is_not_kept_where_a_link_leads(monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "operant").mkdir()
+    (tmp_path / "operant" / "torchinductor").symlink_to(tmp_path / "theirs")
+    with pytest.raises(ConfigError, match="TORCHINDUCTOR_CACHE_DIR"):
+        torch_compiling.Compiled(lambda x: x, torch.device("cpu"))
 
 
 def test_what_cannot_be_compiled_is_one_line(monkeypatch):

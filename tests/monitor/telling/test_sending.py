@@ -94,6 +94,12 @@ def test_no_answer_is_not_said_again_since_it_may_have_arrived(server):
     assert (len(server.posted), pauses) == (1, [])
 
 
+def test_a_command_does_not_inherit_the_trust_in_a_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
+    assert run_command(shell('test -z "$OPERANT_TRUST_CODE"'), MESSAGE) == ""
+
+
 def test_a_command_finds_all_of_it_in_its_environment_and_runs_at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     line = 'printf "%s|" "$PWD" "$OPERANT_EVENT_TEXT" "$OPERANT_EVENT_VALUE" '
