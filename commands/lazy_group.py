@@ -35,5 +35,5 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            error.message += nearest(args[0], self._names).replace("; did", " Did")
-            raise
+            hint = nearest(args[0], self._names).replace("; did", " Did")
+            raise click.UsageError(f"{error.message}{hint}", ctx) from None
