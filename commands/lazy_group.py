@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..shared.errors import nearest
+
 
 class LazyGroup(click.Group):
     """A group of commands, each in a module of its name in one package."""
@@ -25,3 +27,13 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f".{cmd_name}", self._package)
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, and an unknown command is answered with the nearest one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = nearest(args[0], self._names).replace("; did", " Did")
+            raise click.UsageError(f"{error.message}{hint}", ctx) from None

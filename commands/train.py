@@ -105,7 +105,7 @@ def command(
     """
     if help_config is not None:
         return print_config_help(help_config)
-    if config and config_option:
+    if config is not None and config_option is not None:
         raise UsageError(f"two configurations are given: '{config}' and '{config_option}'")
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
@@ -120,7 +120,7 @@ def command(
 
     named = {"algorithm": algorithm, "device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
-    source = config or config_option
+    source = config if config is not None else config_option
     if hardware and resume:
         raise UsageError(
             "--hardware and --resume exclude each other: a resumed run keeps its sizes"

@@ -23,7 +23,10 @@ def test_each_package_has_a_line_and_only_warnings_worth_knowing_are_shown(tmp_p
     told = installing.Installing(tmp_path)
     for line in LINES.splitlines():
         told.read(line)
-    (tmp_path / "pygments-2.21.0.dist-info").mkdir()
+    info = tmp_path / "pygments-2.21.0.dist-info"
+    info.mkdir()
+    told.tick()  # pip has unpacked it and compiles it: nothing to say yet
+    (info / "INSTALLER").write_text("pip\n")
     told.tick()
     told.end(0)
     said = [line.partition("s  ")[2] or line for line in capsys.readouterr().out.splitlines()]

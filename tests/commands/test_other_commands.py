@@ -38,6 +38,10 @@ def test_a_command_that_lacks_its_own_command_prints_its_help(arguments):
     assert done.stdout == operant(*arguments, "--help").stdout
 
 
+def test_an_unknown_command_is_answered_with_the_nearest():
+    assert "No such command 'trian'. Did you mean 'train'?" in error_line("trian")
+
+
 def test_status_is_one_object_of_valid_json(finished_run):
     done = operant("status", "--latest", "--json")
     status = json.loads(done.stdout, parse_constant=pytest.fail)

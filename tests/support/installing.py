@@ -76,7 +76,8 @@ class Installing:
         print(f"{self._said_s - self._start_s:5.0f}s  {text}", flush=True)
 
     def _installed(self) -> set[str]:
-        return {path.name for path in self._folder.glob("*.dist-info")}
+        """The folders of complete packages: pip writes INSTALLER after it compiled them."""
+        return {path.parent.name for path in self._folder.glob("*.dist-info/INSTALLER")}
 
 
 def lines_of(pip: subprocess.Popen[str], tick_s: float) -> Iterator[str | None]:

@@ -42,6 +42,7 @@ from .train_config import (
     algorithm_sections,
     config_model,
     env_sections,
+    nearest_env,
     owners_of_sections,
     shared_tables,
 )
@@ -69,6 +70,8 @@ def resolve(
 
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
+    if source is not None and not source.strip():
+        raise ConfigError(f"CONFIG = '{source}': expected an environment, a preset or a TOML file")
     overrides, (name, overlays) = list(overrides), split_overlays(source or "")
     told = dict(map(parse_override, overrides))
     is_file = False
@@ -357,10 +360,15 @@ def _toml(value: Any) -> str:
 
 def config_path(source: str) -> Path:
     """The file of a preset or a TOML file. Raises ConfigError where there is no such preset."""
-    if source.endswith(".toml") or "/" in source:
+    if source.endswith(".toml") or ("/" in source and Path(source).exists()):
         return Path(source)
     if source not in preset_names():
-        hint = nearest(source, preset_names(), most=3)
+        hint = nearest_env(source, (*ALL_ENV_NAMES, *preset_names()), most=3)
+        if "/" in source and not hint.endswith(f":{source}'?"):
+            return Path(source)
+        if source.endswith(".py"):
+            module = Path(source).stem
+            hint = f"; to train an environment of your own, write gymnasium:{module}:NAME"
         hint = hint or "; operant train --help-config lists all presets"
         raise ConfigError(f"no preset is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"

@@ -4,7 +4,7 @@ line is in `files.py`; the tables of algorithms and environments lie with them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -41,6 +41,15 @@ if TYPE_CHECKING:
 DEFAULT_ENV, DEFAULT_ALGORITHM = "cart_pole", "ppo"
 
 KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "continuous"}
+
+
+def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
+    """`nearest`, but an id of Gymnasium's without its prefix is answered with the prefix."""
+    from ..envs.spaces import knows_id  # which imports Gymnasium
+
+    if knows_id(name):
+        return f"; did you mean '{GYMNASIUM_PREFIX}{name}'?"
+    return nearest(name, known, most)
 
 
 class TrainConfig(Section):
@@ -147,11 +156,7 @@ class TrainConfig(Section):
     @classmethod
     def _env_exists(cls, env: str) -> str:
         if env not in ALL_ENV_NAMES and not is_hosted(env):
-            from ..envs.spaces import knows_id  # which imports Gymnasium
-
-            hint = nearest(env, ALL_ENV_NAMES)
-            if knows_id(env):
-                hint = f"; did you mean '{GYMNASIUM_PREFIX}{env}'?"
+            hint = nearest_env(env, ALL_ENV_NAMES)
             raise ValueError(
                 f"env = '{env}' is no environment{hint}; there are "
                 f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"

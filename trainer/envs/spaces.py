@@ -34,7 +34,11 @@ def import_gymnasium(env_id: str = "") -> Any:
 
 
 def knows_id(env_id: str) -> bool:
-    """Whether Gymnasium is installed and has an environment of that id."""
+    """Whether Gymnasium is installed and has an environment of that id. All ids of Atari's games
+    count, since the package that registers them may be missing.
+    """
+    if env_id.startswith(ATARI):
+        return True
     try:
         import_gymnasium(env_id).spec(env_id)
     except Exception:  # whatever it says of an id that it doesn't know

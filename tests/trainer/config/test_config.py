@@ -214,9 +214,24 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
     assert error_of("xyzzy").endswith("; operant train --help-config lists all presets")
 
 
+def test_a_misspelt_environment_is_answered_with_its_name():
+    assert "'cart_pole'" in error_of("cartpole")
+
+
+@pytest.mark.parametrize("source", ["", " "])
+def test_an_empty_source_is_refused_and_trains_nothing(source):
+    assert "expected an environment, a preset or a TOML file" in error_of(source)
+
+
+def test_a_python_file_is_answered_with_how_to_train_an_environment_of_your_own():
+    assert error_of("my_env.py").endswith("write gymnasium:my_env:NAME")
+
+
 def test_an_id_of_gymnasiums_without_its_prefix_is_answered_with_it():
     pytest.importorskip("gymnasium")
     assert "; did you mean 'gymnasium:HalfCheetah-v5'?" in error_of(None, "env=HalfCheetah-v5")
+    assert error_of("HalfCheetah-v5").endswith("; did you mean 'gymnasium:HalfCheetah-v5'?")
+    assert error_of("ALE/Breakout-v5").endswith("; did you mean 'gymnasium:ALE/Breakout-v5'?")
     assert "gymnasium:HalfCheetah-v55" not in error_of(None, "env=HalfCheetah-v55")
 
 
