@@ -58,18 +58,19 @@ class EventWriter:
         self._words = page.cast("Q")
         self._section = section
         self._count_word = (section.offset + EVENT_COUNT_OFFSET) // 8
+        self._count = 0  # also once the page has lost it
 
     def append(self, level: Level, text: str, env_steps: int) -> None:
-        number = self._words[self._count_word] + 1
-        self.put(Event(number, time.time_ns(), level, text, env_steps))
+        self.put(Event(self._count + 1, time.time_ns(), level, text, env_steps))
 
     def put(self, event: Event) -> None:
-        """Store `event`, the newest, at the place of its number."""
+        """Store `event` at the place of its number."""
         data, number = event.encode(), event.number
         place = (number - 1) % self._section.num_records
         start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
         self._bytes[start : start + len(data)] = data
-        self._words[self._count_word] = number
+        self._count = max(self._count, number)
+        self._words[self._count_word] = self._count
 
 
 def _crc(number: bytes, body: bytes, covers_number: bool) -> int:

@@ -58,11 +58,17 @@ class RowRingWriter:
         self._end += size_bytes
         self._words[self._end_word] = self._end
 
+    def clear(self) -> None:
+        """Begin with an empty ring where the last record ended: readers' positions stay right."""
+        self._begin = self._end
+        self._words[self._begin_word] = self._words[self._end_word] = self._end
+
     def _give_up(self, until: int) -> None:
         """Move the beginning behind all records that start before `until`."""
         begin, words, start, size = self._begin, self._words, self._start, self._size
         while begin < until and begin < self._end:
-            begin += words[(start + begin % size) >> 3] & ~FILLER
+            # 0 where the page was truncated: nothing in the ring is left.
+            begin += words[(start + begin % size) >> 3] & ~FILLER or self._end - begin
         if begin != self._begin:
             self._begin = begin
             words[self._begin_word] = begin
