@@ -91,15 +91,15 @@ def draw_group(
     columns = columns_of(width, order)
     returns = group.metric(group.main, spread)
     label = fit_end(group.label, columns.label)
-    named = "" if group.main == RETURN else f" {group.main}"
-    named = fit(named if cell_len(label + named) <= columns.label else "",
-                columns.label - cell_len(label))  # fmt: skip
+    main = "" if group.main == RETURN else f" {group.main}"
+    main = main if cell_len(label + main) <= columns.label else ""
     line: Line = [
         ("▌" if is_selected else " ", f"{prefix}focus"),
         (f"{mark} ", f"{prefix}focus"),
         *_states(group, columns.states - 1, prefix),
-        (f" {label}", f"{prefix}{'strong' if is_selected else 'text'}"),
-        (named, f"{prefix}dim"),
+        (" " + fit(label, columns.label - cell_len(main)),
+         f"{prefix}{'strong' if is_selected else 'text'}"),
+        *([(main, f"{prefix}dim")] if main else []),
         (" " + fit(str(len(group.rows)), _RUNS_WIDTH, ">"), f"{prefix}text"),
     ]  # fmt: skip
     if columns.value:
