@@ -17,6 +17,7 @@ from ..shared.lock import LAUNCHER, RunLock
 from ..shared.provenance import provenance
 from ..shared.python_program import python_program
 from ..shared.ranks import read_status
+from ..shared.requests import STOP_REASON
 from ..shared.run_folder import Run, create_run
 from ..shared.run_part import host_of_whole
 from ..shared.small_file import open_to_append
@@ -113,6 +114,7 @@ def _resumed_run(
     check(config)
     lock = RunLock(run.lock_path, rank)
     manifest = run.read_manifest()
+    manifest.pop(STOP_REASON, None)
     manifest |= _described(config)
     manifest |= added_seals(manifest, [manifest["config"]])
     origin = manifest.get("settings")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..monitor.charts.charted_metrics import steps_name
 from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_count,
@@ -66,7 +67,7 @@ def headline(status: RunStatus) -> str:
     if status.iteration is not None:
         parts.append(f"iteration {status.iteration}")
     if status.env_steps is not None:
-        parts.append(f"{format_count(status.env_steps)} env steps")
+        parts.append(f"{format_count(status.env_steps)} {steps_name(status.metrics)}")
     if status.progress_fraction is not None:
         parts[-1] += f" ({format_percent(status.progress_fraction)})"
     if status.env_steps_per_s is not None:

@@ -105,6 +105,7 @@ def _print_table(listed: Sequence[Listed]) -> None:
 
 def columns_of(listed: Sequence[Listed]) -> list[Column]:
     """Those of the monitor's list, and what there is to say about a run."""
+    from ..monitor.charts.charted_metrics import main_heading, main_metric
     from ..monitor.look.formatting import (
         UNKNOWN,
         format_age,
@@ -123,7 +124,12 @@ def columns_of(listed: Sequence[Listed]) -> list[Column]:
         "; ".join(filter(None, (condition.progress or condition.notice, notes_in_words(one.notes))))
         for condition, one in zip(conditions, listed, strict=True)
     ]
-    returns = [format_written(status.metrics.get(RETURN)) for status in statuses]
+    mains = [main_metric(status.metrics) for status in statuses]
+    heading = main_heading(mains)
+    values = [
+        format_written(status.metrics.get(main or RETURN))
+        for status, main in zip(statuses, mains, strict=True)
+    ]
     steps = [format_count(status.env_steps) for status in statuses]
     shares = [format_percent(status.progress_fraction) for status in statuses]
     speeds = [format_rate(status.env_steps_per_s) for status in statuses]
@@ -132,10 +138,11 @@ def columns_of(listed: Sequence[Listed]) -> list[Column]:
         Column("run", names, least=20, is_told_by_ends=True),
         Column("state", [condition.word for condition in conditions]),
         Column("age", [format_age(s.age_s) for s in statuses], ">", goes_at=3),
-        Column("env steps", steps, ">", goes_at=4),
+        Column("steps", steps, ">", goes_at=4),
         Column("progress", shares, ">", goes_at=2),
         Column("speed", speeds, ">", goes_at=1),
-        Column("return", returns, ">"),
+        Column(heading, values, ">"),
+        Column("of", mains if heading == "metric" else [], goes_at=3),
         Column("device", [one.device or UNKNOWN for one in listed], goes_at=5),
         Column("about", about, least=16, goes_at=6),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..monitor.charts.charted_metrics import steps_name
 from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_age,
@@ -80,7 +81,9 @@ def _progress(status: RunStatus) -> list[Fact]:
     known: Mapping[str, object] = {
         "last publish": None if age is None else f"{format_age(age)} ago",
         "iteration": status.iteration,
-        "env steps": None if status.env_steps is None else format_count(status.env_steps),
+        steps_name(status.metrics): (
+            None if status.env_steps is None else format_count(status.env_steps)
+        ),
         "progress": None if fraction is None else format_percent(fraction),
         "speed": None if status.env_steps_per_s is None else format_rate(status.env_steps_per_s),
         "time left": None if status.eta_s is None else format_duration(status.eta_s),

@@ -18,6 +18,8 @@ from .run_part import host_of_whole
 Request = Literal["stop", "checkpoint", "trace"]
 TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
 
+STOP_REASON = "stop_reason"  # in run.toml: why a program asked the run to stop
+
 SIGNALS: dict[Request, signal.Signals] = {
     "stop": signal.SIGTERM,
     "checkpoint": signal.SIGUSR1,

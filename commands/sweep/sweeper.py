@@ -160,8 +160,9 @@ class Sweeper:
         scores = trial.scores() if state == TrialState.COMPLETE else None
         frozen = self._study.tell(trial.number, scores, state)
         trial.is_told = True
+        ended = "pruned" if state == TrialState.PRUNED else "ended"
         for run in trial.active.values():
-            run.stop()
+            run.stop(f"{ended} by sweep {self._sweep.name}: {message}")
         self._say(line_of(frozen, self._study, self._definition))
         self._write_at = 0.0
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...shared.errors import CheckpointError, OperantError
 from ...shared.ranks import read_status
-from ...shared.requests import send_request
+from ...shared.requests import STOP_REASON, send_request
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus, trainer_of
 from ..launching import Prepared, begun, has_page_of, prepared_run
@@ -73,11 +73,14 @@ class TrialRun:
             self._prepared = None
         return is_gone
 
-    def stop(self) -> None:
-        """Ask it, once, to end in good order."""
+    def stop(self, reason: str = "") -> None:
+        """Ask it, once, to end in good order. Its state then says the `reason`, else the signal."""
         if self._is_stopped:
             return
         self._is_stopped = True
+        if reason:
+            with contextlib.suppress(OSError, OperantError):  # the state then names the signal
+                self.run.write_manifest({**self.run.read_manifest(), STOP_REASON: reason})
         if self._process:
             self._process.terminate()
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from ...shared import Metric
 
@@ -31,18 +32,22 @@ def is_phase(metric: Metric) -> bool:
     return metric.group == "time"
 
 
-def main_metric(names: Iterable[str]) -> str:
+def main_metric(names: Collection[str]) -> str:
     """The metric that says most about a run: its return, else what comes nearest to one, else its
     loss; empty where it has none of them.
     """
-    known = list(names)
-    if RETURN in known:
+    if RETURN in names:
         return RETURN
     for words in _MAIN:
-        for name in known:
+        for name in names:
             if not words.isdisjoint(_words(name)):
                 return name
     return ""
+
+
+def main_heading(mains: Iterable[str]) -> str:
+    """What stands above the main metrics of several runs: `return` where each shows its return."""
+    return "return" if {RETURN, ""}.issuperset(mains) else "metric"
 
 
 def steps_name(names: Iterable[str]) -> str:
@@ -54,8 +59,9 @@ def steps_name(names: Iterable[str]) -> str:
     return "env steps" if has_envs or not known else "steps"
 
 
-def _words(name: str) -> list[str]:
-    return re.split(r"[^a-z0-9]+", name.lower())
+@lru_cache(4096)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", name.lower()))
 
 
 def is_learning_curve(name: str) -> bool:

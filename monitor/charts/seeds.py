@@ -2,8 +2,8 @@
 
 All are put on a grid of env steps that begins with the run that begins first and ends with the one
 that ends last, straight from one of a run's points to its next. A run counts from its first point
-of a metric to its last, and not where it wrote NaN or infinity: the mean is that of the runs there
-are, and how many is known at every place.
+of a metric to its own end, where its last value holds, and not where it wrote NaN or infinity: the
+mean is that of the runs there are, and how many is known at every place.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SeedsHistory(History):
                 self._series[name] = Series(count, count, count), count
             else:
                 curves = [
-                    curve_of(member, name, x)
+                    _held(curve_of(member, name, x), member, name, x)
                     for member, x in zip(self.members, self.places, strict=True)
                     if name in member.names
                 ]
@@ -114,7 +114,7 @@ def seeds_view(label: str, views: Sequence[RunView], spread: Spread) -> RunView:
     end = max((float(x[-1]) for x in history.places), default=0.0)
     shown = [view for view in views if len(view.history)]
     last = [v for v, x in zip(shown, history.places, strict=True) if float(x[-1]) == end]
-    newest = {name: _mean([view.newest.get(name, np.nan) for view in last]) for name in schema}
+    newest = {name: _newest(name, last, history) for name in schema}
     newest[SEEDS.name] = float(len(last))
     publish = sum(view.publish for view in views)
     status = replace(status, metrics=newest, env_steps=int(end) if len(history) else None)
@@ -135,6 +135,19 @@ def on_grid(curve: Curve, grid: Floats) -> Floats:
         known = np.minimum(after, len(curve) - 1)
         values[curve.breaks[known] & (curve.x[known] > grid)] = np.nan
     return values
+
+
+def _held(curve: Curve, history: History, name: str, x: Floats) -> Curve:
+    """`curve` to the last row of its run, which may lack the metric: no episode ended in it. Not
+    after NaN or infinity.
+    """
+    if not len(curve) or curve.x[-1] >= x.max():
+        return curve
+    if (history.gaps(history.series(name)) & (x > curve.x[-1])).any():
+        return curve
+    ends = (float(x.max()), curve.low[-1], curve.mean[-1], curve.high[-1], False)
+    sides = (curve.x, curve.low, curve.mean, curve.high, curve.breaks)
+    return Curve(*(np.append(side, end) for side, end in zip(sides, ends, strict=True)))
 
 
 def _middle(curves: Sequence[Floats], history: SeedsHistory) -> tuple[Series, Floats]:
@@ -186,7 +199,11 @@ def _rising(
     return rising
 
 
-def _mean(values: Sequence[float]) -> float:
-    """NaN where there are none; infinity stays."""
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+def _newest(name: str, views: Sequence[RunView], history: SeedsHistory) -> float:
+    """The mean of the runs that reach the end, `views`. Where the last row of one lacks the metric,
+    its last value counts; infinity stays.
+    """
+    values = [view.newest.get(name, np.nan) for view in views]
+    if values and np.isnan(values).any() and not np.isinf(values).any():
+        return float(history.series(name).mean[-1])
+    return float(np.nanmean(values)) if values else float("nan")

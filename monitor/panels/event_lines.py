@@ -104,4 +104,4 @@ def log_lines(log: Sequence[str], width: int) -> list[Line]:
 
 
 def _at(alert: Alert) -> str:
-    return f" (at {format_count(alert.env_steps)} env steps)" if alert.env_steps >= 0 else ""
+    return f" (at {format_count(alert.env_steps)} steps)" if alert.env_steps >= 0 else ""

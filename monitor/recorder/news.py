@@ -11,6 +11,7 @@ from ...shared import Event, Snapshot
 from ...shared.alert_rule import AlertRule, parse_rules
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus
+from ..charts.charted_metrics import steps_name
 from ..look.formatting import format_count, format_duration, format_value
 from ..runs.alerts import Alert
 from ..telling.message import Kind, Message, message_id, readable
@@ -57,7 +58,7 @@ class News:
         if time.time() - alert.wall_ns / 1e9 > is_news_s:
             return
         who = f"rank {rank}: " if rank else ""
-        at = f" (at {format_count(alert.env_steps)} env steps)" if alert.env_steps >= 0 else ""
+        at = f" (at {format_count(alert.env_steps)} steps)" if alert.env_steps >= 0 else ""
         kind: Kind = "stall" if alert.kind == STALL else "alert"
         self._send(
             kind,
@@ -158,7 +159,8 @@ def problem_line(text: str) -> str:
 
 def _end_in_words(status: RunStatus, reached: float | None) -> str:
     message = f": {status.message}" if status.message else ""
-    at = f", at {format_count(status.env_steps)} env steps" if status.env_steps is not None else ""
+    steps = f"{format_count(status.env_steps)} {steps_name(status.metrics)}"
+    at = f", at {steps}" if status.env_steps is not None else ""
     told = f", {RETURN} {format_value(reached)}" if reached is not None else ""
     return f"{status.state}{message}{at}{told}"
 

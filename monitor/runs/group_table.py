@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from rich.cells import cell_len
 
 from ..charts.charted_metrics import RETURN
 from ..look.formatting import UNKNOWN, format_count, format_value
@@ -49,12 +50,15 @@ def draw_group_head(
     order: str = "newest",
     is_reversed: bool = False,
     spread: Spread = "quartiles",
+    main: str = "return",
 ) -> Line:
+    """`main` is the `main_heading` of the groups."""
     line: Line = []
     for name, cells, align in _heads(width, order):
         is_order = name == order
         mark = ("↑" if is_reversed else "↓") if is_order else ""
-        shown = SPREAD_WORDS[spread] if name == "spread" else shown_value(name) or name
+        shown = {"spread": SPREAD_WORDS[spread], "return": main}.get(name)
+        shown = shown or shown_value(name) or name
         text = fit_end(shown, cells - len(mark)) + mark
         line.append((fit(text, cells, align), "focus" if is_order else "dim"))
         line.append((" ", "dim"))
@@ -80,16 +84,22 @@ def draw_group(
     order: str = "newest",
     spread: Spread = "quartiles",
 ) -> Line:
-    """One group: its states, what it is, how many runs, and the newest return of all of them."""
+    """One group: its states, what it is, how many runs, and the newest return of all of them,
+    or their main metric, which then stands behind the label.
+    """
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width, order)
-    returns = group.metric(RETURN, spread)
+    returns = group.metric(group.main, spread)
+    label = fit_end(group.label, columns.label)
+    main = "" if group.main == RETURN else f" {group.main}"
+    main = main if cell_len(label + main) <= columns.label else ""
     line: Line = [
         ("▌" if is_selected else " ", f"{prefix}focus"),
         (f"{mark} ", f"{prefix}focus"),
         *_states(group, columns.states - 1, prefix),
-        (" " + fit(fit_end(group.label, columns.label), columns.label),
+        (" " + fit(label, columns.label - cell_len(main)),
          f"{prefix}{'strong' if is_selected else 'text'}"),
+        *([(main, f"{prefix}dim")] if main else []),
         (" " + fit(str(len(group.rows)), _RUNS_WIDTH, ">"), f"{prefix}text"),
     ]  # fmt: skip
     if columns.value:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from ...shared.run_folder import Run
 from ...shared.status import RunStatus
-from ..charts.charted_metrics import RETURN
+from ..charts.charted_metrics import RETURN, main_metric
 from .choices import Choice
 from .conditions import condition_of
 from .run_order import ordered, urgency
@@ -62,6 +62,12 @@ class RunGroup:
     def states(self) -> list[tuple[str, str, int]]:
         """As in `states_of`."""
         return states_of([(row.status, row.is_page_expected) for row in self.rows if row.status])
+
+    @property
+    def main(self) -> str:
+        """The main metric of the newest run that has one."""
+        mains = (main_metric(row.status.metrics) for row in self.rows if row.status)
+        return next(filter(None, mains), RETURN)
 
     def metric(self, name: str, spread: Spread) -> Middle | None:
         """Of the newest values of a metric; None where no run has written it."""

@@ -90,13 +90,19 @@ def _value_width(width: int, order: str) -> int:
 
 
 def draw_head(
-    width: int, order: str = "newest", is_reversed: bool = False, machine: int = 0
+    width: int,
+    order: str = "newest",
+    is_reversed: bool = False,
+    machine: int = 0,
+    main: str = "return",
 ) -> Line:
-    """The names of the columns; that of the order stands out, with the way it goes."""
+    """The names of the columns; that of the order stands out, with the way it goes. `main` is the
+    `main_heading` of the runs.
+    """
     line: Line = []
     for name, cells, align in _heads(width, order, machine):
         is_order = name == order
-        shown = shown_value(name) or name
+        shown = main if name == "return" else shown_value(name) or name
         mark = ("↑" if is_reversed else "↓") if is_order else ""
         indent = "   " if name == "state" else ""
         text = f"{fit_end(shown, cells - len(indent) - len(mark))}{mark}"
@@ -160,12 +166,18 @@ def draw_row(
 
 
 def _notes(row: RunRow, room: int, prefix: str) -> Line:
-    """Tags, then the note, in the `room` that the name leaves of its column; blank where none."""
+    """Tags, the main metric where that is no return, then the note, in the `room` that the name
+    leaves of its column; blank where none.
+    """
     line: Line = []
+    main = main_metric(row.status.metrics) if row.status else ""
     for tag in row.notes.tags:
         if cell_len(tag) + 2 <= room:
             line.append((f" #{tag}", f"{prefix}focus"))
             room -= cell_len(tag) + 2
+    if main not in ("", RETURN) and cell_len(main) < room:
+        line.append((f" {main}", f"{prefix}dim"))
+        room -= cell_len(main) + 1
     text = f" {row.notes.note}" if row.notes.note and room >= _MIN_NOTE_WIDTH else ""
     return [*line, (fit(text, room), f"{prefix}dim")]
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ..charts.charted_metrics import main_heading
 from ..look.lines import Line
 from ..runs.comparison import Comparison
 from ..runs.group_table import draw_group, draw_group_head, order_under_group
@@ -51,6 +52,7 @@ class GroupsTable(RowList):
         self._comparison = Comparison[GroupKey]()
         self._order = ("newest", False)
         self._spread: Spread = "quartiles"
+        self._main = "return"
 
     def show(
         self,
@@ -62,6 +64,7 @@ class GroupsTable(RowList):
         """Draw `groups`, which are in `order`: a column, and whether the other way round."""
         self._groups, self._comparison = tuple(groups), comparison
         self._order, self._spread = order, spread
+        self._main = main_heading(group.main for group in groups)
         self.show_keys([group.key for group in groups])
 
     def draw(self, width: int, height: int) -> list[Line]:
@@ -74,7 +77,7 @@ class GroupsTable(RowList):
         return draw_group(group, width, is_selected, mark, self._order[0], self._spread)
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_group_head(width, *self._order, self._spread)
+        return draw_group_head(width, *self._order, self._spread, self._main)
 
     def action_open(self) -> None:
         if isinstance(self.selected, tuple):

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.run_folder import Run, runs_folder
+from ..charts.charted_metrics import main_heading, main_metric
 from ..look.lines import Line
 from ..runs.comparison import Comparison
 from ..runs.run_table import draw_head, draw_row, machine_width, order_under
@@ -59,6 +60,7 @@ class RunsTable(RowList):
         self._order = ("newest", False)
         self._is_filtered = False
         self._hosts: tuple[str, ...] = ()
+        self._main = "return"
 
     def show(
         self,
@@ -73,6 +75,7 @@ class RunsTable(RowList):
         """
         self._rows, self._comparison, self._order = tuple(rows), comparison, order
         self._is_filtered, self._hosts = is_filtered, tuple(hosts)
+        self._main = main_heading(main_metric(row.status.metrics) for row in rows if row.status)
         self.show_keys([row.run for row in rows])
 
     @property
@@ -94,7 +97,7 @@ class RunsTable(RowList):
         return draw_row(row, width, is_selected, mark, self._order[0], machine_width(self._hosts))
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_head(width, *self._order, machine_width(self._hosts))
+        return draw_head(width, *self._order, machine_width(self._hosts), self._main)
 
     def action_open(self) -> None:
         if self.run:

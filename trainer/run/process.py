@@ -17,7 +17,7 @@ from ...shared.lock import RunLock
 from ...shared.outcome import State
 from ...shared.ranks import RANK_METRICS
 from ...shared.recorder_process import RecorderSettings
-from ...shared.requests import TakeRequest
+from ...shared.requests import STOP_REASON, TakeRequest
 from ...shared.run_folder import Run
 from ...shared.session import RunSession
 from ...shared.writer import OnPhase
@@ -202,6 +202,8 @@ def _ending(run: Run, stop_signals: Sequence[int], is_complete: bool) -> tuple[S
         message = f"by {signal.Signals(number).name}"
         if number == signal.SIGHUP:
             message = f"its terminal was closed; `operant train --resume {run.id}` goes on"
+        elif number == signal.SIGTERM:
+            message = str(run.manifest().get(STOP_REASON) or message)
         return "stopped", 128 + number, message
     if not is_complete:
         return "stopped", 128 + signal.SIGTERM, "by another rank"

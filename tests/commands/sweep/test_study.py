@@ -8,7 +8,7 @@ import pytest
 from optuna.trial import TrialState
 
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
-from operant.commands.sweep.found_table import Going, TableWriter
+from operant.commands.sweep.found_table import Going, TableWriter, line_of
 from operant.commands.sweep.open_trial import SCORES
 from operant.commands.sweep.parameters import Parameter, parse_parameter
 from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
@@ -196,3 +196,15 @@ def test_a_trial_whose_sweeper_died_before_it_could_tell_is_told(sweep):
     Sweeper(sweep, definition, study).run()
     (told,) = study.get_trials()
     assert (told.state, told.value) == (TrialState.COMPLETE, 7.0)
+
+
+def test_a_trial_that_ties_is_as_good_as_the_best(sweep):
+    definition = definition_of()
+    study = open_study(sweep, definition)
+    first, second, third = (
+        line_of(study.tell(ask(study, definition.parameters), score), study, definition)
+        for score in (1.0, 1.0, 2.0)
+    )
+    assert first.startswith("trial 0: 1.000, the best so far;")
+    assert second.startswith("trial 1: 1.000, as good as trial 0;")
+    assert third.startswith("trial 2: 2.000, the best so far;")

@@ -154,7 +154,9 @@ def test_a_trial_that_is_worse_than_the_others_is_stopped_in_good_order(started,
     assert process.returncode == 0, err
     table = find_sweep(None).table()
     assert [trial.state for trial in table.trials] == ["finished", "pruned"]
-    assert read_status(found_run(table.trials[1])).state == "stopped"
+    pruned = read_status(found_run(table.trials[1]))
+    said = f"pruned by sweep {find_sweep(None).name}: worse than the median of the others"
+    assert (pruned.state, pruned.message) == ("stopped", said)
     assert table.trials[1].scores[0] < table.trials[0].scores[0]
     assert "trial 1: pruned: worse than the median" in out
 

@@ -123,3 +123,9 @@ def test_a_reference_that_has_ended_without_rows_is_not_waited_for(reference, sa
     assert says in texts(draw_chart(chart, 40, 7))[3]
     both = chart_of(Metric("a"), runs, ChartOptions(), (0.0, 2.0))
     assert not both.lacking  # the other run is drawn
+
+
+@pytest.mark.parametrize(("unit", "text"), [("episodes", "7"), ("", "7.000")])
+def test_whole_numbers_of_things_have_no_fraction(unit, text):
+    chart = chart_of(Metric("a", unit=unit), [run_of([5.0, 7.0])], ChartOptions(), (0.0, 1.0))
+    assert chart.value == text

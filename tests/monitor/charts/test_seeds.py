@@ -12,7 +12,10 @@ from operant.monitor.charts.curves import curve_of
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.seeds import SEEDS, SeedsHistory, on_grid, seeds_history, seeds_view
 from operant.monitor.charts.shown_run import Watched, shown_run
+from operant.monitor.runs.run_view import RunView
 from operant.shared import History, Metric
+from operant.shared.history import NEVER_WRITTEN
+from operant.shared.status import RunStatus
 
 NAN = float("nan")
 
@@ -43,6 +46,24 @@ def test_after_the_end_of_a_run_the_others_are_the_mean_and_are_counted():
     assert at(both, 61) == (1, 1, 1)
     assert [both.num_seeds("a", x) for x in (0, 60, 61, 100, None, -1)] == [2, 2, 1, 1, 1, 0]
     assert both.series(SEEDS.name).mean[[0, -1]].tolist() == [2, 1]
+
+
+def test_a_run_whose_last_row_lacks_the_metric_counts_to_its_own_end():
+    runs = [run_of([1, 3], [0, 100]), run_of([1, 5, NEVER_WRITTEN], [0, 50, 100])]
+    both = seeds_history(runs, "range")
+    assert at(both, 100) == (3, 4, 5)
+    assert both.num_seeds("a") == 2
+    views = [
+        RunView(RunStatus(f"run{i}", "finished", metrics={"a": newest}), run, (Metric("a"),))
+        for i, (run, newest) in enumerate(zip(runs, [3.0, NAN], strict=True))
+    ]
+    assert seeds_view("x", views, "range").newest["a"] == 4.0
+
+
+def test_the_last_value_does_not_hold_after_nan():
+    both = seeds_history([run_of([1, 3], [0, 100]), run_of([1, 5, NAN], [0, 50, 100])], "range")
+    assert at(both, 100) == (3, 3, 3)
+    assert both.num_seeds("a") == 1
 
 
 def test_quartiles_lie_between_the_runs_there_are():

@@ -16,6 +16,11 @@ def test_the_range_behind_a_curve_is_dim_in_256_colours_too():
     assert red == green == blue < 100
 
 
+def test_the_rest_of_an_iteration_has_a_colour_of_its_own():
+    places = {phase: series_of_phase(phase) for phase in ("collect", "learn", "evaluate", "other")}
+    assert len({DARK.series[place] for place in places.values()}) == len(places)
+
+
 def test_a_group_keeps_its_colour_and_any_name_has_one():
     assert series_of_group("loss") != series_of_group("policy")
     for name in ("mine", "", "a\ud800", "日本"):

@@ -35,6 +35,12 @@ def test_long_texts_are_broken_in_full_and_lose_nothing():
     assert full.split() == words.split()
 
 
+def test_a_narrow_pane_shows_the_number_of_an_evaluation():
+    (line,) = texts(brief_lines([event("500.0 mean return of the evaluation")], 26))
+    assert line.startswith("12:00:00 · 500.0 mean")
+    assert len(line) == 26
+
+
 @given(st.text(), st.sampled_from(["debug", "info", "warning", "error"]), st.integers(1, 60))
 def test_every_text_gives_harmless_lines_that_fit(text, level, width):
     for as_lines in (brief_lines, full_lines):

@@ -57,6 +57,13 @@ def test_the_lines_fit(samples, width):
         assert all(len(line) <= max(width, 22) for line in lines)
 
 
+def test_the_memory_of_a_run_that_has_ended_is_not_known():
+    text = drawn(having(memory_bytes=0), 80, 40)
+    (ram,) = [line for line in text.splitlines() if line.startswith("ram")]
+    assert ram.split()[1] == "-"
+    assert "0 B" not in ram
+
+
 def test_low_panes_say_what_matters_most():
     for height, words in [
         (4, ["82.0% 61°C", "5.0 of 16.0 GiB", "1.5 cores of 8", "2.0 GiB"]),

@@ -41,6 +41,21 @@ def test_where_there_is_room_the_steps_of_the_shortest_and_the_longest_run_are_s
     assert "▁" in row
 
 
+def test_a_group_without_returns_names_its_main_metric():
+    rows = [
+        replace(
+            row,
+            status=replace(row.status, metrics={"train/loss": row.status.metrics["loss/value"]}),
+        )
+        for row in GROUP.rows
+    ]
+    (row,) = texts([draw_group(replace(GROUP, rows=tuple(rows)), 119, False, spread="range")])
+    assert " train/loss " in row
+    assert "0.3333 to 1.000" in row
+    (head,) = texts([draw_group_head(119, main="metric")])
+    assert (" metric " in head, "return" in head) == (True, False)
+
+
 def test_columns_that_can_be_sorted_by_can_be_clicked():
     (head,) = texts([draw_group_head(119, "metric:loss/value")])
     found = {

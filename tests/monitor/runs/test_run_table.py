@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from views import all_states, make_row, texts
 
+from operant.monitor.charts.charted_metrics import RETURN, main_heading
 from operant.monitor.look.lines import line_width
 from operant.monitor.look.sparks import BLOCKS
 from operant.monitor.remote.host import RemoteName
@@ -75,6 +76,18 @@ def test_narrow_screens_drop_the_date_of_the_name_and_wide_ones_show_a_bar():
     wide = texts([draw_row(row, 199, False)])[0]
     assert "20261121-142530-cart_pole-ppo-k3f9" in wide
     assert "━" in wide
+
+
+def test_a_run_without_a_return_names_its_main_metric():
+    row = make_row("a", "running", metrics={"train/loss": 0.75})
+    (text,) = texts([draw_row(row, 119, False)])
+    assert " train/loss " in text
+    assert "0.750" in text
+    (head,) = texts([draw_head(119, main=main_heading(["train/loss", RETURN]))])
+    assert " metric " in head
+    assert "return" not in head
+    assert order_under(119, head.index("metric")) == "return"
+    assert main_heading(["", RETURN]) == "return"
 
 
 @pytest.mark.parametrize(("width", "num_cells"), [(59, 0), (79, 0), (119, 16), (199, 16)])

@@ -42,7 +42,7 @@ def test_a_rule_that_holds_and_a_run_that_finishes_are_told_once_each(server, tm
     assert by_metric["loss/value"]["env_steps"] == 210
     assert by_metric["episode/return"]["env_steps"] == 100
     rule = "episode/return < 10 after 100: it is 7.500"
-    assert by_metric["episode/return"]["text"] == f"{run.id}: {rule} (at 100 env steps)"
+    assert by_metric["episode/return"]["text"] == f"{run.id}: {rule} (at 100 steps)"
     finish = server.posted[-1]
     assert (finish["run"], finish["name"], finish["state"]) == (run.id, "loop", "finished")
     assert (finish["metric"], finish["value"]) == ("episode/return", 7.5)
