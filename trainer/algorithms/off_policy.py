@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..cuda.graphs import repeat
 from ..evaluation import FromStart
 from ..networks.actor import Actor
 from ..networks.network import Network
@@ -24,6 +25,7 @@ from .exploring import epsilon_at
 from .finite_updates import FiniteUpdates, set_count
 from .replaying import ReplayRatio, make_replay
 
+MOST_UPDATES_IN_GRAPH = 16
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 
@@ -31,8 +33,10 @@ ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 class OffPolicy(Algorithm):
     """Every iteration's steps go into a replay, and its updates draw minibatches from all of it.
 
-    Until there are `warmup_env_steps` actions are random and nothing is learned: an inline update
-    leaves its work out, a captured one does it and moves nothing.
+    Until there are `warmup_env_steps` actions are random and nothing is learned. An inline update
+    does the updates that are due. A captured one does those of a full rollout, in blocks that are
+    replayed one after the other; where some of its env steps were dead, fewer are due, and the rest
+    move nothing.
     """
 
     policy: Actor | QPolicy
@@ -63,6 +67,12 @@ class OffPolicy(Algorithm):
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
         self._env_steps_before = 0  # in a replay that was not kept
+        self._most_env_steps = 0  # of this replay, as the host counts them: dead ones too
+        self._may_learn = True
+        self._block = largest_divisor(
+            self.num_updates_each, MOST_UPDATES_IN_GRAPH, section.updates_at_once
+        )
+        self._means: dict[str, Tensor] = {}  # over the blocks of an iteration
         self.finite_updates = FiniteUpdates(
             f"{config.algorithm}.nan_updates", self.section.nan_updates == "fail",
             self.is_inline, device, self.ranks,
@@ -95,6 +105,12 @@ class OffPolicy(Algorithm):
     @property
     def loops(self) -> tuple[Any, ...]:
         return self.replay.loops
+
+    def begin_iteration(self) -> bool:
+        if not self.is_inline:  # else the host knows exactly, in time
+            self._most_env_steps += self._num_rows_each
+            self._may_learn = self._most_env_steps >= self.section.warmup_env_steps
+        return self._may_learn
 
     @property
     def is_warm(self) -> Any:
@@ -148,15 +164,41 @@ class OffPolicy(Algorithm):
         return int(num_valid) if self.is_inline else num_valid
 
     def _learn_all(self, num_due: Any, progress_fraction: Any) -> Metrics:
-        """The updates that are due, and the means of what they give. Captured ones are as many as
-        there can be: those that are not due move nothing.
-        """
-        if self.is_inline and not num_due:
+        """The updates that are due, and the means of what they give."""
+        if not self._may_learn or (self.is_inline and not num_due):
             return {}
         rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
+        if self.is_inline:
+            means = self._learn_some(num_due, rate, beta)
+        else:
+            means = self._learn_in_blocks(num_due, rate, beta)
+        return {**means, "optimizer/learning_rate": rate}
+
+    def _learn_in_blocks(self, num_due: Tensor, rate: Any, beta: Any) -> Metrics:
+        """As many updates as there can be; those that are not due move nothing."""
+        num_left, num_blocks = num_due.clone(), self.num_updates_each // self._block
+        for mean in self._means.values():
+            mean.zero_()
+
+        def block() -> None:
+            for name, mean in self._learn_some(self._block, rate, beta, num_left).items():
+                if name not in self._means:  # the first time, which is never captured
+                    self._means[name] = torch.zeros_like(mean)
+                self._means[name] += mean / num_blocks
+            num_left.sub_(self._block)
+
+        repeat(num_blocks, block)
+        return self._means
+
+    def _learn_some(
+        self, num_updates: int, rate: Any, beta: Any, num_due: Tensor | None = None
+    ) -> Metrics:
+        """So many updates, of which `num_due` [] move something, all if None; means of what they
+        give.
+        """
         lists: dict[str, list[Tensor]] = {}
-        for number in range(num_due if self.is_inline else self.num_updates_each):
-            active = None if self.is_inline else (num_due > number).float()
+        for number in range(num_updates):
+            active = None if num_due is None else (num_due > number).float()
             batch = self.drawn_batch = self.replay.sample(self.batch, beta)
             figures, errors = self.learn(batch, number, rate, active)
             self.replay.update_priorities(batch.index, errors)
@@ -164,8 +206,7 @@ class OffPolicy(Algorithm):
             for name, value in figures.items():
                 lists.setdefault(name, []).append(value)
             self.tick()
-        means = {name: torch.stack(values).mean() for name, values in lists.items()}
-        return {**means, "optimizer/learning_rate": rate}
+        return {name: torch.stack(values).mean() for name, values in lists.items()}
 
     def look(self) -> None:
         """Notice what people should be told; waits for the device."""
@@ -239,6 +280,7 @@ class OffPolicy(Algorithm):
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
             self.replay.load_state_dict(state["replay"])
+            self._most_env_steps = int(state["replay"]["written"]) * self.config.num_rows
         else:
             self._env_steps_before = int(state["env_steps"]) + int(state["env_steps_before"])
             self._notices.append(
@@ -253,6 +295,15 @@ class OffPolicy(Algorithm):
             device = self.policy.flat_parameters.device
             num_rows = self.ranks.own_size(self.config.num_rows)
             self.policy.forget(torch.ones(num_rows, dtype=torch.bool, device=device))
+
+
+def largest_divisor(number: int, most: int, multiple_of: int) -> int:
+    """The largest divisor of `number` that is a multiple of `multiple_of`, which divides it as
+    well, and is no larger than `most` where there is such a one.
+    """
+    units = number // multiple_of
+    fitting = [n for n in range(1, most // multiple_of + 1) if units % n == 0]
+    return multiple_of * max(fitting, default=1)
 
 
 def zero_count(device: torch.device) -> Tensor:
