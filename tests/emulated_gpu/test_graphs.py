@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 
 import gpu_runs
@@ -11,7 +12,7 @@ from emulated_gpu.emulation import operations_of
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import off_policy
-from operant.trainer.config.files import load_config, make_config, preset_names
+from operant.trainer.config.files import PRESET_FOLDER, load_config, make_config, preset_names
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.config.unused_settings import agents_may_be_on_a_gpu
@@ -39,18 +40,16 @@ def replays(monkeypatch):
     return counts
 
 
-def runs_on_a_gpu(config):
-    is_ours = not is_hosted(config.env) and config.env not in LEARNED_ENV_NAMES
-    return is_ours and agents_may_be_on_a_gpu(config)
-
-
 def shapes():
     """Presets, those with sizes for hardware, and the defaults of every algorithm: by name a
     function that makes the configuration with more settings.
     """
     for preset in preset_names():
+        env = tomllib.loads((PRESET_FOLDER / f"{preset}.toml").read_text())["env"]
+        if is_hosted(env) or env in LEARNED_ENV_NAMES:
+            continue
         config = load_config(preset)
-        if not runs_on_a_gpu(config):
+        if not agents_may_be_on_a_gpu(config):
             continue
         yield preset, lambda more, preset=preset: load_config(preset, more)
         for hardware in hardware_names():
