@@ -298,7 +298,7 @@ class MetricsWriter:
         heads = kept.levels[0].heads.tolist()
         if not heads or self.num_publishes - kept.publish > _MOST_ROWS_RESTORED:
             return
-        moment = max(heads)[WALL_NS:HEAD_WORDS - 1]
+        moment = max(heads)[WALL_NS : HEAD_WORDS - 1]
         for number in range(kept.publish + 1, self.num_publishes + 1):
             _, row, _ = self._records.of_some({}, Moment(number, *moment))
             self._history.append(row, number)

@@ -60,9 +60,12 @@ class Executor(Protocol):
     def take_notices(self) -> list[str]:
         """What people should be told of how iterations run, once each."""
 
-    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
+    def iterate(
+        self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
+    ) -> Values:
         """Start an iteration; gives the metrics of those that have finished, in order: all that
-        were started where the caller wants to `wait`.
+        were started where the caller wants to `wait`. Under one `name` `learn` always does the same
+        work, and returns metrics of the same names.
         """
 
     def finish(self) -> Values:
@@ -112,7 +115,9 @@ class Inline:
         taken, self._notices = self._notices, []
         return taken
 
-    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
+    def iterate(
+        self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
+    ) -> Values:
         start_s = time.perf_counter()
         with stopwatch.phase("collect"), self.span("collect"):
             collect()
@@ -140,7 +145,7 @@ class Graphs:
     The first runs as it stands, which compiles kernels; the second is captured, and replayed from
     then on. At most as many are under way as `StagedValues` has slots, so the device never waits
     for the host. Without `capture` all run as they stand: that is how the processor is tested.
-    What `asks_host` runs as it stands everywhere: collect, learn, or none.
+    Work whose name is in `asks_host` always runs as it stands.
     """
 
     def __init__(
@@ -157,7 +162,8 @@ class Graphs:
         make_stream: Any = torch.cuda.Stream
         self._stream = make_stream(device) if device.type == "cuda" else None
         self._replayed: dict[str, Any] = {}
-        self._staged: StagedValues | None = None
+        self._last_name = ""  # of the work that learns
+        self._staged: dict[str, StagedValues] = {}  # by the name of the work that measures
         self._spans = SpanTimer(event_maker(device))
 
     def prepared(self) -> contextlib.AbstractContextManager[Any]:
@@ -184,20 +190,23 @@ class Graphs:
             self._replayed[name] = Replayed(work, self.capture and can_be_captured)
         self._replayed[name]()
 
-    def iterate(self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool) -> Values:
+    def iterate(
+        self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
+    ) -> Values:
         stopwatch.said("learning")  # and collecting: the device does both faster than one can see
-        arrived = self._arrived_until_there_is_room()
+        arrived = self._arrived_until_there_is_room(name)
         self._collect(collect)
         with self.prepared():
-            self._run_phase("learn", lambda: self._measure(learn()))
+            with self._spans.phase("learn"), self.span("learn"):
+                self.run(name, lambda: self._measure(name, learn()))
             self.num_started += 1
-            assert self._staged  # the first iteration made it
-            self._staged.stage(self.num_started, self._spans.take())
-        arrived += self._staged.drain() if wait else self._staged.take()
+            staged = self._staged[name]  # from the first run
+            staged.stage(self.num_started, self._spans.take())
+        arrived += staged.drain() if wait else staged.take()
         return self._finished(arrived)
 
     def finish(self) -> Values:
-        return self._finished(self._staged.drain() if self._staged else [])
+        return self._finished(self._drain())
 
     def begin_at(self, iteration: int) -> None:
         self.iteration = self.num_started = iteration
@@ -208,28 +217,35 @@ class Graphs:
     def _collect(self, collect: Collect) -> None:
         """Have a rollout collected, for what is given to the device's stream next."""
         with self.prepared():
-            self._run_phase("collect", collect)
+            self._run_collect(collect)
 
-    def _run_phase(self, name: str, work: Callable[[], Any]) -> None:
-        with self._spans.phase(name), self.span(name):
-            self.run(name, work)
+    def _run_collect(self, collect: Collect) -> None:
+        with self._spans.phase("collect"), self.span("collect"):
+            self.run("collect", collect)
 
-    def _measure(self, metrics: Metrics) -> None:
+    def _measure(self, name: str, metrics: Metrics) -> None:
         """Write the metrics, still on the device, to where they are sent from."""
-        if self._staged is None:
-            self._staged = StagedValues(tuple(metrics), self.device)
-        self._staged.values.copy_(stacked(metrics, self.device))
+        if name not in self._staged:
+            self._staged[name] = StagedValues(tuple(metrics), self.device)
+        self._staged[name].values.copy_(stacked(metrics, self.device))
 
-    def _arrived_until_there_is_room(self) -> list[tuple[int, dict[str, float]]]:
-        """What arrives until one more iteration can be started."""
-        if self._staged is None:
-            return []
-        arrived = self._staged.take()
-        while not self._staged.has_room:
+    def _arrived_until_there_is_room(self, name: str) -> list[tuple[int, dict[str, float]]]:
+        """What arrives until one more iteration can be started. Waits for all of them where the
+        last one had work of another name, which happens as learning begins.
+        """
+        if name != self._last_name:
+            self._last_name = name
+            return self._drain()
+        staged = self._staged[name]
+        arrived = staged.take()
+        while not staged.has_room:
             self.tick()
             time.sleep(POLL_INTERVAL_S)
-            arrived += self._staged.take()
+            arrived += staged.take()
         return arrived
+
+    def _drain(self) -> list[tuple[int, dict[str, float]]]:
+        return [arrived for staged in self._staged.values() for arrived in staged.drain()]
 
     def _finished(self, arrived: list[tuple[int, dict[str, float]]]) -> Values:
         for iteration, values in arrived:

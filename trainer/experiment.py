@@ -141,7 +141,13 @@ class Experiment:
         if self.algorithm.begins and self.num_started == 0:
             with stopwatch.phase("learn"):
                 self.algorithm.begin()
-        return map(self._counted, self.executor.iterate(self.collect, self.learn, stopwatch, wait))
+        # On the host, in every iteration: graphs replay only what they have recorded.
+        self.ranks.begin_work()
+        learns = self.algorithm.begin_iteration()
+        finished = self.executor.iterate(
+            self.collect, self.learn, stopwatch, wait, "learn" if learns else "remember"
+        )
+        return map(self._counted, finished)
 
     def _counted(self, values: dict[str, float]) -> dict[str, float]:
         """The metrics of an iteration, its dead env steps taken out of them and counted."""
@@ -177,7 +183,6 @@ class Experiment:
 
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
-        self.ranks.begin_work()
         if self.algorithm.under_way:  # by a run that was stopped between two updates
             return self.collector.rollout
         if not self.config.overlap:  # else learning may change how far the run is meanwhile

@@ -103,7 +103,7 @@ def device_experiment(
         return Experiment(
             config, overlapping, lambda: overlapping.taking(make_parts(config, device)), ranks
         )
-    asks_host = ("learn",) if config.cpu_offload or ranks.size > 1 else ()
+    asks_host = ("learn", "remember") if config.cpu_offload or ranks.size > 1 else ()
     executor = Graphs(device, capture, asks_host)
     return Experiment(config, executor, lambda: make_parts(config, device, ranks), ranks)
 

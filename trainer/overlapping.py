@@ -122,7 +122,7 @@ class OverlappingGraphs(Graphs):
                 self._handed_over.record()
         with self.aside():
             self._handed_over.wait()
-            self._run_phase("collect", collect)
+            self._run_collect(collect)
             self._collected.record()
         with self.prepared():
             self._collected.wait()

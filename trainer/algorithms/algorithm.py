@@ -83,6 +83,12 @@ class Algorithm(ABC):
         """Before the very first collection, of those that say `begins`."""
         return
 
+    def begin_iteration(self) -> bool:
+        """Before each iteration, always on the host. Returns whether its `update` may learn: where
+        the answers differ updates may differ as well, in what they do and in their metrics.
+        """
+        return True
+
     def warm_up(self, rollout: Rollout) -> None:
         """Have all compiled that torch.compile is asked to, by a `rollout` of anything. Nothing is
         learned.

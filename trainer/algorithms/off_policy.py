@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..config import TrainConfig
+from ..cuda.graphs import repeat
 from ..evaluation import FromStart
 from ..networks.actor import Actor
 from ..networks.network import Network
@@ -24,6 +25,7 @@ from .exploring import epsilon_at
 from .finite_updates import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
 from .replaying import ReplayRatio, make_replay
 
+MOST_UPDATES_IN_GRAPH = 16
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 
@@ -31,8 +33,10 @@ ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 class OffPolicy(Algorithm):
     """Every iteration's steps go into a replay, and its updates draw minibatches from all of it.
 
-    Until there are `warmup_env_steps` actions are random and nothing is learned: an inline update
-    leaves its work out, a captured one does it and moves nothing.
+    Until there are `warmup_env_steps` actions are random and nothing is learned. An inline update
+    does the updates that are due. A captured one does those of a full rollout, in blocks that are
+    replayed one after the other; where some of its env steps were dead, fewer are due, and the rest
+    move nothing.
     """
 
     policy: Actor | QPolicy
@@ -63,6 +67,12 @@ class OffPolicy(Algorithm):
         self.num_updates: Any = 0 if self.is_inline else zero_count(device)
         self.env_steps: Any = 0 if self.is_inline else zero_count(device)  # of this replay
         self._env_steps_before = 0  # in a replay that was not kept
+        self._most_env_steps = 0  # of this replay, as the host counts them: dead ones too
+        self._may_learn = True
+        self._block = largest_divisor(
+            self.num_updates_each, MOST_UPDATES_IN_GRAPH, section.updates_at_once
+        )
+        self._means: dict[str, Tensor] = {}  # over the blocks of an iteration
         fails = self.section.nan_updates == "fail"
         fails_by = f"{config.algorithm}.nan_updates" if fails else ""
         self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
@@ -94,6 +104,12 @@ class OffPolicy(Algorithm):
     @property
     def loops(self) -> tuple[Any, ...]:
         return self.replay.loops
+
+    def begin_iteration(self) -> bool:
+        if not self.is_inline:  # else the host knows exactly, in time
+            self._most_env_steps += self._num_rows_each
+            self._may_learn = self._most_env_steps >= self.section.warmup_env_steps
+        return self._may_learn
 
     @property
     def is_warm(self) -> Any:
@@ -162,27 +178,57 @@ class OffPolicy(Algorithm):
     def _learn_all(
         self, num_done: int, num_due: Any, num_env_steps: Any, progress_fraction: Any
     ) -> Metrics:
-        """The updates that are due after those done, and the means of what they give. Captured ones
-        are as many as there can be: those that are not due move nothing.
-        """
-        if self.is_inline and not num_due:
+        """The updates that are due after those done, and the means of their metrics."""
+        if not self._may_learn or (self.is_inline and not num_due):
             return {}
         rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
-        lists: dict[str, list[Tensor]] = {}
-        for number in range(num_done, num_due if self.is_inline else self.num_updates_each):
-            active = None if self.is_inline else (num_due > number).float()
-            batch = self.drawn_batch = self.replay.sample(self.batch, beta)
-            figures, errors = self.learn(batch, number, rate, active)
-            self.replay.update_priorities(batch.index, errors)
-            self.num_updates += 1 if active is None else active.long()
-            for name, value in figures.items():
-                lists.setdefault(name, []).append(value)
-            if self.is_inline and number + 1 < num_due:
+        if self.is_inline:
+            means = self._learn_in_turn(num_done, num_due, num_env_steps, rate, beta)
+        else:
+            means = self._learn_in_blocks(num_due, rate, beta)
+        return {**means, "optimizer/learning_rate": rate}
+
+    def _learn_in_turn(
+        self, num_done: int, num_due: int, num_env_steps: int, rate: float, beta: float
+    ) -> Metrics:
+        """The updates that are due; `tick` may leave after each, and `under_way` says the rest."""
+        metrics = []
+        for number in range(num_done, num_due):
+            metrics.append(self._learn_once(number, rate, beta, None))
+            if number + 1 < num_due:
                 self.under_way = UnderWay(number + 1, num_due, num_env_steps)
             self.tick()
             self.under_way = None
-        means = {name: torch.stack(values).mean() for name, values in lists.items()}
-        return {**means, "optimizer/learning_rate": rate}
+        return _means(metrics)
+
+    def _learn_in_blocks(self, num_due: Tensor, rate: Any, beta: Any) -> Metrics:
+        """As many updates as there can be; those that are not due move nothing."""
+        num_left, num_blocks = num_due.clone(), self.num_updates_each // self._block
+        for mean in self._means.values():
+            mean.zero_()
+
+        def block() -> None:
+            metrics = []
+            for number in range(self._block):
+                active = (num_left > number).float()
+                metrics.append(self._learn_once(number, rate, beta, active))
+                self.tick()
+            for name, mean in _means(metrics).items():
+                if name not in self._means:  # the first time, which is never captured
+                    self._means[name] = torch.zeros_like(mean)
+                self._means[name] += mean / num_blocks
+            num_left.sub_(self._block)
+
+        repeat(num_blocks, block)
+        return self._means
+
+    def _learn_once(self, number: int, rate: Any, beta: Any, active: Tensor | None) -> Metrics:
+        """One update from a new minibatch; nothing moves where `active` [] is 0."""
+        batch = self.drawn_batch = self.replay.sample(self.batch, beta)
+        metrics, errors = self.learn(batch, number, rate, active)
+        self.replay.update_priorities(batch.index, errors)
+        self.num_updates += 1 if active is None else active.long()
+        return metrics
 
     def _notice_left_out(self, rollout: Rollout | None) -> None:
         """Say once that transitions were left out of the replay, and which number of `rollout` was
@@ -282,6 +328,7 @@ class OffPolicy(Algorithm):
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
             self.replay.load_state_dict(state["replay"])
+            self._most_env_steps = int(state["replay"]["written"]) * self.config.num_rows
             # Graphs make whole updates alone: on a device it is collected for the rest again.
             left = state.get("under_way") if self.is_inline else None
             self.under_way = UnderWay(*map(int, left)) if left else None
@@ -299,6 +346,24 @@ class OffPolicy(Algorithm):
             device = self.policy.flat_parameters.device
             num_rows = self.ranks.own_size(self.config.num_rows)
             self.policy.forget(torch.ones(num_rows, dtype=torch.bool, device=device))
+
+
+def largest_divisor(number: int, most: int, multiple_of: int) -> int:
+    """The largest divisor of `number` that is a multiple of `multiple_of`, which divides it as
+    well, and is no larger than `most` where there is such a one.
+    """
+    units = number // multiple_of
+    fitting = [n for n in range(1, most // multiple_of + 1) if units % n == 0]
+    return multiple_of * max(fitting, default=1)
+
+
+def _means(metrics: Sequence[Metrics]) -> Metrics:
+    """The mean of each metric over the updates that give it."""
+    lists: dict[str, list[Any]] = {}
+    for each in metrics:
+        for name, value in each.items():
+            lists.setdefault(name, []).append(value)
+    return {name: torch.stack(values).mean() for name, values in lists.items()}
 
 
 def zero_count(device: torch.device) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ..config import TrainConfig
+from ..cuda.graphs import end_graph
 from ..evaluation import FromStart
 from ..host_obs import Drawn, HostMinibatches
 from ..networks.normalizers import RewardCentring, RewardNormalizer
@@ -19,6 +20,8 @@ from .algorithm import Algorithm, Metrics, flat_gradient
 from .finite_updates import FiniteUpdates, origin_in_rollout
 from .flat_adam import FlatAdam
 from .minibatches import make_orders
+
+STEPS_IN_GRAPH = 4  # of the optimizer: with memory each is up to thousands of nodes
 
 
 class OnPolicy(Algorithm):
@@ -58,6 +61,11 @@ class OnPolicy(Algorithm):
         from ..torch_compiling import Compiled  # seldom wanted
 
         return Compiled(function, self.policy.flat_parameters.device)
+
+    def tick(self) -> None:
+        super().tick()
+        if self.num_ticks % STEPS_IN_GRAPH == 0:
+            end_graph()
 
     @property
     def uses_threads(self) -> bool:

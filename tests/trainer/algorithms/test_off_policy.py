@@ -102,18 +102,19 @@ def test_without_its_replay_a_run_refills_it_and_says_so(make):
     assert iterate(second)["updates/count"] > count
 
 
-def test_a_captured_update_moves_nothing_until_warm():
+def test_on_a_device_nothing_is_drawn_learned_or_published_of_updates_until_warm():
     config = make_config(SMALL)
     experiment = device_experiment(config, torch.device("cpu"))
     before = parameters(experiment)
     critics = experiment.algorithm.critics.flat_parameters.clone()
     alpha = float(experiment.algorithm.log_alpha)
-    iterate(experiment)
+    assert "loss/value" not in iterate(experiment)
+    assert int(experiment.state_dict()["learner"]["replay"]["draws"]) == 0
     assert torch.equal(parameters(experiment), before)
     assert torch.equal(experiment.algorithm.critics.flat_parameters, critics)
     assert torch.equal(experiment.algorithm.target_critics.flat_parameters, critics)
     assert float(experiment.algorithm.log_alpha) == alpha
-    iterate(experiment)
+    assert iterate(experiment)["loss/value"] > 0
     assert not torch.equal(parameters(experiment), before)
 
 

@@ -108,8 +108,8 @@ def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experimen
         events.append(LateEvent())
         return events[-1]
 
-    names = graphs._staged.names
-    graphs._staged = StagedValues(names, torch.device("cpu"), 2, make_event)
+    names = graphs._staged["learn"].names
+    graphs._staged["learn"] = StagedValues(names, torch.device("cpu"), 2, make_event)
     stopwatch, seen = Stopwatch(), []
     for _ in range(2):
         assert list(experiment.iterate(stopwatch, wait=False)) == []

@@ -1,0 +1,181 @@
+"""How large captured graphs are, how often each is replayed, and what the host does besides."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+
+import gpu_runs
+import pytest
+import torch
+from emulated_gpu.emulation import operations_of
+
+from operant.shared.errors import ConfigError
+from operant.trainer.algorithms import off_policy
+from operant.trainer.config.files import PRESET_FOLDER, load_config, make_config, preset_names
+from operant.trainer.config.hardware import hardware_names, hardware_overrides
+from operant.trainer.config.train_config import algorithm_sections
+from operant.trainer.config.unused_settings import agents_may_be_on_a_gpu
+from operant.trainer.envs import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.making import device_experiment
+from operant.trainer.ranks.single import Single
+
+MOST_NODES = 20_000
+CONTINUOUS = ("ddpg", "td3", "sac", "ac_iqn")
+# One of each way to learn; the long form has all.
+SHORT = {"acrobot_ppo+gpu_large", "pendulum_ppo", "cart_pole_memory_ppo", "rainbow"}
+
+
+@pytest.fixture
+def replays(monkeypatch):
+    """How often each graph was replayed."""
+    counts = Counter()
+    replay = torch.cuda.CUDAGraph.replay
+
+    def counted(graph):
+        counts[graph] += 1
+        replay(graph)
+
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", counted)
+    return counts
+
+
+def shapes():
+    """Presets, those with sizes for hardware, and the defaults of every algorithm: by name a
+    function that makes the configuration with more settings.
+    """
+    for preset in preset_names():
+        env = tomllib.loads((PRESET_FOLDER / f"{preset}.toml").read_text())["env"]
+        if is_hosted(env) or env in LEARNED_ENV_NAMES:
+            continue
+        config = load_config(preset)
+        if not agents_may_be_on_a_gpu(config):
+            continue
+        yield preset, lambda more, preset=preset: load_config(preset, more)
+        for hardware in hardware_names():
+            try:
+                sizes = hardware_overrides(hardware, config.env, config.algorithm)
+            except ConfigError:  # it has none for this environment
+                continue
+            name = f"{preset}+{hardware}"
+            yield name, lambda more, preset=preset, sizes=sizes: load_config(preset, sizes + more)
+    for algorithm in algorithm_sections():
+        env = "pendulum" if algorithm in CONTINUOUS else "cart_pole"
+        values = {"algorithm": algorithm, "env": env}
+        yield algorithm, lambda more, values=values: make_config(values, more)
+
+
+SHAPES = dict(shapes())
+
+
+def with_few_envs(make):
+    """A configuration with few environments and small batches: its graphs are those of the whole,
+    but for the number of updates of algorithms with a replay, which is as if 64 were due.
+    """
+    config = make([])
+    if "replay" in config.algorithm_section.tables:
+        steps = 4 * config.rollout_steps * (config.num_rows // config.num_envs)
+        key = config.algorithm
+        return make([
+            "num_envs=4", "replay.capacity=20000", f"{key}.warmup_env_steps={steps}",
+            f"{key}.batch_size=8", f"{key}.updates_per_env_step={64 / steps}",
+        ])  # fmt: skip
+    parts = config.algorithm_section.num_minibatches
+    if config.policy.memory.is_on:
+        return make([f"num_envs={parts}"])
+    num_envs = next(n for n in range(2, 999) if n * config.rollout_steps % parts == 0)
+    return make([f"num_envs={num_envs}"])
+
+
+def marked(name):
+    return pytest.param(name, marks=() if name in SHORT else pytest.mark.long_rehearsal)
+
+
+@pytest.mark.parametrize("name", map(marked, SHAPES))
+def test_no_graph_has_more_than_20000_nodes(name, replays):
+    config = with_few_envs(SHAPES[name])
+    run = gpu_runs.make_run(config, "cuda")
+    gpu_runs.iterate(run, 3)
+    sizes = [len(operations_of(graph)) for graph in replays]
+    assert sizes
+    assert max(sizes) <= MOST_NODES
+    if "replay" in config.algorithm_section.tables:  # one graph, for each 16 updates
+        assert max(replays.values()) == 2 * 64 // 16
+
+
+MANY_UPDATES = {
+    "num_envs": 8, "rollout_steps": 16, "total_env_steps": 8 * 16 * 20,
+    "policy": {"hidden_sizes": [16]}, "normalization": {"obs": True},
+    "replay": {"capacity": 2000},
+}  # fmt: skip
+SECTION = {"warmup_env_steps": 300, "batch_size": 16, "updates_per_env_step": 0.5}
+RUNS = {
+    "dqn": {"env": "cart_pole", "dqn": {**SECTION, "target_every": 24, "target_tau": 1.0}},
+    "td3": {"env": "pendulum", "td3": {**SECTION, "learning_rate_schedule": "linear"}},
+    "rainbow": {"env": "cart_pole", "rainbow": SECTION},
+}
+
+
+def config_of(algorithm):
+    return make_config({**MANY_UPDATES, "algorithm": algorithm, **RUNS[algorithm]})
+
+
+@pytest.mark.parametrize("algorithm", RUNS)
+def test_a_block_replayed_several_times_does_what_the_processor_does(algorithm):
+    config = config_of(algorithm)
+    on_cpu, on_gpu = (gpu_runs.make_run(config, device) for device in ("cpu", "cuda"))
+    expected = gpu_runs.iterate(on_cpu, 7)
+    assert str(gpu_runs.iterate(on_gpu, 7)) == str(expected)
+    assert gpu_runs.differences(on_cpu, on_gpu) == {}
+    # From the third iteration on there are env steps enough: 64 updates in each.
+    assert [x["updates/count"] for x in expected] == [0, 0, 64, 128, 192, 256, 320]
+
+
+@pytest.mark.parametrize("algorithm", RUNS)
+def test_the_size_of_a_block_changes_no_bit_of_the_state(algorithm, monkeypatch):
+    config, runs = config_of(algorithm), []
+    for most in (16, 64):
+        monkeypatch.setattr(off_policy, "MOST_UPDATES_IN_GRAPH", most)
+        runs.append(gpu_runs.make_run(config, "cuda"))
+        gpu_runs.iterate(runs[-1], 5)
+    assert gpu_runs.differences(*runs) == {}
+
+
+def test_before_warm_up_no_update_is_computed(replays):
+    run = gpu_runs.make_run(config_of("rainbow"), "cuda")
+    cold = gpu_runs.iterate(run, 2)
+    assert "loss/value" not in cold[0]
+    # Collecting aside, what is replayed is far less than one update.
+    assert sum(len(operations_of(graph)) for graph in replays) < 1000
+    assert int(run.state_dict()["learner"]["replay"]["draws"]) == 0
+    assert run.state_dict()["learner"]["draws"]["noise"]["count"] == 0
+    warm = gpu_runs.iterate(run, 2)
+    assert warm[0]["loss/value"] > 0
+    assert int(run.state_dict()["learner"]["replay"]["draws"]) == 128
+
+
+class Counting(Single):
+    """Counts how often work begins and ends."""
+
+    num_begun = 0
+
+    def begin_work(self):
+        self.num_begun += 1
+
+
+def test_ranks_begin_their_work_in_every_iteration_also_where_it_is_replayed():
+    ranks = Counting()
+    run = device_experiment(config_of("dqn"), torch.device("cuda"), ranks=ranks)
+    gpu_runs.iterate(run, 6)
+    assert ranks.num_begun == 6
+
+
+def test_no_host_read_stands_between_blocks():
+    run = gpu_runs.make_run(config_of("dqn"), "cuda")
+    gpu_runs.iterate(run, 5)  # captured
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        gpu_runs.iterate(run, 2)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert run.iteration == 7
