@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check gpu-rehearsal bench first-contact learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check gpu-rehearsal kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -71,6 +71,10 @@ check: $(VENV)/installed-dev
 # ~/.cache/operant-gpu-rehearsal (6 GB). SHORT=1 leaves out what takes long, TESTS=... names some.
 gpu-rehearsal:
 	$(PYTHON) tests/support/gpu_rehearsal.py $(SHORT:%=--short) $(TESTS)
+
+# Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
+kernel-table: $(VENV)/installed-dev
+	$(BIN)/python tests/support/kernel_table.py
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py

@@ -1,0 +1,192 @@
+"""What every kernel needs on GPUs of several compute capabilities, without a GPU.
+
+    python tests/support/kernel_table.py
+
+NVVM and ptxas compile each kernel for the arguments that operant launches it with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numba
+import replay_checks
+import torch
+from numba import cuda
+from numba.cuda.codegen import CUDACodeLibrary
+
+from operant.trainer.bench.sides import random_actions
+from operant.trainer.config.files import make_config
+from operant.trainer.cuda.kernel import Kernel, as_arrays
+from operant.trainer.cuda.vector import CudaVectorEnv, Steps
+from operant.trainer.envs import ENV_NAMES, load_spec
+from operant.trainer.making import device_experiment
+from operant.trainer.run.stopwatch import Stopwatch
+
+CAPABILITIES = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+# Kernels whose source asks for memory of each thread: state and activations of the environment.
+WITH_LOCAL_ARRAYS = ("step_one_many_times", "collect_one")
+
+Launched = dict[Kernel, tuple[Any, ...]]  # the last arguments of each kernel
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one kernel needs on one kind of GPU, in bytes but for registers."""
+
+    registers: int
+    spilled: int
+    stack: int
+    shared: int
+    has_local_memory: bool  # in PTX
+
+
+def needs_of(
+    kernel: Kernel, arguments: tuple[Any, ...], capabilities: Sequence[tuple[int, int]]
+) -> list[Needs]:
+    """Compile a kernel, and have NVVM and ptxas make code of it for each capability.
+
+    Raises whatever NVVM or ptxas do not take.
+    """
+    libraries: list[CUDACodeLibrary] = []
+    get_asm_strs = CUDACodeLibrary.get_asm_strs
+
+    def remembered(library: CUDACodeLibrary, cc: Any = None) -> Any:
+        libraries.append(library)
+        return get_asm_strs(library, cc)
+
+    gpu = SimpleNamespace(compute_capability=capabilities[0])
+    types = (numba.int64, numba.typeof(as_arrays(arguments)))
+    with (
+        # Functions that kernels call are compiled for the GPU at hand.
+        mock.patch("numba.cuda.dispatcher.get_current_device", return_value=gpu),
+        mock.patch.object(CUDACodeLibrary, "get_asm_strs", remembered),
+    ):
+        cuda.compile_ptx(kernel.thread_function(), types, cc=capabilities[0])
+    return [_needs_on(libraries[-1].get_asm_str(cc=x), x) for x in capabilities]
+
+
+def _needs_on(ptx: str, capability: tuple[int, int]) -> Needs:
+    log = assembled(ptx, capability)
+
+    def number(pattern: str) -> int:
+        return sum(map(int, re.findall(pattern, log)))
+
+    assert "registers" in log
+    return Needs(
+        number(r"Used (\d+) registers"), number(r"(\d+) bytes spill"),
+        number(r"(\d+) bytes stack frame"),
+        sum(map(int, re.findall(r"\.shared .*\.b8 \w+\[(\d+)\]", ptx))),
+        bool(re.search(r"\.local\b", ptx)),
+    )  # fmt: skip
+
+
+def assembled(ptx: str, capability: tuple[int, int]) -> str:
+    """What ptxas says of a kernel. Raises nvJitLinkError."""
+    from cuda.bindings import nvjitlink
+
+    arch = "".join(map(str, capability))
+    link = nvjitlink.create(2, [f"-arch=sm_{arch}", "-Xptxas=-v"])
+    data = ptx.encode()
+    nvjitlink.add_data(link, nvjitlink.InputType.PTX, data, len(data), "kernel")
+    nvjitlink.complete(link)
+    log = bytearray(nvjitlink.get_info_log_size(link))
+    nvjitlink.get_info_log(link, log)
+    nvjitlink.destroy(link)
+    return log.decode()
+
+
+def launches_of_all() -> Launched:
+    """Every kernel that operant has, with arguments: nothing is compiled or run for that."""
+    launched: Launched = {}
+
+    def launch(kernel: Kernel, size: int, *arguments: Any) -> None:
+        launched[kernel] = arguments
+
+    with mock.patch.object(Kernel, "launch", launch):
+        for name in (*ENV_NAMES, "cart_pole_no_velocity", "grid", "marine_nav"):
+            _launch_steps(name)
+        for overrides in ACTORS:
+            _launch_actor(*overrides)
+        _launch_replay()
+    return launched
+
+
+# A setting for each kernel that draws an actor's actions, and for noise and orders.
+ACTORS = (
+    *(
+        (f"env={name}", f"rollout={rollout}")
+        for name in ENV_NAMES for rollout in ("steps", "fused")
+    ),
+    *(
+        ("env=pendulum", f"policy.distribution={name}", f"rollout={rollout}")
+        for name in ("squashed_gaussian", "beta") for rollout in ("steps", "fused")
+    ),
+    ("env=grid",), ("env=marine_nav",), ("algorithm=pqn",),
+    ("env=cart_pole_no_velocity",), ("env=cart_pole_no_velocity", "rollout=fused"),
+)  # fmt: skip
+
+
+def _launch_steps(name: str) -> None:
+    spec = load_spec(name)
+    envs = CudaVectorEnv(spec, 4, 1, device="cpu")
+    out = envs.empty_transitions()
+    envs.reset(out.obs)
+    actions = _actions(spec, envs.num_rows)
+    envs.step(actions, out)
+    if spec.num_agents == 1:
+        envs.step_many(_actions(spec, envs.num_rows)[None], Steps.empty(spec, 1, 4, envs.device))
+
+
+def _actions(spec: Any, num_rows: int) -> Any:
+    return torch.from_numpy(random_actions(spec, 1, num_rows))[0]
+
+
+def _launch_actor(*overrides: str) -> None:
+    values = {"num_envs": 4, "rollout_steps": 4, "ppo": {"num_minibatches": 2}}
+    if "algorithm=pqn" in overrides:
+        values = {"num_envs": 4, "rollout_steps": 4, "pqn": {"num_minibatches": 2}}
+    run = device_experiment(make_config(values, overrides), torch.device("cpu"))
+    run.collector.collect()
+    list(run.iterate(Stopwatch(), wait=True))
+
+
+def _launch_replay() -> None:
+    for priorities in (None, replay_checks.Priorities()):
+        replay = replay_checks.make_replay(
+            60, 3, n_step=3, priorities=priorities, with_kernels=True
+        )
+        replay.write(replay_checks.in_order(replay_checks.Stream(3).rollout(7)))
+        replay.end_episodes()
+        batch = replay.make_batch(8)
+        replay.sample(batch, 0.5)
+        replay.update_priorities(batch.index, batch.returns)
+
+
+def print_table(launched: Launched) -> None:
+    """A row for each kernel: registers for each capability, and the rest of them all."""
+    titles = [f"{major}.{minor}" for major, minor in CAPABILITIES]
+    print(f"| kernel | {' | '.join(titles)} | spilled | local | shared |")
+    print("|---" * (len(titles) + 4) + "|")
+    by_label = {kernel._label: kernel for kernel in launched}
+    for label, kernel in sorted(by_label.items()):
+        needs = needs_of(kernel, launched[kernel], CAPABILITIES)
+        registers = " | ".join(str(x.registers) for x in needs)
+        rest = " | ".join(
+            _range(getattr(x, field) for x in needs) for field in ("spilled", "stack", "shared")
+        )
+        print(f"| `{label}` | {registers} | {rest} |", flush=True)
+
+
+def _range(numbers: Iterable[int]) -> str:
+    lowest, *others = sorted(set(numbers))
+    return f"{lowest}" if not others else f"{lowest} to {others[-1]}"
+
+
+if __name__ == "__main__":
+    print_table(launches_of_all())
