@@ -8,7 +8,6 @@ from collections import Counter
 import gpu_runs
 import pytest
 import torch
-from emulated_gpu.emulation import operations_of
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import off_policy
@@ -96,7 +95,7 @@ def test_no_graph_has_more_than_20000_nodes(name, replays):
     config = with_few_envs(SHAPES[name])
     run = gpu_runs.make_run(config, "cuda")
     gpu_runs.iterate(run, 3)
-    sizes = [len(operations_of(graph)) for graph in replays]
+    sizes = [gpu_runs.num_nodes(graph) for graph in replays]
     assert sizes
     assert max(sizes) <= MOST_NODES
     if "replay" in config.algorithm_section.tables:  # one graph, for each 16 updates
@@ -146,7 +145,7 @@ def test_before_warm_up_no_update_is_computed(replays):
     cold = gpu_runs.iterate(run, 2)
     assert "loss/value" not in cold[0]
     # Collecting aside, what is replayed is far less than one update.
-    assert sum(len(operations_of(graph)) for graph in replays) < 1000
+    assert sum(gpu_runs.num_nodes(graph) for graph in replays) < 1000
     assert int(run.state_dict()["learner"]["replay"]["draws"]) == 0
     assert run.state_dict()["learner"]["draws"]["noise"]["count"] == 0
     warm = gpu_runs.iterate(run, 2)

@@ -115,3 +115,10 @@ def differences(one: Experiment, other: Experiment) -> dict[str, float]:
         elif not torch.equal(torch.nan_to_num(a.double()), torch.nan_to_num(b.double())):
             found[name] = (a.double() - b.double()).abs().max().item()
     return found
+
+
+def num_nodes(graph: torch.cuda.CUDAGraph) -> int:
+    """How many operations a captured graph has."""
+    from emulated_gpu.emulation import operations_of  # importing it makes the emulation
+
+    return len(operations_of(graph))
