@@ -135,9 +135,16 @@ def draw_row(
     prefix = "cursor_" if is_selected else ""
     columns = columns_of(width, order, machine)
     name = short_name(row.name, columns.name)
-    if any(cell_len(f"{name} #{tag}") > columns.name for tag in row.notes.tags[:1]):
-        name = fit_middle(STAMP.sub("", name), columns.name)  # a tag says more than the date
-    notes = _notes(row, columns.name - cell_len(name), prefix)
+    main = main_metric(row.status.metrics) if row.status else ""
+    main = "" if main == RETURN else main
+    # A tag, or the name of a metric, says more than the date.
+    if any(
+        cell_len(f"{name} {word}") > columns.name
+        for word in (*(f"#{tag}" for tag in row.notes.tags[:1]), main)
+        if word
+    ):
+        name = fit_middle(STAMP.sub("", name), columns.name)
+    notes = _notes(row, main, columns.name - cell_len(name), prefix)
     where = _machine(row, machine, prefix)
     marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
     if row.status is None:
@@ -165,17 +172,16 @@ def draw_row(
     return fit_line(line, width, f"{prefix}text")
 
 
-def _notes(row: RunRow, room: int, prefix: str) -> Line:
-    """Tags, the main metric where that is no return, then the note, in the `room` that the name
-    leaves of its column; blank where none.
+def _notes(row: RunRow, main: str, room: int, prefix: str) -> Line:
+    """Tags, the name of the `main` metric, then the note, in the `room` that the name leaves of its
+    column; blank where none.
     """
     line: Line = []
-    main = main_metric(row.status.metrics) if row.status else ""
     for tag in row.notes.tags:
         if cell_len(tag) + 2 <= room:
             line.append((f" #{tag}", f"{prefix}focus"))
             room -= cell_len(tag) + 2
-    if main not in ("", RETURN) and cell_len(main) < room:
+    if main and cell_len(main) < room:
         line.append((f" {main}", f"{prefix}dim"))
         room -= cell_len(main) + 1
     text = f" {row.notes.note}" if row.notes.note and room >= _MIN_NOTE_WIDTH else ""

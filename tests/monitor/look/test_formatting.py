@@ -216,10 +216,13 @@ def test_different_ticks_have_different_labels(first, mantissa, power, count):
 
 @given(st.floats() | st.none())
 def test_nothing_is_too_strange_to_show(number):
-    of_more_than_a_number = ("format_clock", "format_phase", "format_si", "format_ticks")
+    of_more_than_a_number = (
+        "format_clock", "format_phase", "format_phase_time", "format_si", "format_ticks",
+    )  # fmt: skip
     for name in dir(formatting):
         if name.startswith("format_") and name not in of_more_than_a_number:
             assert getattr(formatting, name)(number)
+    assert formatting.format_phase_time(2.0, number).startswith("2s")
     if number is not None:
         assert format_si(number)
         if math.isfinite(number):

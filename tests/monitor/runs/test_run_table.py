@@ -79,9 +79,9 @@ def test_narrow_screens_drop_the_date_of_the_name_and_wide_ones_show_a_bar():
 
 
 def test_a_run_without_a_return_names_its_main_metric():
-    row = make_row("a", "running", metrics={"train/loss": 0.75})
+    row = make_row("classifier-k3f9", "running", metrics={"train/loss": 0.75})
     (text,) = texts([draw_row(row, 119, False)])
-    assert " train/loss " in text
+    assert " classifier-k3f9 train/loss " in text  # without the date, for want of room
     assert "0.750" in text
     (head,) = texts([draw_head(119, main=main_heading(["train/loss", RETURN]))])
     assert " metric " in head
