@@ -12,6 +12,7 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import Metric, MetricsReader, MetricsWriter
+from operant.shared.errors import RowFileError
 from operant.shared.find_runs import list_runs
 from operant.shared.rank_place import page_path
 from operant.shared.ranks import read_status
@@ -65,11 +66,15 @@ class Publisher:
         return self.run.events_path.read_text().splitlines()
 
     def recorded(self) -> set[int]:
-        """The publish numbers in the file of rows."""
-        if not self.run.rows_path().exists():
+        """The publish numbers in the file of rows; none while the recorder makes the file."""
+        try:
+            file = RowFileReader(self.run.rows_path())
+        except RowFileError:
             return set()
-        batches = RowFileReader(self.run.rows_path()).batches()
-        return {number for batch in batches for number in batch.publish.tolist()}
+        try:
+            return {number for batch in file.batches() for number in batch.publish.tolist()}
+        finally:
+            file.close()
 
     def wait_until_recorded(self) -> int:
         """A publish number up to which rows are on disk."""
