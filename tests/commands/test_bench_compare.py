@@ -159,7 +159,7 @@ def test_one_key_at_a_time_is_changed_and_what_does_not_hold_is_said(trained, tm
     [
         (["compare", "cart_pole_ppo"], "two or more"),
         (["compare", "cart_pole_ppo", "cart_pole_ppo"], "each once"),
-        (["compare", "cart_pole_ppo", "cart_pole"], "no preset is called 'cart_pole'"),
+        (["compare", "cart_pole_ppo", "cart_poles"], "no preset is called 'cart_poles'"),
         (["compare", "cart_pole_ppo", "acrobot_ppo", "--env-steps", "9"], "--env-steps 9: a side"),
         (["ablate", "cart_pole_ppo", "cart_pole_ppo"], "do not differ"),
         (["ablate", "cart_pole_ppo", "acrobot_ppo"], "env = cart_pole and acrobot"),

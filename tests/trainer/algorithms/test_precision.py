@@ -18,6 +18,7 @@ ENVS = {
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
+LOSS = torch.tensor(0.5)
 
 
 def make(algorithm, precision, **section):
@@ -69,22 +70,32 @@ def test_a_run_in_float16_resumes_with_its_scale():
 def test_what_overflows_moves_nothing_and_halves_the_scale():
     scale = LossScale(torch.device("cpu"))
     assert float(scale.up(torch.tensor(0.5))) == START / 2
-    gradient, active = scale.down(torch.tensor([1.0, torch.inf]), None)
+    gradient, active = scale.down(torch.tensor([1.0, torch.inf]), LOSS, None)
     assert gradient.tolist() == [0, 0]
     assert float(active) == 0
     assert float(scale.scale) == START / 2
-    gradient, active = scale.down(torch.tensor([START, 0.0]), torch.ones(()))
+    gradient, active = scale.down(torch.tensor([START, 0.0]), LOSS, torch.ones(()))
     assert gradient.tolist() == [2, 0]
     assert float(active) == 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "active"), [(torch.tensor(torch.nan), None), (torch.tensor(1.0), torch.zeros(()))]
+)
+def test_the_scale_stays_where_the_loss_is_not_finite_or_the_update_is_not_due(loss, active):
+    scale = LossScale(torch.device("cpu"))
+    _, moves = scale.down(torch.tensor([1.0, torch.inf]), loss, active)
+    assert float(moves) == 0
+    assert float(scale.scale) == START
 
 
 def test_the_scale_is_doubled_when_nothing_overflows_for_long():
     scale = LossScale(torch.device("cpu"))
     for _ in range(PATIENCE):
         assert float(scale.scale) == START
-        scale.down(torch.ones(2), None)
+        scale.down(torch.ones(2), LOSS, None)
     assert float(scale.scale) == 2 * START
-    scale.down(torch.ones(2), None)
+    scale.down(torch.ones(2), LOSS, None)
     assert float(scale.scale) == 2 * START
 
 
