@@ -33,6 +33,10 @@ run = operant.init()
 for step in range(500):
     run.log({"loss": step}, step=step, commit=True)
 """
+WAIT_AND_FINISH = """
+while not os.path.exists(run.dir + '/go'): time.sleep(0.01)
+run.finish()
+"""
 IN_A_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -85,17 +89,19 @@ def is_complete(run: Run) -> bool:
 def test_a_run_that_has_ended_has_all_in_its_folder_when_its_process_is_gone():
     run = run_script()
     assert is_complete(run)
-    assert read_status(run).state == "finished"
+    wait_for(lambda: read_status(run).state == "finished")  # the recorder asks the kernel
 
 
 def test_nothing_is_missing_of_a_run_whose_container_ends_with_it():
-    run = run_script("", *IN_A_CONTAINER)
+    run = run_script("run.finish()", *IN_A_CONTAINER)
     assert is_complete(run)
     assert operant_json("status")["state"] == "finished"
 
 
 def test_what_a_container_ended_before_its_recorder_is_completed_by_the_next_command():
-    run = run_script("run.alert('over')", *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0")
+    run = run_script(
+        "run.alert('over'); run.finish()", *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0"
+    )
     assert run.recording_path.exists()  # nobody waited: not all of it is there
     assert [row["state"] for row in operant_json("runs")] == ["finished"]
     assert is_complete(run)
@@ -144,7 +150,7 @@ def test_what_was_killed_with_its_recorder_is_completed_by_any_command(command, 
 
 
 def test_a_run_that_lost_its_recorder_does_not_wait_for_it_and_is_completed():
-    process, run = start_script("while not os.path.exists(run.dir + '/go'): time.sleep(0.01)")
+    process, run = start_script(WAIT_AND_FINISH)
     kill(recorder_pid(run))
     wait_for(lambda: recorder_pid(run) is None)
     Path(run.folder / "go").touch()
@@ -158,7 +164,7 @@ def test_a_run_that_lost_its_recorder_does_not_wait_for_it_and_is_completed():
 
 def test_a_recorder_that_stands_still_holds_up_no_end(monkeypatch):
     monkeypatch.setenv("OPERANT_RECORDER_WAIT_S", "0.05")
-    process, run = start_script("while not os.path.exists(run.dir + '/go'): time.sleep(0.01)")
+    process, run = start_script(WAIT_AND_FINISH)
     recorder = recorder_pid(run)
     os.kill(recorder, signal.SIGSTOP)
     Path(run.folder / "go").touch()

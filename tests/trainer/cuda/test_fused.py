@@ -15,7 +15,7 @@ from operant.trainer.cuda.fused import FusedCollector
         [],
         ["normalization.obs=true"],
         ["policy.activation=relu", "policy.hidden_sizes=[5, 7, 9]"],
-        ["policy.activation=elu", "policy.hidden_sizes=[]"],
+        ["policy.hidden_sizes=[]"],
     ],
     ids=["default", "normalized", "relu", "linear"],
 )
