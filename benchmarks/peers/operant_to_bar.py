@@ -15,9 +15,14 @@ from operant.trainer.run.stopwatch import Stopwatch  # noqa: E402
 from operant.trainer.run.threads import Threads  # noqa: E402
 
 
-def main(algorithm: str, seed: int, num_threads: int, most_env_steps: int) -> None:
-    """Until the bar, or `most_env_steps` (0: all of the preset's)."""
-    config = load_config(PRESETS[algorithm], [f"seed={seed}", f"num_threads={num_threads}"])
+def main(algorithm: str, width: int, seed: int, num_threads: int, most_env_steps: int) -> None:
+    """Train to the bar, or for `most_env_steps` (0: the preset's budget)."""
+    overrides = {
+        "policy.hidden_sizes": [width, width],
+        "seed": seed,
+        "num_threads": num_threads,
+    }
+    config = load_config(PRESETS[algorithm], [f"{key}={value}" for key, value in overrides.items()])
     threads = Threads(num_threads)
     experiment = processor_experiment(config, threads)
     course = Course(algorithm, experiment.policy)

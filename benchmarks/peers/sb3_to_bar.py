@@ -1,4 +1,4 @@
-"""One side of `time_to_bar.py`: Stable-Baselines3 with the recipes of its RL Zoo."""
+"""One side of `time_to_bar.py`: Stable-Baselines3 with the recipes of its RL Zoo, widths apart."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ RECIPES: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
         "learning_rate": 2.3e-3, "batch_size": 64, "buffer_size": 100_000, "gamma": 0.99,
         "learning_starts": 1000, "target_update_interval": 10, "train_freq": 256,
         "gradient_steps": 128, "exploration_fraction": 0.16, "exploration_final_eps": 0.04,
-        "policy_kwargs": {"net_arch": [256, 256]},
     }),
     "sac": (SAC, "Pendulum-v1", 20_000, {"learning_rate": 1e-3}),
     "td3": (TD3, "Pendulum-v1", 20_000, {
         "learning_rate": 1e-3, "gamma": 0.98, "buffer_size": 200_000, "learning_starts": 10_000,
-        "train_freq": 1, "gradient_steps": 1, "policy_kwargs": {"net_arch": [400, 300]},
+        "train_freq": 1, "gradient_steps": 1,
         "action_noise": NormalActionNoise(np.zeros(1), 0.1 * np.ones(1)),
     }),
 }  # fmt: skip
@@ -58,10 +57,11 @@ class UntilTheBar(BaseCallback):  # type: ignore[misc]
         return self.num_timesteps < (self.most_env_steps or sys.maxsize)
 
 
-def main(algorithm: str, seed: int, num_threads: int, most_env_steps: int) -> None:
-    """Until the bar, or `most_env_steps` (0: all of the recipe's)."""
+def main(algorithm: str, width: int, seed: int, num_threads: int, most_env_steps: int) -> None:
+    """Train to the bar, or for `most_env_steps` (0: the recipe's budget)."""
     make, env, env_steps, arguments = RECIPES[algorithm]
-    model = make("MlpPolicy", make_vec_env(env, seed=seed), seed=seed, device="cpu", **arguments)
+    model = make("MlpPolicy", make_vec_env(env, seed=seed), seed=seed, device="cpu",
+                 policy_kwargs={"net_arch": [width, width]}, **arguments)  # fmt: skip
     course = Course(algorithm, Greedy(model))  # type: ignore[arg-type]
     callback = UntilTheBar(course, num_threads, most_env_steps)
     callback.restore()
