@@ -65,7 +65,7 @@ FOREIGN = {
     "report_to", "--capture-video", "--save-model", "--track",
     # systems and other commands
     "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH", "NO_OCEAN",
-    "OMP_WAIT_POLICY", "--max-restarts", "--net", "--node-rank", "--shm-size", "--snapshot-update",
+    "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
     # examples of secrets
     "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",
     # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant
