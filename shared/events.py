@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,19 +59,29 @@ class EventWriter:
         self._words = page.cast("Q")
         self._section = section
         self._count_word = (section.offset + EVENT_COUNT_OFFSET) // 8
-        self._count = 0  # also once the page has lost it
+        # All that the page should hold, for when it is truncated.
+        self._newest: deque[Event] = deque(maxlen=section.num_records)
 
     def append(self, level: Level, text: str, env_steps: int) -> None:
-        self.put(Event(self._count + 1, time.time_ns(), level, text, env_steps))
+        number = self._newest[-1].number + 1 if self._newest else 1
+        self.put(Event(number, time.time_ns(), level, text, env_steps))
 
     def put(self, event: Event) -> None:
-        """Store `event` at the place of its number."""
+        """Store `event`, the newest, at the place of its number."""
+        self._newest.append(event)
+        self._store(event)
+
+    def restore(self) -> None:
+        """Store all events again, in a page that has lost them."""
+        for event in self._newest:
+            self._store(event)
+
+    def _store(self, event: Event) -> None:
         data, number = event.encode(), event.number
         place = (number - 1) % self._section.num_records
         start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
         self._bytes[start : start + len(data)] = data
-        self._count = max(self._count, number)
-        self._words[self._count_word] = self._count
+        self._words[self._count_word] = number
 
 
 def _crc(number: bytes, body: bytes, covers_number: bool) -> int:

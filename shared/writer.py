@@ -36,6 +36,7 @@ from .schema import Metric, kept_name
 
 DEFAULT_MAX_METRICS = at.MAX_METRICS
 
+_RESTORING = 1  # the last word of a page meanwhile
 _MOST_ROWS_RESTORED = 50_000  # at about 10 us each
 
 OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
@@ -253,6 +254,7 @@ class MetricsWriter:
             with contextlib.suppress(OSError):  # the memory is full: the mapping is private now
                 self._guard.reserve()
         newest, schema = self.num_publishes, self._schema
+        self._words[-1] = _RESTORING
         self._words[at.READY_OFFSET // 8] = 0
         for place, record in enumerate(self._schema_records):
             start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
@@ -271,10 +273,11 @@ class MetricsWriter:
         kept = self._kept_of_the_page()
         self._history.begin_with(kept.levels if kept else (), kept.publish if kept else newest)
         if kept:
-            for event in kept.events:
-                self._events.put(event)
             self._append_empty_rows(kept)
+        self._events.restore()
         self._phase.store()
+        if self._words[-1] != _RESTORING:  # truncated again: the next publish restores the page
+            return
         self._words[-1] = at.READY
         text = (
             f"another program truncated the page after publish {newest}: "

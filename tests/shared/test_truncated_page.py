@@ -12,7 +12,8 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import Metric, MetricsReader, MetricsWriter
-from operant.shared.errors import RowFileError
+from operant.shared.beginning import Beginning
+from operant.shared.errors import PageError, RowFileError
 from operant.shared.find_runs import list_runs
 from operant.shared.rank_place import page_path
 from operant.shared.ranks import read_status
@@ -58,6 +59,21 @@ class Publisher:
 
         wait_for(is_there)
 
+    def wait_until_restored(self) -> None:
+        def is_restored() -> bool:
+            assert self.process.poll() is None, f"it exited: {self.process.returncode}"
+            try:
+                reader = MetricsReader.attach(self.page)
+            except PageError:
+                return False
+            try:
+                return reader.is_whole() and reader.rows().records != []
+            finally:
+                reader.detach()
+
+        wait_for(is_restored)
+        self.wait_for_publishes(5)
+
     def stop(self) -> None:
         (self.run.folder / "stop").touch()
         assert self.process.wait(600) == 0
@@ -100,7 +116,7 @@ def test_a_process_goes_on_when_its_page_is_truncated(publisher, share):
     for _ in range(3):
         os.truncate(publisher.page, int(share * size_bytes))
         wait_for(lambda: publisher.page.stat().st_size == size_bytes)
-        publisher.wait_for_publishes(5)
+        publisher.wait_until_restored()
     after = publisher.wait_until_recorded()
     publisher.stop()
 
@@ -185,6 +201,24 @@ def test_whatever_a_process_writes_restores_its_page(writer, word):
     reader = MetricsReader.attach(writer.path)
     assert reader.read().metrics == {"a": 1}
     assert "truncated the page after publish 1" in reader.events()[0].text
+    reader.detach()
+
+
+def test_a_page_can_be_truncated_while_it_is_restored(writer, monkeypatch):
+    writer.publish({"a": 1}, 1, 1)
+    read, cuts = Beginning.read, [0, 0]
+
+    def read_of_a_page_that_is_truncated(path, publish):
+        if cuts:
+            os.truncate(writer.path, cuts.pop())
+        return read(path, publish)
+
+    monkeypatch.setattr(Beginning, "read", read_of_a_page_that_is_truncated)
+    os.truncate(writer.path, 0)
+    for number in range(2, 5):
+        writer.publish({"a": number}, number, number)
+    reader = MetricsReader.attach(writer.path)
+    assert reader.read().metrics == {"a": 4}
     reader.detach()
 
 
