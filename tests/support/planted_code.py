@@ -119,7 +119,9 @@ def main(root: Path) -> None:
         os.chown(root / name, ATTACKER, ATTACKER)
     attackers = environment(root / "attacker", root / "attacker" / "own", root / "attacker" / "p")
     subprocess.run(
+        # May read all, since the checkout can lie in a folder that is closed to other users.
         ["setpriv", f"--reuid={ATTACKER}", f"--regid={ATTACKER}", "--clear-groups",
+         "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search",
          sys.executable, __file__, "--plant", str(root)],
         env=attackers, cwd=root / "shared", check=True,
     )  # fmt: skip
