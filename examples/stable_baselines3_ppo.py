@@ -8,4 +8,6 @@ from operant import OperantCallback
 
 env_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 model = PPO("MlpPolicy", "CartPole-v1", n_steps=256, seed=1, device="cpu")
-model.learn(env_steps, callback=OperantCallback("sb3-cart-pole"))
+callback = OperantCallback("sb3-cart-pole")
+model.learn(env_steps, callback=callback)
+callback.run.finish()

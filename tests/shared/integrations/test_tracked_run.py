@@ -244,6 +244,7 @@ if not child:
 os.waitpid(child, 0)
 run.log({"a": 2.0}, step=2)
 assert operant.run is run
+operant.finish()
 """)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
