@@ -17,6 +17,10 @@ from operant.trainer.rollout import Rollout
 
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps
 PYTORCH = "ppo.max_minibatch_size=1000000"
+# What else tinyphysics insists on, which is said first.
+TINYPHYSICS = (
+    "env=tinyphysics", "num_envs=10", "rollout_steps=400", "policy.distribution=beta",
+)  # fmt: skip
 NORMALIZED = ("normalization.obs=true", "normalization.reward=true")
 
 
@@ -201,7 +205,7 @@ def test_whatever_is_late_every_minibatch_is_learned_from_as_it_was_gathered(mon
     ("overrides", "reason"),
     [
         (["algorithm=dqn"], "replay.memory = host"),
-        (["env=tinyphysics"], "use false"),
+        (TINYPHYSICS, "use false"),
         (["rollout=fused"], "use steps"),
     ],
 )

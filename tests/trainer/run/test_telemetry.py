@@ -34,7 +34,7 @@ class Page:
     def publish(self, values, iteration, env_steps):
         self.rows.append((dict(values), iteration, env_steps))
 
-    def phase(self, name, done=None, total=None, unit=""):
+    def phase(self, name, done=None, total=None, unit="", left_s=None):
         self.phases.append((name, done, total, unit))
 
     def event(self, level, text, env_steps):
