@@ -6,6 +6,9 @@ a Python function, called through ctypes. That is safe because the signal comes 
 this same thread into the mapping: no allocator and no lock is in the middle of its work then. Every
 other SIGBUS goes to the former handler, by default the one that ends the process.
 
+Other code of the process may set a handler of its own later: PyTorch Lightning resets all signals
+after a training, `faulthandler.enable` sets its own. `GuardedMapping.renew` takes the place back.
+
 The layouts of `sigaction` and `siginfo_t` are those of Linux on 64-bit x86 and ARM. On other
 systems, macOS among them, nothing is installed.
 """
@@ -56,6 +59,11 @@ class GuardedMapping:
             _install()
             _guarded.add(self)
 
+    def renew(self) -> None:
+        """Install the handler again where other code has set one of its own since."""
+        if _IS_KNOWN_SYSTEM:
+            _install()
+
     def release(self) -> None:
         """Leave the file alone; called before its descriptor is closed."""
         _guarded.discard(self)
@@ -90,7 +98,7 @@ class GuardedMapping:
 
 _guarded: weakref.WeakSet[GuardedMapping] = weakref.WeakSet()
 _former = _Action()
-_is_installed = False
+_has_handed_on = False  # a fault that is none of ours has gone to the former handler
 
 
 def _on_fault(number: int, info: int, _context: int) -> None:
@@ -103,10 +111,10 @@ def _on_fault(number: int, info: int, _context: int) -> None:
                     guarded.repair(address)
                     return
     except Exception:
-        _restore_former()  # else the store is repeated for ever
+        _hand_on()  # else the store is repeated for ever
         raise
     # The store is repeated, and the former handler gets its fault as if this one had never run.
-    _restore_former()
+    _hand_on()
     if code <= 0:  # sent by a program: nothing is repeated
         signal.raise_signal(number)
 
@@ -125,26 +133,34 @@ def _sigaction(new: _Action | None, old: _Action | None = None) -> bool:
     return bool(_libc.sigaction(int(signal.SIGBUS), *arguments) == 0)
 
 
+_handler_address = ctypes.cast(_handler, ctypes.c_void_p).value
+
+
+def _is_installed() -> bool:
+    now = _Action()
+    return _sigaction(None, now) and now.handler == _handler_address
+
+
 def _install() -> None:
-    global _is_installed
-    if not _is_installed:
-        action = _Action(ctypes.cast(_handler, ctypes.c_void_p).value)
+    if not _has_handed_on and not _is_installed():
+        action = _Action(_handler_address)
         action.flags = _SA_SIGINFO | _SA_NODEFER
-        _is_installed = _sigaction(action, _former)
+        _sigaction(action, _former)
 
 
-def _restore_former() -> None:
-    global _is_installed
-    _is_installed = False
-    _sigaction(_former)
+def _hand_on() -> None:
+    """Leave the signal to the former handler for good. Where that one hands it back, because it was
+    set after this one at first, the process ends.
+    """
+    global _has_handed_on
+    _sigaction(_Action() if _has_handed_on else _former)  # zeros are the default: to end
+    _has_handed_on = True
 
 
 def _restore_former_at_exit() -> None:
     """The interpreter frees the handler soon; one that others have installed since stays."""
-    now = _Action()
-    ours = ctypes.cast(_handler, ctypes.c_void_p).value
-    if _is_installed and _sigaction(None, now) and now.handler == ours:
-        _restore_former()
+    if _is_installed():
+        _sigaction(_former)
 
 
 # Registered on import, so that it runs after all that writes to a page at exit.

@@ -284,6 +284,31 @@ print("not reached")
     assert ("Fatal Python error: Bus error" in ended.stderr) == bool(options)
 
 
+@pytest.mark.parametrize(
+    ("other", "shows"),
+    [
+        ("signal.signal(signal.SIGBUS, signal.SIG_DFL)", False),  # as PyTorch Lightning does
+        ("import faulthandler; faulthandler.enable()", True),
+    ],
+)
+def test_a_handler_that_is_set_later_is_replaced_and_gets_what_is_its_own(
+    operant_pages, other, shows
+):
+    code = f"""
+{other}
+for number in range(2, 66):
+    writer.publish({{"a": number}}, number, number)
+os.truncate(writer.path, 0)
+writer.publish({{"a": 66}}, 66, 66)
+print("survived", flush=True)
+other_mapping()[0] = 1
+print("not reached")
+"""
+    ended = run_python(code, operant_pages)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGBUS, "survived\n")
+    assert ("Fatal Python error: Bus error" in ended.stderr) == shows
+
+
 def test_a_signal_that_another_program_sends_still_ends_the_process(operant_pages):
     ended = run_python("os.kill(os.getpid(), signal.SIGBUS); print('not reached')", operant_pages)
     assert (ended.returncode, ended.stdout) == (-signal.SIGBUS, "")
