@@ -138,7 +138,7 @@ _handler_address = ctypes.cast(_handler, ctypes.c_void_p).value
 
 def _is_installed() -> bool:
     now = _Action()
-    return _sigaction(None, now) and now.handler == _handler_address
+    return _sigaction(None, now) and bool(now.handler == _handler_address)
 
 
 def _install() -> None:
