@@ -7,7 +7,7 @@ this same thread into the mapping: no allocator and no lock is in the middle of 
 other SIGBUS goes to the former handler, by default the one that ends the process.
 
 Other code of the process may set a handler of its own later: PyTorch Lightning resets all signals
-after a training, `faulthandler.enable` sets its own. `GuardedMapping.renew` takes the place back.
+after a training, `faulthandler.enable` sets its own. `install_handler` takes the place back.
 
 The layouts of `sigaction` and `siginfo_t` are those of Linux on 64-bit x86 and ARM. On other
 systems, macOS among them, nothing is installed.
@@ -55,14 +55,16 @@ class GuardedMapping:
         self._start = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
         self._size_bytes = len(mapping)
         self._last_address = 0
-        if _IS_KNOWN_SYSTEM:
-            _install()
-            _guarded.add(self)
+        self.install_handler()
+        _guarded.add(self)
 
-    def renew(self) -> None:
-        """Install the handler again where other code has set one of its own since."""
-        if _IS_KNOWN_SYSTEM:
-            _install()
+    @staticmethod
+    def install_handler() -> None:
+        """Install the handler, again where other code has set one of its own since."""
+        if _IS_KNOWN_SYSTEM and not _has_handed_on and not _is_installed():
+            action = _Action(_handler_address)
+            action.flags = _SA_SIGINFO | _SA_NODEFER
+            _sigaction(action, _former)
 
     def release(self) -> None:
         """Leave the file alone; called before its descriptor is closed."""
@@ -141,16 +143,9 @@ def _is_installed() -> bool:
     return _sigaction(None, now) and bool(now.handler == _handler_address)
 
 
-def _install() -> None:
-    if not _has_handed_on and not _is_installed():
-        action = _Action(_handler_address)
-        action.flags = _SA_SIGINFO | _SA_NODEFER
-        _sigaction(action, _former)
-
-
 def _hand_on() -> None:
-    """Leave the signal to the former handler for good. Where that one hands it back, because it was
-    set after this one at first, the process ends.
+    """Leave the signal to the former handler for good. That one may itself give the signal back to
+    this handler, if it was installed after it: then the process ends.
     """
     global _has_handed_on
     _sigaction(_Action() if _has_handed_on else _former)  # zeros are the default: to end

@@ -37,7 +37,7 @@ from .schema import Metric, kept_name
 DEFAULT_MAX_METRICS = at.MAX_METRICS
 
 _RESTORING = 1  # the last word of a page meanwhile
-_RENEWED_EVERY = 32  # publishes, for asking takes 1 us
+_HANDLER_CHECKED_EVERY = 32  # publishes: a check takes over 1 us
 _MOST_ROWS_RESTORED = 50_000  # at about 10 us each
 
 OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
@@ -237,8 +237,8 @@ class MetricsWriter:
         self._history.append(row, number)
         self._rows.append(compact)
         self.num_publishes = number
-        if self._guard and number % _RENEWED_EVERY == 0:
-            self._guard.renew()
+        if self._guard and number % _HANDLER_CHECKED_EVERY == 0:
+            self._guard.install_handler()
 
     def _can_write(self) -> bool:
         """Whether the page is open; one that another program truncated is restored first."""

@@ -135,9 +135,10 @@ def _end_labels(edge: XEdge) -> tuple[str, str]:
 def _put_near(row: _Row, edge: XEdge, place: float) -> bool:
     """The value of a place below it, or as near as there is room."""
     low, high = edge.x_range
-    # So near to 0 it is 0 on this axis, and its digits would take the room of the unit.
-    value = 0.0 if abs(place) < (high - low) / 10_000 else place
-    label = format_value(10.0**place if edge.is_log else value)
+    value = 10.0**place if edge.is_log else place
+    if not edge.is_log and abs(place) < (high - low) / 10_000:
+        value = 0.0  # as good as 0 on this axis; its digits would take the room of the unit
+    label = format_value(value)
     begin = row.begin_under(place, edge.x_range, label)
     for distance in range(len(row)):
         for at in (begin - distance, begin + distance):

@@ -17,6 +17,11 @@ from operant.trainer.rollout import Rollout
 from operant.trainer.run.checkpoints import Checkpoint, latest_checkpoint
 from operant.trainer.run.stopwatch import Stopwatch
 
+# What an experiment of tinyphysics cannot do without.
+TINYPHYSICS = (
+    "env=tinyphysics", "num_envs=10", "rollout_steps=400", "policy.distribution=beta",
+)  # fmt: skip
+
 
 def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
     """So many iterations; returns the metrics of the last."""

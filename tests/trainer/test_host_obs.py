@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning import iterate
+from learning import TINYPHYSICS, iterate
 from stand_in_streams import Work, WorkEvent
 
 from operant.shared.errors import ConfigError
@@ -17,10 +17,6 @@ from operant.trainer.rollout import Rollout
 
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps
 PYTORCH = "ppo.max_minibatch_size=1000000"
-# What else tinyphysics insists on, which is said first.
-TINYPHYSICS = (
-    "env=tinyphysics", "num_envs=10", "rollout_steps=400", "policy.distribution=beta",
-)  # fmt: skip
 NORMALIZED = ("normalization.obs=true", "normalization.reward=true")
 
 

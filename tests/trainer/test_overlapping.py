@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn
+from learning import TINYPHYSICS, check_that_a_stopped_run_goes_on, differing, iterate, learn
 from stand_in_streams import Work, WorkEvent
 
 from operant.shared import MetricsReader, MetricsWriter
@@ -31,10 +31,6 @@ RUNS = {
     "gaussian": ("env=pendulum",),
     "fused": ("rollout=fused",),
 }
-# What else tinyphysics insists on, which is said first.
-TINYPHYSICS = (
-    "env=tinyphysics", "num_envs=10", "rollout_steps=400", "policy.distribution=beta",
-)  # fmt: skip
 NUM_ITERATIONS = 6
 
 
