@@ -115,6 +115,6 @@ def seconds_file(loop: Any) -> tuple[Path | None, str]:
     sources. None where its machine code is not kept.
     """
     function, stats = getattr(loop, "py_func", None), getattr(loop, "stats", None)
-    name = getattr(function, "__qualname__", "").rpartition("_")[0]
+    name = getattr(function, "__qualname__", "")
     folder = getattr(stats, "cache_path", None)
     return (Path(folder) / f"{name}.seconds" if folder and name else None), name

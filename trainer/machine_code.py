@@ -4,6 +4,10 @@ Numba numbers its files by an index, which two processes may write at the same t
 signature's code then stands for another's. And it names the functions within by a count of each
 process's own, so that what two processes compiled, with other constants, may have one name in a
 third. Here a file's name follows from what it is for, and every process counts from elsewhere.
+
+Numba asks whether the file that holds a loop has changed. Here machine code is kept under a digest
+of the functions and constants that the loop reaches, in whatever files they are. To change a
+comment, a docstring or a function that no loop calls compiles nothing anew.
 """
 
 from __future__ import annotations
@@ -13,11 +17,15 @@ import hashlib
 import os
 import pickle
 import secrets
+import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core.bytecode import FunctionIdentity
 from numba.core.serialize import dumps
 
@@ -40,11 +48,16 @@ os.register_at_fork(after_in_child=_count_from_elsewhere)
 def kept_on_disk(loop: Any) -> Any:
     """The same compiled loop, made with `cache=True`, its machine code in `Files`."""
     cache: Any = getattr(loop, "_cache", None)
-    files: Any = getattr(cache, "_cache_file", None)
-    if files is not None:  # else nothing is compiled, as with NUMBA_DISABLE_JIT
-        stamp = files._source_stamp
-        cache._cache_file = Files(Path(cache.cache_path), cache._impl.filename_base, stamp)
+    if getattr(cache, "_cache_file", None):  # else nothing is compiled, as with NUMBA_DISABLE_JIT
+        name = loop.py_func.__qualname__.replace("<", "").replace(">", "")
+        cache._cache_file = Files(Path(cache.cache_path), name, code_digest(loop))
     return loop
+
+
+def is_on_disk(loop: Any) -> bool:
+    """Whether the machine code of `loop` is on disk, for whatever types of arguments."""
+    files = getattr(getattr(loop, "_cache", None), "_cache_file", None)
+    return isinstance(files, Files) and files.has_any()
 
 
 class Files:
@@ -53,14 +66,18 @@ class Files:
     is as if it were not there. Has the methods that Numba calls.
     """
 
-    def __init__(self, folder: Path, name: str, source_stamp: Any) -> None:
-        self._folder, self._name = folder, name
-        self._of = (numba.__version__, source_stamp)
+    def __init__(self, folder: Path, name: str, code: str) -> None:
+        self._folder, self._start = folder, f"{name}-{code[:16]}"
+        self._of = (numba.__version__, code)
+
+    def has_any(self) -> bool:
+        return any(self._folder.glob(f"{self._start}.*.nbc"))
 
     def path(self, key: Any) -> Path:
-        """Where the code for `key` lies, which says the signature, the processor and the source."""
-        digest = hashlib.sha256(repr((self._of, key)).encode()).hexdigest()
-        return self._folder / f"{self._name}.{digest[:16]}.nbc"
+        """Where the code for `key` lies, which says the signature and the processor."""
+        signature, *others = key
+        text = repr((self._of, [(kind, _fields(kind)) for kind in signature], others))
+        return self._folder / f"{self._start}.{hashlib.sha256(text.encode()).hexdigest()[:16]}.nbc"
 
     def load(self, key: Any) -> Any:
         """What was saved for `key`; None where there is nothing that can be used."""
@@ -91,3 +108,82 @@ class Files:
 
     def flush(self) -> None:
         """Whoever compiles anew writes over what there is."""
+
+
+def _fields(kind: Any) -> Any:
+    """The names of a named tuple's fields, and of those within it: its type's name has none."""
+    return getattr(kind, "fields", None), [_fields(inner) for inner in getattr(kind, "types", ())]
+
+
+def code_digest(loop: Any) -> str:
+    """Changes with all that the machine code of `loop` follows from, but for the types of its
+    arguments: the instructions of all functions of ours that it reaches, the constants that these
+    read, and how each is compiled.
+    """
+    reached = _Reached()
+    digest = hashlib.sha256(reached.described(loop).encode())
+    for function in reached.functions:  # which grows meanwhile
+        for line in reached.lines(function):
+            digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+class _Reached:
+    """The functions that a loop reaches, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.functions: list[FunctionType] = []
+        self._numbers: dict[FunctionType, int] = {}
+
+    def lines(self, function: FunctionType) -> Iterator[str]:
+        """What the compiler sees of `function`, as text that is the same in every process."""
+        yield self.described([function.__defaults__, function.__kwdefaults__])
+        for cell in function.__closure__ or ():
+            yield self.described(cell.cell_contents)
+        yield from self._code_lines(function.__code__, function.__globals__, function.__doc__)
+
+    def _code_lines(
+        self, code: CodeType, names: dict[str, Any], docstring: str | None = None
+    ) -> Iterator[str]:
+        num_arguments = code.co_argcount + code.co_kwonlyargcount
+        yield f"{code.co_code.hex()} {code.co_flags} {code.co_varnames[:num_arguments]}"
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                yield from self._code_lines(constant, names)
+            else:
+                yield self.described(None if constant == docstring else constant)
+        for name in code.co_names:
+            value = names.get(name)
+            yield f"{name} {self.described(value)}"
+            if isinstance(value, ModuleType) and not _is_foreign(value.__name__):
+                read = [x for x in code.co_names if hasattr(value, x)]
+                yield self.described([(x, getattr(value, x)) for x in read])
+
+    def described(self, value: Any) -> str:
+        function = getattr(value, "py_func", getattr(value, "_defn", value))
+        if isinstance(function, FunctionType) and not _is_foreign(function.__module__):
+            if function not in self._numbers:
+                self._numbers[function] = len(self.functions)
+                self.functions.append(function)
+            options = self.described(getattr(value, "targetoptions", None))
+            return f"function {self._numbers[function]} {options}"
+        match value:
+            case np.ndarray():
+                return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+            case list() | tuple():
+                return f"{type(value).__name__} ({', '.join(map(self.described, value))})"
+            case set() | frozenset():
+                return f"set {sorted(map(self.described, value))}"
+            case dict():
+                return f"dict {sorted(map(self.described, value.items()))}"
+            case type() | FunctionType() | ModuleType():
+                fields = getattr(value, "_fields", "")
+                return f"{getattr(value, '__module__', '')} {value.__name__} {fields}"
+        text = repr(value)
+        return text if " at 0x" not in text else type(value).__qualname__
+
+
+def _is_foreign(module: str | None) -> bool:
+    """Whether it comes with Python or with Numba, so that its version stands for it."""
+    package = (module or "").partition(".")[0]
+    return package in {"numba", "numpy", "llvmlite"} or package in sys.stdlib_module_names

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from ..shared.python_program import python_program
@@ -27,6 +26,7 @@ from .config import TrainConfig
 from .config.files import make_config
 from .envs import spec_of
 from .envs.spec import EnvSpec
+from .machine_code import is_on_disk
 from .networks.actor_critic import ActorCritic
 from .networks.policy import Policy
 from .rollout import Rollout
@@ -82,13 +82,8 @@ def is_ready(loop: Any) -> bool:
 
 
 def has_machine_code(loop: Any) -> bool:
-    """Whether `loop` is compiled, here or on disk from these very sources, whatever its types."""
-    if is_ready(loop):
-        return True
-    folder = getattr(getattr(loop, "stats", None), "cache_path", None)  # not of torch.compile's
-    if not folder:
-        return False
-    return any(Path(folder).glob(f"*.{loop.py_func.__qualname__}-*.nbc"))
+    """Whether `loop` is compiled, here or on disk from this very code, whatever its types."""
+    return is_ready(loop) or is_on_disk(loop)
 
 
 def start_helper(config: TrainConfig) -> subprocess.Popen[bytes] | None:

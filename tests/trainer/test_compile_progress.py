@@ -7,21 +7,23 @@ from types import SimpleNamespace
 import pytest
 
 from operant.trainer.compile_progress import CompileProgress
+from operant.trainer.machine_code import Files
 
 
 class Loop:
     """A compiled loop as Numba's; `ready` is what its first call does."""
 
-    def __init__(self, folder, name, version="0123456789ab"):
+    def __init__(self, folder, name, code="0123456789abcdef"):
         self.signatures: list[str] = []
         self.stats = SimpleNamespace(cache_path=str(folder))
-        self.py_func = SimpleNamespace(__qualname__=f"{name}_{version}")
+        self.py_func = SimpleNamespace(__qualname__=name)
+        self._cache = SimpleNamespace(_cache_file=Files(folder, name, code))
 
     def ready(self):
         self.signatures.append("(i8)")
 
-    def compile_elsewhere(self, folder):
-        (folder / f"module.{self.py_func.__qualname__}-1.py311.nbc").touch()
+    def compile_elsewhere(self):
+        self._cache._cache_file.path((("i8",), "x86_64")).touch()
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_the_seconds_of_the_last_time_are_expected_the_next_time_of_any_version(
     clock.now += 123
     loop.ready()
     progress.look()
-    again = watched([Loop(tmp_path, "collect_template_x", version="ba9876543210")], clock)
+    again = watched([Loop(tmp_path, "collect_template_x", code="ba9876543210")], clock)
     assert again.look().left_s == 123
     (tmp_path / "collect_template_x.seconds").write_text("damaged")
     assert watched([Loop(tmp_path, "collect_template_x", "1")], clock).look().left_s != 123
@@ -81,7 +83,7 @@ def test_a_loop_that_another_process_compiled_counts_and_needs_no_more_time(tmp_
     loops = [Loop(tmp_path, "collect_template_x"), Loop(tmp_path, "learn_template_x")]
     progress = watched(loops, clock)
     both_s = progress.look().left_s
-    loops[1].compile_elsewhere(tmp_path)
+    loops[1].compile_elsewhere()
     done, _, _, left_s = progress.look()
     assert done == 1
     assert 0 < left_s < both_s
@@ -89,7 +91,7 @@ def test_a_loop_that_another_process_compiled_counts_and_needs_no_more_time(tmp_
 
 def test_what_is_loaded_from_the_disk_is_no_time_to_remember(tmp_path, clock):
     loop = Loop(tmp_path, "collect_template_x")
-    loop.compile_elsewhere(tmp_path)
+    loop.compile_elsewhere()
     progress = watched([loop], clock)
     assert progress.look().left_s is None
     clock.now += 5

@@ -1,56 +1,148 @@
-"""Machine code on disk is named after all the sources that went into it."""
+"""What a loop is compiled with, and when its machine code on disk is no longer its own."""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import os
+import subprocess
+import sys
+from collections import namedtuple
 
+import numpy as np
 import pytest
+from numba import prange
 
-from operant.trainer import compiling
+from operant.trainer.compiling import specialised
+from operant.trainer.machine_code import code_digest
+
+SOURCE = '''
+"""A module with a loop."""
+import numpy as np
+from operant.trainer.compiling import compiled
+
+STEP = 2.0
+TABLE = np.arange(3.0)
+UNUSED = 1
+
+@compiled
+def doubled(x, by=STEP):
+    """Twice as much."""
+    return x * by + TABLE[1]
+
+def total(x):
+    """The sum."""
+    result = 0.0
+    for i in range(len(x)):
+        if i in {3, 5}:
+            result += doubled(x[i])
+    return result
+
+def unused(x):
+    return x
+'''
 
 
 @pytest.fixture
-def trainer(tmp_path, monkeypatch):
-    """A copy of the trainer's sources, whose digest `sources_digest` gives."""
-    copy = tmp_path / "trainer"
-    original = Path(compiling.__file__).parent
-    shutil.copytree(original, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(compiling, "__file__", str(copy / "compiling.py"))
-    return copy
+def digest_of(tmp_path):
+    """Gives the digest of the loop `total` in a module with a source."""
+    path = tmp_path / "a_users_module.py"
 
+    def digest(source: str) -> str:
+        path.write_text(source)
+        module = {"__name__": "a_users_module"}
+        exec(compile(source, path, "exec"), module)
+        return code_digest(specialised(module["total"], "test"))
 
-def digest() -> str:
-    return compiling.sources_digest.__wrapped__()
+    return digest
 
 
 @pytest.mark.parametrize(
-    ("name", "constant"),
+    ("old", "new"),
     [
-        ("algorithms/flat_adam.py", "BETA_1, BETA_2 = 0.9, 0.999"),
-        ("compiling.py", '"error_model": "numpy"'),
-        ("distributions/gaussian.py", "MAX_LOG_STD"),
-        ("compiled/networks.py", "CHUNK = 64"),
+        ("STEP = 2.0", "STEP = 3.0"),
+        ("np.arange(3.0)", "np.arange(4.0)"),
+        ("x * by", "x / by"),
+        ("by=STEP", "by=1.0"),
+        ("{3, 5}", "{3, 6}"),
+        (
+            "@compiled",
+            "from operant.trainer.compiling import compiled_in_order\n@compiled_in_order",
+        ),
     ],
 )
-def test_another_constant_is_another_name(trainer, name, constant):
-    before = digest()
-    path = trainer / name
-    text = path.read_text()
-    assert constant in text
-    path.write_text(text.replace(constant, f"{constant} ", 1))
-    assert digest() != before
-    path.write_text(text)
-    assert digest() == before
+def test_what_a_loop_reaches_is_compiled_anew_where_it_changes(digest_of, old, new):
+    assert old in SOURCE
+    assert digest_of(SOURCE.replace(old, new, 1)) != digest_of(SOURCE)
 
 
-def test_every_module_that_compiled_ones_import_counts(trainer):
-    names = {str(path.relative_to(trainer)) for path in compiling.sources(trainer)}
-    assert {
-        "algorithms/flat_adam.py",
-        "compiling.py",
-        "algorithms/ppo.py",
-        "algorithms/schedules.py",  # which that imports
-        "run/threads.py",
-    } <= names
-    assert "loop.py" not in names
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The sum.", "Another text, of\n    two lines."),
+        ('    """Twice as much."""\n', ""),
+        ("result = 0.0", "result = 0.0  # a comment"),
+        ("UNUSED = 1", "UNUSED = 2\n\n"),
+        ("return x\n", "return 2 * x\n"),
+        ("A module", "Another module"),
+    ],
+)
+def test_what_it_does_not_reach_compiles_nothing_anew(digest_of, old, new):
+    assert old in SOURCE
+    assert digest_of(SOURCE.replace(old, new, 1)) == digest_of(SOURCE)
+
+
+def test_loops_that_call_each_other_have_a_digest(digest_of):
+    source = SOURCE.replace("return x * by", "return x if x < 0 else doubled(x - 1)")
+    assert digest_of(source) == digest_of(source) != digest_of(SOURCE)
+
+
+def test_every_process_gives_operants_own_loops_the_same_digest():
+    code = (
+        "from operant.trainer.compiled.heads import head_of\n"
+        "from operant.trainer.compiled.learning import compile_learn\n"
+        "from operant.trainer.distributions.gaussian import Gaussian\n"
+        "from operant.trainer.envs.spec import Box\n"
+        "from operant.trainer.machine_code import code_digest\n"
+        "print(code_digest(compile_learn(head_of(Gaussian(Box((-1.0,), (1.0,)))))))"
+    )
+    digests = {
+        subprocess.check_output(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_fields_in_another_order_are_another_file(tmp_path, monkeypatch):
+    """Their types say no names: the code of one would read the field of the other."""
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    results = []
+    for fields in ("low high", "high low"):
+        globals()["Bounds"] = namedtuple("Bounds", fields)
+        loop = specialised(width, "test")
+        results.append(loop(Bounds(low=1.0, high=3.0)))
+    assert results == [2.0, 2.0]
+
+
+Bounds = namedtuple("Bounds", "low high")
+
+
+def width(bounds):
+    return bounds.high - bounds.low
+
+
+def rows_sum(x, y):
+    for i in prange(len(y)):
+        y[i] = x[i] + 1
+    return (x * 2).sum() + x.mean()
+
+
+def test_only_what_says_prange_is_shared_out_whatever_was_compiled_before(tmp_path, monkeypatch):
+    """Sums that are shared out would depend on the number of threads."""
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    for label in ("first", "second"):
+        loop = specialised(rows_sum, label, parallel=True)
+        for dtype in (np.float64, np.float32):
+            loop(np.ones(4, dtype), np.ones(4, dtype))
+        for made in loop.overloads.values():
+            assert made.metadata["parfor_diagnostics"].count_parfors() == 1

@@ -77,8 +77,8 @@ ACTOR_CRITIC: Settings = {
 
 # SB3's DQN makes an update for each four env steps; batches of 128, as CleanRL's dqn has them, and
 # networks of 256-256, as the Zoo's DQN and QR-DQN on Acrobot. The learning rate lies between SB3's
-# 1e-4, CleanRL's 2.5e-4 and the Zoo's 6.3e-4, exploration between SB3's 0.1 of the run and CleanRL's
-# 0.5.
+# 1e-4, CleanRL's 2.5e-4 and the Zoo's 6.3e-4, exploration between SB3's 0.1 of the run and
+# CleanRL's 0.5.
 VALUE_BASED: Settings = {
     **REPLAY,
     "total_env_steps": 500_000,
