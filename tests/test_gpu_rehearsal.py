@@ -17,8 +17,6 @@ ERROR: Could not find a version that satisfies the requirement {gpu_rehearsal.TO
 ERROR: No matching distribution found for {gpu_rehearsal.TORCH}
 """  # noqa: E501
 NO_ROOM = "ERROR: Could not install packages: [Errno 28] No space left on device\n"
-    "ERROR: Could not install packages due to an [Errno 28] No space left on device\n"
-)
 OTHERS = {
     "another package is missing": "ERROR: No matching distribution found for numba-cuda>=0.20\n",
     "another PyTorch is missing": "ERROR: No matching distribution found for torch==2.14.10\n",
