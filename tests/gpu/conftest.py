@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import gpu_runs
 import pytest
 import torch
 
@@ -18,8 +19,12 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = why_no_cuda()
     for item in items:
-        if reason and item.path.is_relative_to(HERE):
+        if not item.path.is_relative_to(HERE):
+            continue
+        if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+        elif gpu_runs.is_emulated() and item.get_closest_marker("real_gpu"):
+            item.add_marker(pytest.mark.skip(reason="needs a real GPU, and this one is emulated"))
 
 
 @pytest.fixture

@@ -230,6 +230,7 @@ def test_observations_in_main_memory_take_none_of_the_gpus():
     assert on_gpu - in_main >= obs.numel() * 4 - places_and_newest - 2**20
 
 
+@pytest.mark.real_gpu  # Triton has no processor's kernels
 @pytest.mark.parametrize(
     "overrides", [(), ("policy.memory.kind=lstm", "policy.memory.horizon=16")], ids=["", "memory"]
 )

@@ -5,14 +5,20 @@
 It needs a CUDA build of PyTorch, which `constraints.txt` does not have, and therefore a virtual
 environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal from one run to the
 next and serves all checkouts; OPERANT_GPU_REHEARSAL names another folder.
+
+Where the disk has no room for that environment, or the package registry has no such PyTorch, one
+line says so and the exit status is 0. Every other failure to install is an error.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import venv
 from pathlib import Path
@@ -29,19 +35,35 @@ EXTRAS = (
 )  # fmt: skip
 TESTS = ("tests/emulated_gpu", "tests/gpu")
 SHORT = ("-m", "not long_rehearsal")
+NEEDED_BYTES = 8 * 10**9  # 6 GB installed, and the wheels while pip unpacks them
+
+
+class CannotBeInstalledError(Exception):
+    """This machine cannot have a CUDA build of PyTorch; the message says why."""
 
 
 def main(arguments: list[str]) -> int:
     if sys.platform != "linux":
         print("gpu-rehearsal: the null CUDA runtime is for Linux; nothing was run")
         return 0
-    python = rehearsal_python()
+    try:
+        python = rehearsal_python()
+    except CannotBeInstalledError as error:
+        print(f"gpu-rehearsal: skipped: {error}")
+        return 0
+    except subprocess.CalledProcessError as error:
+        print(f"gpu-rehearsal: {' '.join(map(str, error.cmd[:4]))} failed", file=sys.stderr)
+        return 1
     short = "--short" in arguments
     given = [x for x in arguments if x != "--short"]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "operant").symlink_to(REPOSITORY)
         command = [python, "-m", "pytest", *(SHORT if short else ()), *(given or TESTS)]
-        return subprocess.run(command, cwd=REPOSITORY, env=environment(folder)).returncode
+        start_s = time.monotonic()
+        exit_code = subprocess.run(command, cwd=REPOSITORY, env=environment(folder)).returncode
+    form = "some tests" if given else "the short form" if short else "the long form"
+    print(f"gpu-rehearsal: {form} took {time.monotonic() - start_s:.0f} s")
+    return exit_code
 
 
 def environment(folder: str) -> dict[str, str]:
@@ -55,15 +77,49 @@ def rehearsal_python() -> Path:
     python, done = folder / "bin" / "python", folder / "requirements.txt"
     wanted = "\n".join(requirements())
     if not done.exists() or done.read_text() != wanted:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        if (free := shutil.disk_usage(folder.parent).free) < NEEDED_BYTES:
+            raise CannotBeInstalledError(
+                f"{TORCH} needs {NEEDED_BYTES / 1e9:.0f} GB in {folder.parent}, "
+                f"which has {free / 1e9:.1f} GB"
+            )
         print(f"gpu-rehearsal: installing {TORCH} into {folder} (6 GB, once)", flush=True)
-        venv.create(folder, with_pip=True, clear=True)
-        kept = (REPOSITORY / "constraints.txt").read_text().splitlines()
-        constraints = folder / "constraints.txt"
-        constraints.write_text("\n".join(x for x in kept if not x.startswith("torch==")) + "\n")
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-c", constraints, *requirements()], check=True)
+        start_s = time.monotonic()
+        install(folder)
         done.write_text(wanted)
+        print(f"gpu-rehearsal: installed in {time.monotonic() - start_s:.0f} s", flush=True)
     return python
+
+
+def install(folder: Path) -> None:
+    venv.create(folder, with_pip=True)
+    kept = (REPOSITORY / "constraints.txt").read_text().splitlines()
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(x for x in kept if not x.startswith("torch==")) + "\n")
+    python = folder / "bin" / "python"
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [*pip, "-c", constraints, *requirements()]
+    ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if ran.returncode:
+        reason = why_not_installable(ran.stderr)
+        if reason is None:
+            print(ran.stderr, file=sys.stderr)
+            ran.check_returncode()
+        shutil.rmtree(folder, ignore_errors=True)
+        raise CannotBeInstalledError(reason)
+    if not next(folder.glob("lib/python*/site-packages/torch/lib/libtorch_cuda.so"), None):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise CannotBeInstalledError(f"the package registry has {TORCH} without CUDA")
+
+
+def why_not_installable(errors: str) -> str | None:
+    """Why this machine cannot have the CUDA build, by what pip says; None for any other failure."""
+    if re.search(rf"^ERROR: No matching distribution found for {re.escape(TORCH)}$", errors, re.M):
+        return f"the package registry has no {TORCH} for this machine"
+    if "[Errno 28] No space left on device" in errors:
+        return f"the disk was full before {TORCH} was installed"
+    return None
 
 
 def requirements() -> list[str]:
