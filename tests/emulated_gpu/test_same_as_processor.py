@@ -129,9 +129,8 @@ def cases():
 CASES = dict(cases())
 # One of each way of being executed; the long form has all.
 SHORT = {
-    "ppo-cart_pole", "ppo-grid", "ppo-cart_pole-overlap", "ppo-cart_pole-offload",
-    "ppo-cart_pole-lstm", "pqn-cart_pole", "rainbow-cart_pole", "dqn-cart_pole-float16",
-    "sac-pendulum", "ac_iqn-marine_nav",
+    "ppo-cart_pole", "ppo-cart_pole-overlap", "ppo-cart_pole-offload", "ppo-cart_pole-lstm",
+    "pqn-cart_pole", "rainbow-cart_pole", "dqn-cart_pole-float16", "sac-pendulum",
 }  # fmt: skip
 
 

@@ -22,16 +22,19 @@ from operant.trainer.run.telemetry import Telemetry, metrics_of
 CUDA = torch.device("cuda")
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_every_step_is_that_of_the_processor(name):
     kernel_checks.check_every_step(name, "cuda", num_envs=300, steps=600)
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
     kernel_checks.check_many_steps(name, "cuda", num_envs=300, steps=100)
 
 
+@pytest.mark.long_rehearsal
 def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
     def make(*overrides):
         return device_experiment(config("num_envs=300", "ppo.num_minibatches=1", *overrides), CUDA)
@@ -39,6 +42,7 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
     kernel_checks.check_fused(make, [])
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
 def test_a_replay_draws_what_the_processor_draws(is_prioritised):
     replay_checks.check_same_as_processor("cuda", is_prioritised)
@@ -79,6 +83,7 @@ def test_values_are_staged_without_waiting(strict):
     assert arrived == [(i, {"loss": float(i)}) for i in range(20)]
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("overlap", ["false", "true"])
 @pytest.mark.parametrize("rollout", ["steps", "fused"])
 def test_the_loop_never_synchronises_while_it_is_read(
@@ -143,6 +148,7 @@ OVERLAPPING = {
 }
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("run", OVERLAPPING)
 def test_two_streams_give_what_one_does_and_graphs_what_runs_as_it_stands(config, run):
     """Whether the host waits for every iteration or is ahead of the GPU."""
@@ -165,6 +171,7 @@ def test_two_streams_give_what_one_does_and_graphs_what_runs_as_it_stands(config
     assert torch.equal(weights(capture=True, streams=2, wait=True), expected)
 
 
+@pytest.mark.long_rehearsal
 def test_collecting_ahead_is_the_loop_that_acts_one_update_late(config):
     """Of which the processor's tests have the details: here the plain loop is on the GPU too."""
     found, plain = (device_experiment(config(f"overlap={on}"), CUDA) for on in ("true", "false"))
@@ -185,6 +192,7 @@ def test_collecting_ahead_is_the_loop_that_acts_one_update_late(config):
     assert torch.equal(found.policy.flat_parameters, policy.flat_parameters)
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -230,7 +238,7 @@ def test_observations_in_main_memory_take_none_of_the_gpus():
     assert on_gpu - in_main >= obs.numel() * 4 - places_and_newest - 2**20
 
 
-@pytest.mark.real_gpu  # Triton has no processor's kernels
+@pytest.mark.real_gpu  # compiles kernels for the driver
 @pytest.mark.parametrize(
     "overrides", [(), ("policy.memory.kind=lstm", "policy.memory.horizon=16")], ids=["", "memory"]
 )
@@ -278,6 +286,7 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
     assert int(replayed.algorithm.num_updates) == 16 * 5
 
 
+@pytest.mark.long_rehearsal
 def test_replayed_iterations_of_agents_are_those_without_a_graph():
     config = make_config(
         {
@@ -297,6 +306,7 @@ def test_replayed_iterations_of_agents_are_those_without_a_graph():
     assert int(replayed.algorithm.num_updates) == int(eager.algorithm.num_updates) > 0
 
 
+@pytest.mark.long_rehearsal
 def test_the_same_seed_gives_the_same_run(config):
     weights = []
     for _ in range(2):
@@ -307,6 +317,7 @@ def test_the_same_seed_gives_the_same_run(config):
     assert (weights[0] == weights[1]).all()
 
 
+@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("overlap", ["false", "true"])
 def test_it_learns_cart_pole(config, operant_pages, tmp_path, overlap):
     writer = MetricsWriter.create(

@@ -56,7 +56,8 @@ class Operation:
 
 _tapes: weakref.WeakKeyDictionary[Any, list[Operation]] = weakref.WeakKeyDictionary()
 _tape: list[Operation] | None = None  # of the capture under way
-_before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # bytes of storages, and what they were
+# Bytes of storages, by place and size, and what they were.
+_before: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = {}
 _libraries: list[Any] = []  # as long as they live, so do the kernels
 
 
@@ -323,9 +324,10 @@ def _bytes(storage: Any) -> torch.Tensor:
 
 def _remember(host: torch.Tensor) -> None:
     storage = host.untyped_storage()
-    if storage.nbytes() and storage.data_ptr() not in _before:
+    place = storage.data_ptr(), storage.nbytes()
+    if storage.nbytes() and place not in _before:
         now = _bytes(storage)
-        _before[storage.data_ptr()] = now, now.clone()
+        _before[place] = now, now.clone()
 
 
 def _record(operation: Operation) -> None:
@@ -334,8 +336,10 @@ def _record(operation: Operation) -> None:
 
 
 def _put_back() -> None:
-    """Nothing has happened: all memory is as it was."""
-    for now, before in _before.values():
+    """Nothing has happened: all memory is as it was. The newest first: memory that was freed and
+    given out again during the capture lies in several of them, of which the oldest is right.
+    """
+    for now, before in reversed(_before.values()):
         now.copy_(before)
     _before.clear()
 
