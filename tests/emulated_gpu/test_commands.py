@@ -68,16 +68,17 @@ def test_a_trace_can_be_taken(operant_home):
 @pytest.mark.parametrize(
     ("settings", "limit", "expected"),
     [
-        (("num_envs=8192", "rollout_steps=2048", "ppo.num_minibatches=1"), "NULL_GPU_BYTES",
-         r"out of GPU memory: "),
-        (("cpu_offload=true",), "NULL_GPU_PINNED_BYTES", r"out of pinned main memory; halve "),
+        (("num_envs=8192", "rollout_steps=2048", "ppo.num_minibatches=1"),
+         ("NULL_GPU_BYTES", 2**22), "out of GPU memory: "),
+        (("cpu_offload=true",),
+         ("NULL_GPU_PINNED_BYTES", 2**13), "out of pinned main memory; halve "),
     ],
     ids=["device", "pinned"],
 )  # fmt: skip
 def test_too_little_memory_is_one_line_that_says_what_to_halve(
     monkeypatch, settings, limit, expected
 ):
-    monkeypatch.setenv(limit, str(2**22))
+    monkeypatch.setenv(limit[0], str(limit[1]))
     overrides = [part for each in settings for part in ("--set", each)]
     done = operant("train", "cart_pole_ppo", "--device", "cuda", *SMALL, *overrides)
     assert done.returncode == 1
