@@ -120,7 +120,7 @@ def code_digest(loop: Any) -> str:
     arguments: the instructions of all functions of ours that it reaches, the constants that these
     read, and how each is compiled.
     """
-    reached = _Reached()
+    reached = _ReachedFunctions()
     digest = hashlib.sha256(reached.described(loop).encode())
     for function in reached.functions:  # which grows meanwhile
         for line in reached.lines(function):
@@ -128,15 +128,17 @@ def code_digest(loop: Any) -> str:
     return digest.hexdigest()
 
 
-class _Reached:
-    """The functions that a loop reaches, in the order in which they are met."""
+class _ReachedFunctions:
+    """The functions that a loop reaches, in the order in which they are met, and all that Numba
+    compiles of each, as text. Equal code gives equal text in every process.
+    """
 
     def __init__(self) -> None:
         self.functions: list[FunctionType] = []
         self._numbers: dict[FunctionType, int] = {}
 
     def lines(self, function: FunctionType) -> Iterator[str]:
-        """What the compiler sees of `function`, as text that is the same in every process."""
+        """What `function` does and reads; functions that it calls are met here."""
         yield self.described([function.__defaults__, function.__kwdefaults__])
         for cell in function.__closure__ or ():
             yield self.described(cell.cell_contents)
@@ -147,11 +149,12 @@ class _Reached:
     ) -> Iterator[str]:
         num_arguments = code.co_argcount + code.co_kwonlyargcount
         yield f"{code.co_code.hex()} {code.co_flags} {code.co_varnames[:num_arguments]}"
-        for constant in code.co_consts:
+        for number, constant in enumerate(code.co_consts):
             if isinstance(constant, CodeType):
                 yield from self._code_lines(constant, names)
-            else:
-                yield self.described(None if constant == docstring else constant)
+            else:  # a docstring comes first
+                is_docstring = number == 0 and constant == docstring
+                yield self.described(None if is_docstring else constant)
         for name in code.co_names:
             value = names.get(name)
             yield f"{name} {self.described(value)}"
@@ -160,6 +163,8 @@ class _Reached:
                 yield self.described([(x, getattr(value, x)) for x in read])
 
     def described(self, value: Any) -> str:
+        """A constant's type and value; of a function a number, by which it is met again."""
+        # Numba's loops and intrinsics have theirs inside.
         function = getattr(value, "py_func", getattr(value, "_defn", value))
         if isinstance(function, FunctionType) and not _is_foreign(function.__module__):
             if function not in self._numbers:
@@ -171,7 +176,8 @@ class _Reached:
             case np.ndarray():
                 return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
             case list() | tuple():
-                return f"{type(value).__name__} ({', '.join(map(self.described, value))})"
+                kind = f"{type(value).__name__} {getattr(value, '_fields', '')}"
+                return f"{kind} ({', '.join(map(self.described, value))})"
             case set() | frozenset():
                 return f"set {sorted(map(self.described, value))}"
             case dict():
@@ -179,7 +185,7 @@ class _Reached:
             case type() | FunctionType() | ModuleType():
                 fields = getattr(value, "_fields", "")
                 return f"{getattr(value, '__module__', '')} {value.__name__} {fields}"
-        text = repr(value)
+        text = repr(value)  # with an address it is of no constant that Numba could compile
         return text if " at 0x" not in text else type(value).__qualname__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -26,7 +27,7 @@ def test_a_run_is_watched_stopped_resumed_played_and_exported(tmp_path):
         assert "cuda (null GPU)" in operant("monitor", "one", "--once").stdout
         stopped = operant("stop", "one")
         assert stopped.returncode == 0, stopped.stderr
-        train.wait(PATIENCE_S)
+        assert train.wait(PATIENCE_S) == 128 + signal.SIGTERM
     finally:
         train.kill()
     stopped = operant_json("status", "one")
@@ -78,10 +79,12 @@ def test_a_trace_can_be_taken(operant_home):
 def test_too_little_memory_is_one_line_that_says_what_to_halve(
     monkeypatch, settings, limit, expected
 ):
-    monkeypatch.setenv(limit[0], str(limit[1]))
+    name, num_bytes = limit
+    monkeypatch.setenv(name, str(num_bytes))
     overrides = [part for each in settings for part in ("--set", each)]
     done = operant("train", "cart_pole_ppo", "--device", "cuda", *SMALL, *overrides)
     assert done.returncode == 1
-    # The line comes last, after PyTorch's own warnings.
-    assert expected in done.stderr.splitlines()[-1]
+    assert f"failed ({expected}" in done.stdout.splitlines()[-1]
+    # PyTorch's own warnings come before.
+    assert done.stderr.splitlines()[-1].startswith(expected)
     assert "Traceback" not in done.stderr

@@ -238,7 +238,7 @@ def test_observations_in_main_memory_take_none_of_the_gpus():
     assert on_gpu - in_main >= obs.numel() * 4 - places_and_newest - 2**20
 
 
-@pytest.mark.real_gpu  # compiles kernels for the driver
+@pytest.mark.real_gpu  # torch.compile loads its kernels by NVIDIA's own libcuda
 @pytest.mark.parametrize(
     "overrides", [(), ("policy.memory.kind=lstm", "policy.memory.horizon=16")], ids=["", "memory"]
 )

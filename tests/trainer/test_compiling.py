@@ -1,4 +1,4 @@
-"""What a loop is compiled with, and when its machine code on disk is no longer its own."""
+"""Which changes compile a loop anew, and what of it is shared out over threads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from operant.trainer.machine_code import code_digest
 
 SOURCE = '''
 """A module with a loop."""
+from collections import namedtuple
 import numpy as np
 from operant.trainer.compiling import compiled
 
 STEP = 2.0
 TABLE = np.arange(3.0)
 UNUSED = 1
+LIMITS = namedtuple("Limits", "low high")(0.0, 0.0)
 
 @compiled
 def doubled(x, by=STEP):
@@ -33,7 +35,7 @@ def total(x):
     result = 0.0
     for i in range(len(x)):
         if i in {3, 5}:
-            result += doubled(x[i])
+            result += doubled(x[i]) + LIMITS.low
     return result
 
 def unused(x):
@@ -63,6 +65,7 @@ def digest_of(tmp_path):
         ("x * by", "x / by"),
         ("by=STEP", "by=1.0"),
         ("{3, 5}", "{3, 6}"),
+        ("low high", "high low"),
         (
             "@compiled",
             "from operant.trainer.compiling import compiled_in_order\n@compiled_in_order",

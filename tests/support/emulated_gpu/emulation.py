@@ -336,8 +336,8 @@ def _record(operation: Operation) -> None:
 
 
 def _put_back() -> None:
-    """Nothing has happened: all memory is as it was. The newest first: memory that was freed and
-    given out again during the capture lies in several of them, of which the oldest is right.
+    """Nothing has happened: all memory is as it was. Copies overlap where memory was freed and
+    given out again during the capture. The oldest copy is right, and so comes last.
     """
     for now, before in reversed(_before.values()):
         now.copy_(before)
