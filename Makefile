@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check gpu-rehearsal kernel-table bench first-contact learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -66,6 +66,10 @@ check: $(VENV)/installed-dev
 	@# mypy wants the package under its own name, whatever the checkout's folder is called.
 	@mkdir -p $(VENV)/typing && ln -sfn "$(CURDIR)" $(VENV)/typing/operant
 	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli $(SIDES:%=-p operant.%)
+
+# Lines of code by folder; fails over the ceilings of pyproject.toml. SINCE=COMMIT shows the change.
+size:
+	$(PYTHON) tests/support/size.py $(SINCE)
 
 # The tests of the GPU path on emulated GPUs, in an environment of their own that is kept in
 # ~/.cache/operant-gpu-rehearsal (6 GB). SHORT=1 leaves out what takes long, TESTS=... names some.
