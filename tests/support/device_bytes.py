@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import sys
 import tomllib
@@ -27,7 +28,7 @@ from unittest import mock
 import gpu_runs
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -175,7 +176,8 @@ def place() -> str:
     while frame is not None:
         path = Path(os.path.realpath(frame.f_code.co_filename))
         if path.is_relative_to(REPOSITORY / "trainer"):
-            return f"{path.relative_to(REPOSITORY)}:{frame.f_code.co_name}"
+            module = path.relative_to(REPOSITORY / "trainer").with_suffix("")
+            return f"{module.as_posix()}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "a backward pass"
 
@@ -196,6 +198,16 @@ def moved(module: nn.Module, move: Callable[[Tensor], Tensor], recurse: bool = T
     return module
 
 
+def copied(tensor: Any, memo: dict[int, Any]) -> Tensor:
+    """`copy.deepcopy` of a fake tensor, for which PyTorch's own looks at an address."""
+    if id(tensor) not in memo:
+        copy = tensor.detach().clone()
+        is_parameter = isinstance(tensor, nn.Parameter)
+        memo[id(tensor)] = nn.Parameter(copy, tensor.requires_grad) if is_parameter else copy
+    copy_: Tensor = memo[id(tensor)]
+    return copy_
+
+
 def watched(config: TrainConfig, num_iterations: int = 2) -> Seen:
     """Build the run of a configuration and let it iterate. Raises LintError."""
     watch = Watch()
@@ -212,6 +224,7 @@ def watched(config: TrainConfig, num_iterations: int = 2) -> Seen:
         mock.patch.dict(os.environ, {"NULL_GPU_BYTES": str(2**50)}),
         mock.patch.object(Kernel, "launch", lambda *arguments: watch.launch(*arguments)),
         mock.patch.object(nn.Module, "_apply", moved),
+        mock.patch.object(FakeTensor, "__deepcopy__", copied, create=True),
         FakeTensorMode(allow_fallback_kernels=False, allow_non_fake_inputs=True),
         watch,
     ):
@@ -223,7 +236,29 @@ def watched(config: TrainConfig, num_iterations: int = 2) -> Seen:
     return watch.seen
 
 
-# Sizes of runs, by the name of a row.
+def allocated(config: TrainConfig, num_iterations: int = 2) -> tuple[int, dict[str, int]]:
+    """The same by PyTorch's allocator, of iterations that are computed: bytes between iterations,
+    and those beyond of each phase.
+    """
+    peaks: dict[str, int] = {}
+
+    @contextlib.contextmanager
+    def span(name: str) -> Iterator[None]:
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        yield
+        peaks[name] = torch.cuda.max_memory_allocated() - before
+
+    gc.collect()
+    torch.cuda.init()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    run = gpu_runs.make_run(config, "cuda", capture=False)
+    run.executor.span = span
+    gpu_runs.iterate(run, num_iterations)
+    return torch.cuda.memory_allocated() - before, peaks
+
+
 CONTINUOUS = ("ddpg", "td3", "sac", "ac_iqn")
 
 
@@ -239,12 +274,14 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
         if not gpu_runs.can_be_on_a_gpu(config):
             continue
         yield preset, functools.partial(load_config, preset)
+        if preset != f"{env}_ppo":  # a variant, which the same overlays are for
+            continue
         for hardware in hardware_names():
             with contextlib.suppress(ConfigError):  # it has none for this environment
                 sizes = hardware_overrides(hardware, config.env, config.algorithm)
                 if sizes:
                     yield f"{preset}, {hardware}", functools.partial(_load, preset, sizes)
-        if config.num_rows > config.num_envs and config.algorithm == "ppo":
+        if config.num_rows > config.num_envs:  # overlays are for many agents
             for overlay in overlay_names():
                 yield f"{preset}+{overlay}", functools.partial(load_config, f"{preset}+{overlay}")
     for algorithm, section in algorithm_sections().items():
