@@ -2,11 +2,10 @@
 
     make device-table
 
-`watched` builds a run and has it iterate on fake tensors: they have a device, a shape and a type, and
-no numbers. Every operation is seen, so sizes of a real run cost nothing. What must not be in a
-captured iteration is an error: a host read, a copy that waits, a tensor of the processor among those
-of the GPU, a float64 where float32 is meant. It needs PyTorch with CUDA, and the null runtime in
-place of a GPU.
+`watched` builds a run and has it iterate on fake tensors, which have a device, a shape and a type,
+and no numbers. Every operation is seen, so sizes of a real run cost nothing. An error is raised for
+what must not be in a captured iteration: a host read, a copy that waits, tensors of both devices in
+one operation. This needs PyTorch with CUDA, and the null runtime in place of a GPU.
 """
 
 from __future__ import annotations
