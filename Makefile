@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal kernel-table bench first-contact learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal device-table kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -76,6 +76,10 @@ size:
 gpu-rehearsal:
 	$(PYTHON) tests/support/gpu_rehearsal.py $(SHORT:%=--short) $(TESTS)
 
+# Bytes that each preset has on a GPU, counted without one and written to docs/gpu.md.
+device-table:
+	$(PYTHON) tests/support/gpu_rehearsal.py --device-table
+
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev
 	$(BIN)/python tests/support/kernel_table.py
@@ -92,9 +96,9 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/attach.py
 	$(BIN)/python benchmarks/replay.py
 
-# Wheels to carry to a machine with a GPU and without network, where benchmarks/first_contact.py runs.
-first-contact:
-	$(PYTHON) benchmarks/carried_wheels.py .first_contact/wheels
+# On a machine with a GPU: the tests of the GPU path, and every figure; the folder is to be sent.
+first-contact: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/first_contact.py .first_contact
 
 # The monitor left open for two hours; MINUTES=10 for less.
 soak: $(VENV)/installed-bench

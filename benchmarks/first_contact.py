@@ -1,222 +1,190 @@
-"""All that wants a GPU, on a bare machine without network: tests first, then every figure, as JSON.
+"""All that a first user of operant with a GPU runs and sends: `make first-contact`.
 
-    python benchmarks/carried_wheels.py .first_contact/wheels          # where there is a network
-    cp -r TINYPHYSICS .first_contact/tinyphysics                       # its model and routes
+    python benchmarks/first_contact.py [FOLDER] [--minutes 60] [--dry]
 
-    python3 benchmarks/first_contact.py --call tests --out "$OUT"        # there: about 9 minutes
-    python3 benchmarks/first_contact.py --call benchmarks --out "$OUT"   # the bars, about 9
-    python3 benchmarks/first_contact.py --call replay --out "$OUT"       # learning from replay
-
-The machine has Python 3.11 or newer, torch, numba, numba-cuda and what `carried_wheels.py` lists;
-its own packages stay as they are. Each call begins anew and writes CALL.json and a log of each part
-into --out: installs the wheels into a folder of its own, says what machine that is, looks which
-libNVVM writes what the driver takes, then runs the tests or the benchmarks. After each part, test
-and figure the JSON is written anew. A part that fails or outlasts its limit is recorded, and the
-next goes on; --seconds ends the call, and what was not begun then says so.
-
-`--rehearse` does the same without a GPU, at tiny sizes and in Numba's simulator, with one figure
-that fails and one that outlasts its limit; its numbers say nothing.
+It says what machine this is and whether the code that is generated fits its driver, runs the tests
+of the GPU path, then measures every figure of `gpu.py`. FOLDER/first_contact.json is written anew
+after each of these, and FOLDER/logs has the output of each. A test or a figure that fails, dies or
+takes too long is recorded, and the next one starts in a fresh process. `--dry` measures at tiny
+sizes, on the processor where there is no GPU: its numbers say nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contact_benchmarks import BARS, REHEARSED, REPLAY, run_benchmarks
-from contact_tests import run_tests
-from ended import run_within
-
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "benchmarks"
-CALLS = ("tests", "benchmarks", "replay")
-SECONDS = 525  # of a call, with all it starts
-REHEARSED_TESTS = ("tests/trainer/cuda/simulated_kernels.py::test_this_is_the_simulator",)
-SETUP_LIMIT_S = 150.0
+# Of `gpu.py`, the most important first.
+FIGURES = (
+    "raw_few_envs", "raw_many_envs", "rollout", "train_4_epochs", "train_1_epoch", "profile",
+    "synchronisation", "tinyphysics", "raw_curve", "overlap", "train_bfloat16", "grid_steps",
+    "marine_nav_decisions", "out_of_memory", "same_seed", "updates_captured", "updates_bfloat16",
+    "replay_draws", "rainbow_per_c51", "replay_waits", "dqn_cart_pole", "sac_pendulum",
+    "ac_iqn_marine_nav", "equality",
+)  # fmt: skip
+LAST_LINES = 15
+LIMIT_S = 150.0  # of one process, but for the one that runs all tests in turn
+ALL_TESTS_LIMIT_S = 900.0
+OUTCOME = re.compile(r"^(\S+::.*?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b", re.MULTILINE)
 
-# Every Python that is started there loads the chosen libNVVM before anything looks for one; and
-# numba-cuda 0.30 cannot be imported without a name that NumPy 2.5 has dropped.
-SITECUSTOMIZE = """import ctypes, os
-if os.environ.get("FIRST_CONTACT_NVVM"):
-    ctypes.CDLL(os.environ["FIRST_CONTACT_NVVM"], ctypes.RTLD_GLOBAL)
-try:
-    import numpy
-    if not hasattr(numpy, "row_stack"):
-        numpy.row_stack = numpy.vstack
-except ImportError:
-    pass
-"""
+
+@dataclass
+class Ended:
+    """How a process ended: `code` is None where it took longer than its limit."""
+
+    code: int | None
+    seconds: float
+    output: str
+
+    def why(self) -> str:
+        """What became of it, and its last lines."""
+        fate = f"exit code {self.code}"
+        if self.code is None:
+            fate = f"stopped after {self.seconds:.0f} s, its limit"
+        elif self.code < 0:
+            fate = f"ended by signal {-self.code}"
+        return "\n".join([fate, *self.output.splitlines()[-LAST_LINES:]])[-4000:]
 
 
 class Contact:
-    """One call: its parts, and the JSON that they are recorded in."""
+    """What is recorded, where, and until when."""
 
-    def __init__(self, call: str, out: Path, seconds: float, rehearse: bool) -> None:
-        self.out, self.rehearse, self.root = out.resolve(), rehearse, ROOT
+    def __init__(
+        self, folder: Path, seconds: float, env: Mapping[str, str] = os.environ, root: Path = ROOT
+    ) -> None:
+        """Tests are those of the project in `root`."""
+        self.folder, self._env, self._root = folder.resolve(), env, root
         self.deadline = time.monotonic() + seconds
-        self.site = self.out / "site" if rehearse else Path(tempfile.gettempdir(), "first_contact")
-        self.path = self.out / f"{call}.json"
-        self.result: dict[str, Any] = {
-            "call": call, "rehearsal": rehearse, "seconds": seconds, "parts": {},
-            "began": time.strftime("%Y-%m-%d %H:%M:%S %z"), "command": sys.argv,
-        }  # fmt: skip
-        for folder in (self.out / "logs", self.site):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.env = self._environment()
-
-    def _environment(self) -> dict[str, str]:
-        paths = [
-            self.site,
-            ROOT / "tests/support",
-            HERE,
-            *os.environ.get("PYTHONPATH", "").split(":"),
-        ]
-        env = {
-            **os.environ, "PYTHONPATH": ":".join(str(path) for path in paths if str(path) != "."),
-            "PYTHONUNBUFFERED": "1", "OPERANT_RECORDER": "off",
-            "OPERANT_HOME": str(self.site / "home"), "OPERANT_PAGES": str(self.site / "pages"),
-        }  # fmt: skip
-        env.setdefault("NUMBA_CACHE_DIR", str(self.site / "numba"))
-        if self.rehearse:
-            env["NUMBA_ENABLE_CUDASIM"] = "1"
-        return env
+        self.result: dict[str, Any] = {"began": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+        (self.folder / "logs").mkdir(parents=True, exist_ok=True)
 
     @property
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
 
-    def record(self, name: str, answer: Mapping[str, Any]) -> None:
-        """Write the JSON anew with this part's answer, whole or not at all."""
-        self.result["parts"][name] = answer
-        unfinished = self.path.with_suffix(".part")
+    def run(self, name: str, command: Sequence[str | Path], limit_s: float = LIMIT_S) -> Ended:
+        """Run Python with these arguments for at most so long; ends it with all that it started."""
+        log, start = self.folder / "logs" / f"{name}.log", time.monotonic()
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, *map(str, command)], env=self._env, cwd=self._root, stdout=file,
+                stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            code = None
+            try:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    code = process.wait(max(0.0, min(limit_s, self.left_s)))
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return Ended(code, time.monotonic() - start, log.read_text(errors="replace"))
+
+    def record(self, part: str, answer: Any) -> None:
+        """Write the file anew, whole or not at all."""
+        self.result[part] = answer
+        unfinished = self.folder / "first_contact.part"
         unfinished.write_text(json.dumps(self.result, indent=1) + "\n")
-        unfinished.replace(self.path)
+        unfinished.replace(self.folder / "first_contact.json")
 
-    def part(self, name: str, work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Do one part and record it, with its error if it has one."""
-        start = time.monotonic()
-        answer: Mapping[str, Any]
-        if self.left_s <= 0:
-            answer = {"error": "not begun: the call's time was over"}
-        else:
-            try:
-                answer = work()
-            except Exception as error:  # the next part goes on
-                lines = traceback.format_exc().splitlines()[-12:]
-                answer = {"error": f"{type(error).__name__}: {error}"[:2000], "traceback": lines}
-        self.record(name, {**answer, "took_s": round(time.monotonic() - start, 2)})
-        print(f"{name:<12} {time.monotonic() - start:6.1f} s  {summary(answer)}", flush=True)
-        return answer
-
-    def asked(self, name: str, *command: str, env: Mapping[str, str] | None = None) -> Any:
-        """The JSON that a Python process prints last. Raises RuntimeError with what it said."""
-        log = self.out / "logs" / f"{name}.log"
-        limit_s = min(SETUP_LIMIT_S, self.left_s)
-        ended = run_within(limit_s, [sys.executable, *command], env or self.env, log)
-        if ended.code != 0:
-            raise RuntimeError(f"{ended.why()}\n{ended.last_lines()}")
-        return json.loads(ended.output.splitlines()[-1])
-
-    def install(self, wheels: Path) -> dict[str, Any]:
-        """The carried wheels and operant itself, into a folder that all processes here see."""
-        found = sorted(wheels.glob("*.whl"))
-        command = [
-            sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-compile",
-            "--no-cache-dir", "--upgrade", "--target", str(self.site), *map(str, found),
-        ]  # fmt: skip
-        if found:
-            log = self.out / "logs" / "install.log"
-            ended = run_within(min(SETUP_LIMIT_S, self.left_s), command, self.env, log)
-            if ended.code != 0:
-                raise RuntimeError(f"{ended.why()}\n{ended.last_lines()}")
-        (self.site / "operant").unlink(missing_ok=True)
-        (self.site / "operant").symlink_to(ROOT)
-        (self.site / "sitecustomize.py").write_text(SITECUSTOMIZE)
-        return {"wheels": [wheel.name for wheel in found]}
-
-    def fit(self) -> dict[str, Any]:
-        """Tries each libNVVM there is, the one that would be found anyway at first, and takes one
-        whose code runs; where none does, all goes on as it was.
-        """
-        real = {name: x for name, x in self.env.items() if name != "NUMBA_ENABLE_CUDASIM"}
-        tried: list[dict[str, Any]] = []
-        for path in ("", *map(str, self._libraries())):
-            env = {**real, "FIRST_CONTACT_NVVM": path} | toolkit_of(path)
-            try:
-                answer = self.asked("fit", str(HERE / "gpu_machine.py"), "fit", env=env)
-            except Exception as error:
-                answer = {"error": str(error)[-1500:]}
-            tried.append({"asked_for": path or "what is found", **answer})
-            if works(answer):
-                self.env |= {"FIRST_CONTACT_NVVM": path} | toolkit_of(path)
-                return {"chosen": answer.get("nvvm"), "tried": tried}
-        return {"error": "no libNVVM here writes what can be run", "tried": tried}
-
-    def _libraries(self) -> list[Path]:
-        toolkits = [
-            Path(x) for x in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")) if x
-        ]
-        toolkits += sorted(Path("/usr/local").glob("cuda*"))
-        found = [self.site / "nvidia/cu13/lib/libnvvm.so.4"]
-        found += [root / "nvvm/lib64/libnvvm.so.4" for root in toolkits]
-        found += [root / "lib64/libnvvm.so.4" for root in toolkits]
-        return list({path.resolve(): path for path in found if path.exists()}.values())
+    def ask(self, question: str) -> None:
+        """Record what `gpu_machine.py` answers."""
+        ended = self.run(question, [HERE / "gpu_machine.py", question])
+        answer = {"error": ended.why()}
+        if ended.code == 0:
+            answer = json.loads(ended.output.splitlines()[-1])
+        self.record(question, answer)
+        print(f"{question:<24} {json.dumps(answer)[:300]}", flush=True)
 
 
-def toolkit_of(library: str) -> dict[str, str]:
-    """CUDA_HOME for a libNVVM of a toolkit, whose libdevice belongs to it."""
-    roots = [x for x in Path(library).parents if (x / "nvvm/libdevice").is_dir()] if library else []
-    return {"CUDA_HOME": str(roots[0])} if roots else {}
+def run_tests(contact: Contact, tests: Sequence[str | Path]) -> dict[str, Any]:
+    """Run them all in one process, then alone what failed or was not reached: a process that died,
+    or one error of CUDA's, spoils all that comes after it.
+    """
+    pytest = ("-m", "pytest", "-p", "no:cacheprovider", "--tb=short")
+    # The project's settings have one -q, which makes this a list of names.
+    collected = contact.run("collected_tests", [*pytest, "--collect-only", *tests])
+    pytest += ("-vv",)
+    names = [line for line in collected.output.splitlines() if "::" in line]
+    if not names:
+        return {"error": f"no test was collected: {collected.why()}"}
+    ended = contact.run("tests", [*pytest, *tests], ALL_TESTS_LIMIT_S)
+    found = dict(OUTCOME.findall(ended.output))
+    failed: dict[str, Any] = {}
+    outcomes = {}
+    for number, name in enumerate(names):
+        outcome = found.get(name, "not reached").lower()
+        if outcome in ("failed", "error", "not reached") and contact.left_s > 0:
+            alone = contact.run(f"test_{number}", [*pytest, name])
+            told = dict(OUTCOME.findall(alone.output))
+            outcome = told.get(name, "too long" if alone.code is None else "died").lower()
+            if outcome not in ("passed", "skipped"):
+                failed[name] = alone.why()
+        outcomes[name] = outcome
+        contact.record("tests", {"outcomes": outcomes, "failed": failed})
+    counts = Counter(outcomes.values())
+    answer = {"counts": counts, "outcomes": outcomes, "failed": failed}
+    return answer | ({"error": f"{len(failed)} failed"} if failed else {})
 
 
-def works(answer: Mapping[str, Any]) -> bool:
-    """Whether code of a libNVVM ran, or without a GPU was assembled."""
-    if "error" in answer:
-        return False
-    return (
-        bool(answer["ran"]) if answer["ran"] is not None else isinstance(answer["assembled"], int)
-    )
-
-
-def summary(answer: Mapping[str, Any]) -> str:
-    """One line of what a part gave."""
-    shown = {name: x for name, x in answer.items() if name not in ("tests", "parts")}
-    return json.dumps(shown)[:700]
+def measure(contact: Contact, names: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
+    """Every figure, each in a process of its own."""
+    figures: dict[str, Any] = {}
+    for name in names:
+        path = contact.folder / "logs" / f"{name}.json"
+        path.unlink(missing_ok=True)
+        figures[name] = {"error": "not begun: the time was over"}
+        if contact.left_s > 0:
+            ended = contact.run(name, [HERE / "gpu.py", path, *options, "--only", name])
+            measured = json.loads(path.read_text())["parts"] if path.exists() else {}
+            figures[name] = measured.get(name, {"error": ended.why()})
+        contact.record("figures", figures)
+        print(f"{name:<24} {json.dumps(figures[name])[:300]}", flush=True)
+    bad = [name for name, figure in figures.items() if "error" in figure]
+    return figures | ({"error": f"in {', '.join(bad)}"} if bad else {})
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--call", choices=CALLS, required=True)
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "first_contact")))
-    parser.add_argument("--carried", type=Path, default=ROOT / ".first_contact")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of this call ({SECONDS})")
-    parser.add_argument("--tests", nargs="*", help="files or tests instead of tests/gpu")
-    parser.add_argument("--only", nargs="*", help="only these figures")
-    parser.add_argument("--rehearse", action="store_true", help="without a GPU, at tiny sizes")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("first_contact"))
+    parser.add_argument("--minutes", type=float, default=60, help="for all of it (60)")
+    parser.add_argument("--tests", nargs="*", default=["tests/gpu"], help="tests to run")
+    parser.add_argument("--only", nargs="*", default=FIGURES, help="figures to measure")
+    parser.add_argument("--tinyphysics", metavar="DIR", help="TinyPhysics' model and routes")
+    parser.add_argument("--dry", action="store_true", help="tiny sizes, without a GPU as well")
     arguments = parser.parse_args()
-    contact = Contact(arguments.call, arguments.out, arguments.seconds, arguments.rehearse)
-    contact.part("install", lambda: contact.install(arguments.carried / "wheels"))
-    versions = (str(HERE / "gpu_machine.py"), "versions")
-    contact.part("machine", lambda: contact.asked("machine", *versions))
-    contact.part("fit", contact.fit)
-    if arguments.call == "tests":
-        tests = arguments.tests or (REHEARSED_TESTS if arguments.rehearse else ["tests/gpu"])
-        contact.part("tests", lambda: run_tests(contact, tests))
-    else:
-        names = arguments.only or (BARS if arguments.call == "benchmarks" else REPLAY)
-        chosen = [*names, *(REHEARSED if arguments.rehearse else ())]
-        routes = arguments.carried / "tinyphysics"
-        contact.part("benchmarks", lambda: run_benchmarks(contact, chosen, routes))
-    errors = [name for name, part in contact.result["parts"].items() if part.get("error")]
-    print(f"{contact.path}: {f'errors in {errors}' if errors else 'all parts ran'}")
+    options = ["--dry"] if arguments.dry else []
+    options += ["--tinyphysics", arguments.tinyphysics] if arguments.tinyphysics else []
+    with tempfile.TemporaryDirectory() as found:
+        Path(found, "operant").symlink_to(ROOT)  # it need not be installed
+        path = f"{found}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
+        contact = Contact(
+            arguments.folder, 60 * arguments.minutes, {**os.environ, "PYTHONPATH": path}
+        )
+        contact.ask("versions")
+        contact.ask("fit")
+        if arguments.tests:
+            contact.record("tests", run_tests(contact, arguments.tests))
+            print(f"{'tests':<24} {contact.result['tests'].get('counts')}", flush=True)
+        contact.record("figures", measure(contact, arguments.only, options))
+    errors = [name for name, part in contact.result.items() if "error" in part]
+    print(f"errors in {', '.join(errors)}" if errors else "all of it ran")
+    print(f"please send {contact.folder}")
     return 1 if errors else 0
 
 

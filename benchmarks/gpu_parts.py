@@ -79,10 +79,6 @@ class Gpu:
             **OffPolicyParts(self).parts(),
         }
 
-    def rehearsed(self, name: str) -> Callable[[], Any]:
-        """What shows how a part is recorded that fails, or that outlasts its limit."""
-        return {"fails": lambda: 1 / 0, "outlasts": lambda: time.sleep(600)}[name]
-
     def config(self, *overrides: str) -> Any:
         from operant.trainer.config.files import load_config
 

@@ -34,8 +34,8 @@ def can_be_on_a_gpu(config: TrainConfig) -> bool:
     return agents_may_be_on_a_gpu(config)
 
 
-def make_run(config: TrainConfig, device: str) -> Experiment:
-    return device_experiment(config, torch.device(device))
+def make_run(config: TrainConfig, device: str, capture: bool | None = None) -> Experiment:
+    return device_experiment(config, torch.device(device), capture)
 
 
 @contextlib.contextmanager
