@@ -1,5 +1,5 @@
 // Streams, events and captures. All work is done when it is given, so an event has happened once it
-// is recorded. Captures follow CUDA's rules: a stream joins one by waiting for an event of it, must
+// is recorded, unless an observer keeps queues of its own. Captures follow CUDA's rules: a stream joins one by waiting for an event of it, must
 // be waited for again before it ends, and the host must not wait meanwhile.
 #include "null_runtime.h"
 #include <pthread.h>
@@ -29,6 +29,14 @@ static struct stream *known(cudaStream_t stream) {
 }
 
 int is_capturing(cudaStream_t stream) { return known(stream) && known(stream)->capture; }
+
+observer_t observer = 0;
+
+void null_gpu_observe(observer_t given) { observer = given; }
+
+int observed(int what, const void *a, const void *b, size_t size, cudaStream_t stream) {
+  return observer ? observer(what, a, b, size, stream) : 0;
+}
 
 static cudaError_t waits(int is_forbidden) {
   return is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
@@ -64,11 +72,20 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return waits(known(stream) ? is_capturing(stream) : num_open);
+  int is_forbidden = known(stream) ? is_capturing(stream) : num_open;
+  if (!is_forbidden) observed(STREAM_SYNCHRONIZED, 0, 0, 0, stream);
+  return waits(is_forbidden);
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return waits(num_open); }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return waits(is_capturing(stream)); }
+cudaError_t cudaDeviceSynchronize(void) {
+  if (!num_open) observed(DEVICE_SYNCHRONIZED, 0, 0, 0, 0);
+  return waits(num_open);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (is_capturing(stream)) return waits(1);
+  return observed(STREAM_QUERIED, 0, 0, 0, stream) ? cudaErrorNotReady : cudaSuccess;
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   *event = calloc(1, sizeof(struct event));
@@ -78,6 +95,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  observed(EVENT_DESTROYED, event, 0, 0, 0);
   free(event);
   return cudaSuccess;
 }
@@ -87,6 +105,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t recorded, cudaStream_t stream, 
   clock_gettime(CLOCK_MONOTONIC, &event->at);
   event->stream = known(stream);
   event->capture = event->stream ? event->stream->capture : 0;
+  if (!event->capture) observed(RECORDED, event, 0, 0, stream);
   return cudaSuccess;
 }
 
@@ -99,10 +118,15 @@ static int is_of_capture(struct event *event) {
   return event->capture && event->stream && event->stream->capture == event->capture;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return waits(is_of_capture((struct event *)event)); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (is_of_capture((struct event *)event)) return waits(1);
+  return observed(EVENT_QUERIED, event, 0, 0, 0) ? cudaErrorNotReady : cudaSuccess;
+}
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return waits(is_of_capture((struct event *)event));
+  int is_forbidden = is_of_capture((struct event *)event);
+  if (!is_forbidden) observed(EVENT_SYNCHRONIZED, event, 0, 0, 0);
+  return waits(is_forbidden);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -117,7 +141,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t waiting, cudaEvent_t awaited, unsig
   int is_of = is_of_capture(event);
   if (stream && stream->capture && !is_of && event->stream)
     return cudaErrorStreamCaptureIsolation;
-  if (!is_of) return cudaSuccess;
+  if (!is_of) {
+    observed(AWAITED, event, 0, 0, waiting);
+    return cudaSuccess;
+  }
   if (!stream) return cudaErrorStreamCaptureUnsupported;
   if (!stream->capture) {
     stream->capture = event->capture;
