@@ -115,6 +115,11 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     )
 
 
+def memory_at(address: int, num_bytes: int) -> torch.Tensor:
+    """Memory of any sort as bytes."""
+    return _bytes(torch._C._construct_storage_from_data_pointer(address, CPU, num_bytes))
+
+
 def block_of(tensor: torch.Tensor) -> tuple[int, int, int] | None:
     """The runtime's allocation that a tensor lies in: type (1 is pinned, 2 a device's), address and
     bytes.
@@ -190,6 +195,7 @@ def _emulated(operation: Any) -> Callable[..., Any]:
     may_wait = base in WAITING
     by_mask = base in BY_MASK
     is_written = {x.name: bool(x.alias_info and x.alias_info.is_write) for x in schema.arguments}
+    in_place = _names_of_results(schema)
 
     def kernel(*arguments: Any, **options: Any) -> Any:
         waits = may_wait or (by_mask and _has_mask(arguments[1]))
@@ -202,8 +208,12 @@ def _emulated(operation: Any) -> Callable[..., Any]:
             for tensor in call.host_tensors:
                 _remember(tensor)
         if late:
-            result = call.shapes_of(operation)
-            if late := result is not UNKNOWN_SHAPES:
+            if in_place is not None:
+                given = {**dict(zip(is_written, arguments, strict=False)), **options}
+                results = [given[x] for x in in_place]
+                call.places = ()
+                returned = results[0] if len(results) == 1 else tuple(results) or None
+            elif late := (result := call.shapes_of(operation)) is not UNKNOWN_SHAPES:
                 returned = call.to_device(result, stored=False)
             else:  # the device is that fast
                 watcher.finish()
@@ -231,6 +241,19 @@ def _emulated(operation: Any) -> Callable[..., Any]:
         return returned
 
     return kernel
+
+
+def _names_of_results(schema: Any) -> list[str] | None:
+    """The arguments that an operation returns, where it does nothing but write to these."""
+    if not all(x.alias_info and x.alias_info.is_write for x in schema.returns):
+        return None
+    by_alias = {
+        name: x.name
+        for x in schema.arguments
+        if x.alias_info and x.alias_info.is_write
+        for name in x.alias_info.before_set
+    }
+    return [by_alias[name] for x in schema.returns for name in x.alias_info.before_set]
 
 
 def _nothing() -> None:
@@ -350,10 +373,10 @@ class _Call:
 
 def _store(places: Any, result: Any) -> None:
     if isinstance(result, torch.Tensor):
-        if places is not None:
+        if isinstance(places, torch.Tensor):
             places.copy_(result)
         return
-    if isinstance(result, list | tuple):
+    if places and isinstance(result, list | tuple):
         for place, x in zip(places, result, strict=True):
             if place is not None:
                 place.copy_(x)
@@ -507,8 +530,9 @@ def _put_back() -> None:
 
 
 @contextlib.contextmanager
-def _without_autograd() -> Iterator[None]:
-    with torch._C._AutoDispatchBelowAutograd():
+def without_autograd() -> Iterator[None]:
+    """Nor below anything else that watches operations."""
+    with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableTorchDispatch():
         yield
 
 
@@ -532,13 +556,13 @@ def _patch_graphs() -> None:
     def capture_end_pre(self: Any) -> None:
         global _tape, _capturing
         _tape = _capturing = None
-        with _without_autograd():
+        with without_autograd():
             _put_back()
         end(self)
 
     def replay_all(self: Any) -> None:
         replay(self)
-        with _without_autograd():
+        with without_autograd():
             for operation in _tapes.get(self, ()):
                 _launch(operation, operation.prepare())
 

@@ -1,0 +1,273 @@
+"""PyTorch's CUDA Sanitizer on emulated GPUs, with eyes for all that operant does.
+
+    with races() as sanitizer: ...
+    assert sanitizer.found == []
+
+PyTorch's own is switched on as it is: it stops at the first race between operations of PyTorch on
+tensors that begin at the same address. A second one, on the same clocks of streams and events
+(`EventHandler`), is fed by the emulation, byte by byte, with
+
+- operations of every thread, as backward passes have their own;
+- operant's kernels, which are taken to read and write all tensors that they are given;
+- all that a graph reads and writes, each time when it is replayed;
+- copies, and pinned memory at either end of them;
+- what the host reads of pinned memory and writes to it, against the events that it waited for;
+- memory that the allocator gives out again: it is written to by the stream that asks for it, after
+  streams that `record_stream` named, and after no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.cuda import _sanitizer
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .emulation import Operation, block_of, memory_at
+from .watching import Observation, watching
+
+PINNED = 1
+HOST = -1
+# Reads and writes of these are seen by the copy that they start.
+COPIES = ("aten::copy_", "aten::_to_copy", "aten::is_pinned", "aten::record_stream")
+Marks = NDArray[np.int32]
+
+
+class Memory:
+    """An allocation: for each stream the last operation that read and that wrote each byte."""
+
+    def __init__(self, start: int, size: int) -> None:
+        self.start, self.size = start, size
+        self.by_stream: dict[int, tuple[Marks, Marks]] = {}
+
+    def of(self, stream: int) -> tuple[Marks, Marks]:
+        if stream not in self.by_stream:
+            reads, writes = (np.zeros(self.size, np.int32) for _ in range(2))
+            self.by_stream[stream] = reads, writes
+        return self.by_stream[stream]
+
+    def part(self, marks: Marks, tensor: torch.Tensor) -> Marks:
+        """The marks of a tensor's bytes."""
+        first = tensor.data_ptr() - self.start
+        if tensor.is_contiguous():
+            return marks[first : first + tensor.nbytes]
+        size = tensor.element_size()
+        shape = (*tensor.shape, size)
+        steps = [4 * size * x for x in tensor.stride()]
+        return np.lib.stride_tricks.as_strided(marks[first:], shape, (*steps, 4))
+
+
+class Races:
+    """What was `found`: a line each."""
+
+    is_late = False
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._handler = _sanitizer.EventHandler()
+        self._names = ["what was before"]
+        self._memory: dict[int, Memory] = {}
+        self._recorded: list[tuple[int, int, int]] = []  # addresses from and to, stream
+        self._num_accesses = {"device": 0, "host": 0}
+
+    def launched(self, operation: Operation, work: object, stream: int) -> None:
+        self._access(operation.name, stream, operation.reads, operation.writes)
+
+    def allocated(self, memory: torch.Tensor) -> None:
+        start, end = memory.data_ptr(), memory.data_ptr() + memory.nbytes
+        for recorded in list(self._recorded):
+            if recorded[0] < end and start < recorded[1]:
+                self._recorded.remove(recorded)
+                found = self._memory_of(memory)
+                if found is not None:
+                    for marks in found.of(recorded[2]):
+                        marks[recorded[0] - found.start : recorded[1] - found.start] = 0
+
+    def recorded(self, memory: torch.Tensor, stream: int) -> None:
+        start = memory.data_ptr()
+        self._recorded.append((start, start + memory.nbytes, stream))
+
+    def finish(self) -> None:
+        pass
+
+    def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int:
+        handler = self._handler
+        match what:
+            case Observation.RECORDED:
+                handler._handle_event_record(a, stream)
+            case Observation.AWAITED:
+                handler._handle_event_wait(a, stream)
+            case Observation.EVENT_SYNCHRONIZED:
+                handler._handle_event_synchronization(a)
+            case Observation.STREAM_SYNCHRONIZED:
+                handler._handle_stream_synchronization(stream)
+            case Observation.DEVICE_SYNCHRONIZED:
+                handler._handle_device_synchronization()
+            case Observation.FREED:
+                handler._handle_device_synchronization()
+                self._memory.pop(a, None)
+            case Observation.EVENT_DESTROYED:
+                handler.syncs.recorded_sync_states.pop(a, None)
+            case Observation.COPIED:
+                to, source = memory_at(a, size), memory_at(b, size)
+                self._access("a copy", stream, [source], [to])
+                if not block_of(to):  # the host waits for copies to pageable memory
+                    handler._handle_stream_synchronization(stream)
+            case Observation.FILLED:
+                self._access("a fill", stream, [], [memory_at(a, size)])
+        return 0
+
+    def host_accesses(
+        self, name: str, reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]
+    ) -> None:
+        pinned = [[x for x in tensors if is_pinned(x)] for tensors in (reads, writes)]
+        if any(pinned):
+            self._access(f"the host's {name}", HOST, *pinned)
+
+    def happened(self, event: torch.cuda.Event) -> None:
+        """The host has seen that an event is over."""
+        for handler in (self._handler, _sanitizer.cuda_sanitizer.dispatch.event_handler):
+            handler._handle_event_synchronization(event.cuda_event)
+
+    def _access(
+        self, name: str, stream: int, reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]
+    ) -> None:
+        syncs = self._handler.syncs
+        if stream == HOST:
+            clock = syncs.host_sync_state
+        else:
+            self._handler.seq_num += 1
+            syncs.update_seq_num(stream, self._handler.seq_num)
+            self._names.append(f"{name}{place_in_operant()}")
+            clock = syncs.current_sync_states[stream]
+        for is_write, tensors in ((False, reads), (True, writes)):
+            for x in tensors:
+                memory = self._memory_of(x) if x.numel() else None
+                if memory is None:
+                    continue
+                self._check(name, stream, clock, memory, x, is_write)
+                if stream != HOST:
+                    marks = memory.of(stream)[is_write]
+                    memory.part(marks, x)[...] = self._handler.seq_num
+
+    def _check(
+        self,
+        name: str,
+        stream: int,
+        clock: dict[int, int],
+        memory: Memory,
+        tensor: torch.Tensor,
+        is_write: bool,
+    ) -> None:
+        for other, (reads, writes) in memory.by_stream.items():
+            if other == stream:
+                continue
+            known = max(clock.get(other, 0), 0)
+            for marks, did in ((writes, "wrote"), (reads, "read"))[: 1 + is_write]:
+                last = int(memory.part(marks, tensor).max())
+                if last > known:
+                    now = "writes" if is_write else "reads"
+                    who = "" if stream == HOST else f" on stream {stream:#x}"
+                    self.found.append(
+                        f"{name}{place_in_operant()}{who} {now} what {self._names[last]} on stream "
+                        f"{other:#x} {did}, and has not waited for it"
+                    )
+
+    def _memory_of(self, tensor: torch.Tensor) -> Memory | None:
+        block = block_of(tensor)
+        if not block:
+            return None
+        _, start, size = block
+        if start not in self._memory:
+            self._memory[start] = Memory(start, size)
+        return self._memory[start]
+
+
+def is_pinned(tensor: torch.Tensor) -> bool:
+    if tensor.device.type != "cpu" or not tensor.numel():
+        return False
+    block = block_of(tensor)
+    return bool(block and block[0] == PINNED)
+
+
+def place_in_operant() -> str:
+    """Where in the trainer the call comes from."""
+    frame = sys._getframe(1)
+    while frame := frame.f_back:  # type: ignore[assignment]
+        if "/trainer/" in frame.f_code.co_filename:
+            name = frame.f_code.co_filename.rpartition("/trainer/")[2]
+            return f" (trainer/{name}:{frame.f_lineno})"
+    return ""
+
+
+class HostOperations(TorchDispatchMode):
+    """Reports operations of the processor on pinned memory."""
+
+    def __init__(self, sanitizer: Races) -> None:
+        super().__init__()
+        self._sanitizer = sanitizer
+
+    def __torch_dispatch__(
+        self, operation: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        given = kwargs or {}
+        result = operation(*args, **given)
+        schema = operation._schema
+        if operation.is_view or schema.name in COPIES and not only_host((*args, *given.values())):
+            return result
+        reads: list[torch.Tensor] = []
+        writes: list[torch.Tensor] = []
+        named = zip(schema.arguments, args, strict=False)
+        by_name = {x.name: x for x in schema.arguments}
+        for argument, value in (*named, *((by_name[key], x) for key, x in given.items())):
+            is_write = argument.alias_info is not None and argument.alias_info.is_write
+            for x in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(x, torch.Tensor):
+                    (writes if is_write else reads).append(x)
+        if not any(x.is_cuda for x in (*reads, *writes)):  # those are the device's own work
+            self._sanitizer.host_accesses(schema.name, reads, writes)
+        return result
+
+
+def only_host(values: Sequence[Any]) -> bool:
+    tensors = [x for x in values if isinstance(x, torch.Tensor)]
+    devices = [x for x in values if isinstance(x, torch.device)]
+    return not any(x.is_cuda for x in tensors) and all(x.type == "cpu" for x in devices)
+
+
+@contextlib.contextmanager
+def races() -> Iterator[Races]:
+    sanitizer, patched = Races(), ("tolist", "numpy", "__array__")
+    own, query = {name: getattr(torch.Tensor, name) for name in patched}, torch.cuda.Event.query
+
+    def reading(name: str) -> Any:
+        def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            sanitizer.host_accesses(name, [tensor], [])
+            return own[name](tensor, *args, **kwargs)
+
+        return read
+
+    def query_and_tell(event: torch.cuda.Event) -> bool:
+        is_over = query(event)
+        if is_over:
+            sanitizer.happened(event)
+        return is_over
+
+    for name in patched:
+        setattr(torch.Tensor, name, reading(name))
+    torch.cuda.Event.query = query_and_tell  # type: ignore[method-assign]
+    _sanitizer.cuda_sanitizer.enable()
+    try:
+        with watching(sanitizer), HostOperations(sanitizer):
+            yield sanitizer
+    finally:
+        _sanitizer.cuda_sanitizer.disable()
+        torch.cuda.Event.query = query  # type: ignore[method-assign]
+        for name, method in own.items():
+            setattr(torch.Tensor, name, method)
