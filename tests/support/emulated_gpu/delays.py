@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 
 from .emulation import Operation, block_of, memory_at, without_autograd
-from .watching import Observation, watching
+from .watching import Observation, Observer, watching
 
 PINNED = 1
 
@@ -184,12 +184,13 @@ class Delays:
 
 
 @contextlib.contextmanager
-def delays(seed: int) -> Iterator[Delays]:
+def delays(seed: int, *before: Observer) -> Iterator[Delays]:
+    """Streams by the schedule of a seed, and others who observe what is launched."""
     schedule = Delays(seed)
     gc.collect()
     gc.disable()  # it would free memory of the device while the runtime is at work
     try:
-        with watching(schedule):
+        with watching(*before, schedule):
             yield schedule
             schedule.finish()
     finally:

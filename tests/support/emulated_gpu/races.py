@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from torch.cuda import _sanitizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .delays import PINNED, delays
 from .emulation import Operation, block_of, memory_at
 from .watching import Observation, watching
 
-PINNED = 1
 HOST = -1
 # Reads and writes of these are seen by the copy that they start.
 COPIES = ("aten::copy_", "aten::_to_copy", "aten::is_pinned", "aten::record_stream")
@@ -74,7 +74,7 @@ class Races:
         self._names = ["what was before"]
         self._memory: dict[int, Memory] = {}
         self._recorded: list[tuple[int, int, int]] = []  # addresses from and to, stream
-        self._num_accesses = {"device": 0, "host": 0}
+        self.num_accesses = {"device": 0, "host": 0}
 
     def launched(self, operation: Operation, work: object, stream: int) -> None:
         self._access(operation.name, stream, operation.reads, operation.writes)
@@ -139,6 +139,7 @@ class Races:
         self, name: str, stream: int, reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]
     ) -> None:
         syncs = self._handler.syncs
+        self.num_accesses["host" if stream == HOST else "device"] += 1
         if stream == HOST:
             clock = syncs.host_sync_state
         else:
@@ -219,7 +220,7 @@ class HostOperations(TorchDispatchMode):
         given = kwargs or {}
         result = operation(*args, **given)
         schema = operation._schema
-        if operation.is_view or schema.name in COPIES and not only_host((*args, *given.values())):
+        if operation.is_view or (schema.name in COPIES and not only_host((*args, *given.values()))):
             return result
         reads: list[torch.Tensor] = []
         writes: list[torch.Tensor] = []
@@ -242,7 +243,8 @@ def only_host(values: Sequence[Any]) -> bool:
 
 
 @contextlib.contextmanager
-def races() -> Iterator[Races]:
+def races(seed: int | None = None) -> Iterator[Races]:
+    """With a `seed` work is done late as well, and PyTorch's own sanitizer is off: it is slow."""
     sanitizer, patched = Races(), ("tolist", "numpy", "__array__")
     own, query = {name: getattr(torch.Tensor, name) for name in patched}, torch.cuda.Event.query
 
@@ -262,12 +264,17 @@ def races() -> Iterator[Races]:
     for name in patched:
         setattr(torch.Tensor, name, reading(name))
     torch.cuda.Event.query = query_and_tell  # type: ignore[method-assign]
-    _sanitizer.cuda_sanitizer.enable()
     try:
-        with watching(sanitizer), HostOperations(sanitizer):
+        with contextlib.ExitStack() as stack:
+            if seed is None:
+                _sanitizer.cuda_sanitizer.enable()
+                stack.callback(_sanitizer.cuda_sanitizer.disable)
+                stack.enter_context(watching(sanitizer))
+            else:
+                stack.enter_context(delays(seed, sanitizer))
+            stack.enter_context(HostOperations(sanitizer))
             yield sanitizer
     finally:
-        _sanitizer.cuda_sanitizer.disable()
         torch.cuda.Event.query = query  # type: ignore[method-assign]
         for name, method in own.items():
             setattr(torch.Tensor, name, method)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from .emulation import Watcher, runtime, watched_by
+import torch
+
+from .emulation import Operation, Watcher, runtime, watched_by
 
 
 class Observation(enum.IntEnum):
@@ -31,20 +33,48 @@ class Observer(Watcher, Protocol):
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int: ...
 
 
+class Several:
+    """Observers that learn of everything one after the other. The last may do the work itself."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+        self.is_late = observers[-1].is_late
+
+    def launched(self, operation: Operation, work: Callable[[], None], stream: int) -> None:
+        for x in self._observers:
+            x.launched(operation, work, stream)
+
+    def allocated(self, memory: torch.Tensor) -> None:
+        for x in self._observers:
+            x.allocated(memory)
+
+    def recorded(self, memory: torch.Tensor, stream: int) -> None:
+        for x in self._observers:
+            x.recorded(memory, stream)
+
+    def finish(self) -> None:
+        for x in self._observers:
+            x.finish()
+
+    def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int:
+        return [x.observe(what, a, b, size, stream) for x in self._observers][-1]
+
+
 @contextlib.contextmanager
-def watching(observer: Observer) -> Iterator[None]:
+def watching(*observers: Observer) -> Iterator[None]:
+    both = Several(observers)
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
         ctypes.c_void_p,
     )  # fmt: skip
     called = kind(
-        lambda what, a, b, size, stream: observer.observe(
+        lambda what, a, b, size, stream: both.observe(
             Observation(what), a or 0, b or 0, size, stream or 0
         )
     )
     runtime.null_gpu_observe(called)
     try:
-        with watched_by(observer):
+        with watched_by(both):
             yield
     finally:
         runtime.null_gpu_observe(None)
