@@ -316,28 +316,25 @@ class _Call:
 
     def shapes_of(self, operation: Any) -> Any:
         """Results as tensors without memory, where PyTorch knows their shapes beforehand."""
-        without: dict[int, torch.Tensor] = {}
-
-        def shape(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                if id(value) not in without:
-                    made = torch.empty_strided(
-                        value.size(), value.stride(), dtype=value.dtype, device="meta"
-                    )
-                    without[id(value)] = made
-                    if id(value) in self._on_device:
-                        self._on_device[id(made)] = self._on_device[id(value)]
-                return without[id(value)]
-            if isinstance(value, list | tuple):
-                return type(value)([shape(x) for x in value])
-            return torch.device("meta") if value is CPU else value
-
-        self._without = without  # their identities are compared with those of results
+        self._without: dict[int, torch.Tensor] = {}
         try:
-            options = {key: shape(x) for key, x in self.options.items()}
-            return operation(*[shape(x) for x in self.arguments], **options)
+            options = {key: self._shape(x) for key, x in self.options.items()}
+            return operation(*[self._shape(x) for x in self.arguments], **options)
         except (NotImplementedError, RuntimeError):
             return UNKNOWN_SHAPES
+
+    def _shape(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._without:
+                size, stride = value.size(), value.stride()
+                made = torch.empty_strided(size, stride, dtype=value.dtype, device="meta")
+                self._without[id(value)] = made
+                if id(value) in self._on_device:
+                    self._on_device[id(made)] = self._on_device[id(value)]
+            return self._without[id(value)]
+        if isinstance(value, list | tuple):
+            return type(value)([self._shape(x) for x in value])
+        return torch.device("meta") if value is CPU else value
 
     def to_device(self, result: Any, stored: bool = True) -> Any:
         """What the caller gets; `places` then says which memory new results lie in. They are

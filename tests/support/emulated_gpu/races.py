@@ -22,20 +22,26 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.cuda import _sanitizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .delays import PINNED, delays
 from .emulation import Operation, block_of, memory_at
 from .watching import Observation, watching
 
+# PyTorch's hooks for events and memory cannot be switched off once they are on, and hide errors of
+# captures. The null runtime reports here what these would.
+with mock.patch.object(torch._C, "_activate_gpu_trace"):
+    from torch.cuda import _sanitizer
+
 HOST = -1
 # Reads and writes of these are seen by the copy that they start.
 COPIES = ("aten::copy_", "aten::_to_copy", "aten::is_pinned", "aten::record_stream")
+WAITING_COPIES = ("aten::copy_", "aten::_to_copy", "aten::_local_scalar_dense")
 Marks = NDArray[np.int32]
 
 
@@ -68,9 +74,15 @@ class Races:
 
     is_late = False
 
-    def __init__(self) -> None:
+    def __init__(self, with_pytorchs: bool) -> None:
         self.found: list[str] = []
         self._handler = _sanitizer.EventHandler()
+        self._handlers = [self._handler]
+        self.pytorchs: Any = None
+        if with_pytorchs:
+            with mock.patch.object(torch._C, "_activate_gpu_trace"):
+                self.pytorchs = _sanitizer.CUDASanitizerDispatchMode()
+            self._handlers.append(self.pytorchs.event_handler)
         self._names = ["what was before"]
         self._memory: dict[int, Memory] = {}
         self._recorded: list[tuple[int, int, int]] = []  # addresses from and to, stream
@@ -81,6 +93,8 @@ class Races:
 
     def allocated(self, memory: torch.Tensor) -> None:
         start, end = memory.data_ptr(), memory.data_ptr() + memory.nbytes
+        if self.pytorchs:
+            self.pytorchs.event_handler._handle_memory_allocation(start)
         for recorded in list(self._recorded):
             if recorded[0] < end and start < recorded[1]:
                 self._recorded.remove(recorded)
@@ -97,30 +111,28 @@ class Races:
         pass
 
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int:
-        handler = self._handler
-        match what:
-            case Observation.RECORDED:
-                handler._handle_event_record(a, stream)
-            case Observation.AWAITED:
-                handler._handle_event_wait(a, stream)
-            case Observation.EVENT_SYNCHRONIZED:
-                handler._handle_event_synchronization(a)
-            case Observation.STREAM_SYNCHRONIZED:
-                handler._handle_stream_synchronization(stream)
-            case Observation.DEVICE_SYNCHRONIZED:
-                handler._handle_device_synchronization()
-            case Observation.FREED:
-                handler._handle_device_synchronization()
-                self._memory.pop(a, None)
-            case Observation.EVENT_DESTROYED:
-                handler.syncs.recorded_sync_states.pop(a, None)
-            case Observation.COPIED:
-                to, source = memory_at(a, size), memory_at(b, size)
-                self._access("a copy", stream, [source], [to])
-                if not block_of(to):  # the host waits for copies to pageable memory
+        if what == Observation.COPIED:
+            self._access("a copy", stream, [memory_at(b, size)], [memory_at(a, size)])
+        if what == Observation.FILLED:
+            self._access("a fill", stream, [], [memory_at(a, size)])
+        if what == Observation.FREED:
+            self._memory.pop(a, None)
+        for handler in self._handlers:
+            match what:
+                case Observation.RECORDED:
+                    handler._handle_event_record(a, stream)
+                case Observation.AWAITED:
+                    handler._handle_event_wait(a, stream)
+                case Observation.EVENT_SYNCHRONIZED:
+                    handler._handle_event_synchronization(a)
+                case Observation.STREAM_SYNCHRONIZED:
                     handler._handle_stream_synchronization(stream)
-            case Observation.FILLED:
-                self._access("a fill", stream, [], [memory_at(a, size)])
+                case Observation.DEVICE_SYNCHRONIZED | Observation.FREED:
+                    handler._handle_device_synchronization()
+                case Observation.EVENT_DESTROYED:
+                    handler.syncs.recorded_sync_states.pop(a, None)
+                case Observation.COPIED if not block_of(memory_at(a, size)):  # the host waits
+                    handler._handle_stream_synchronization(stream)
         return 0
 
     def host_accesses(
@@ -130,9 +142,17 @@ class Races:
         if any(pinned):
             self._access(f"the host's {name}", HOST, *pinned)
 
+    def copied(self, *values: Any) -> None:
+        """PyTorch's sanitizer has seen the wait of such a copy, but before it saw the copy."""
+        sides = {x.is_cuda for x in values if isinstance(x, torch.Tensor)}
+        is_read = not isinstance(values[0], torch.Tensor)
+        if self.pytorchs and (is_read or len(sides) == 2):
+            stream = torch.cuda.current_stream().cuda_stream
+            self.pytorchs.event_handler._handle_stream_synchronization(stream)
+
     def happened(self, event: torch.cuda.Event) -> None:
         """The host has seen that an event is over."""
-        for handler in (self._handler, _sanitizer.cuda_sanitizer.dispatch.event_handler):
+        for handler in self._handlers:
             handler._handle_event_synchronization(event.cuda_event)
 
     def _access(
@@ -220,6 +240,8 @@ class HostOperations(TorchDispatchMode):
         given = kwargs or {}
         result = operation(*args, **given)
         schema = operation._schema
+        if schema.name in WAITING_COPIES and not (given.get("non_blocking") or True in args[2:3]):
+            self._sanitizer.copied(result, *args)
         if operation.is_view or (schema.name in COPIES and not only_host((*args, *given.values()))):
             return result
         reads: list[torch.Tensor] = []
@@ -244,8 +266,8 @@ def only_host(values: Sequence[Any]) -> bool:
 
 @contextlib.contextmanager
 def races(seed: int | None = None) -> Iterator[Races]:
-    """With a `seed` work is done late as well, and PyTorch's own sanitizer is off: it is slow."""
-    sanitizer, patched = Races(), ("tolist", "numpy", "__array__")
+    """With a `seed` work is done late too, and PyTorch's own sanitizer is off: it is slow."""
+    sanitizer, patched = Races(seed is None), ("tolist", "numpy", "__array__")
     own, query = {name: getattr(torch.Tensor, name) for name in patched}, torch.cuda.Event.query
 
     def reading(name: str) -> Any:
@@ -267,9 +289,8 @@ def races(seed: int | None = None) -> Iterator[Races]:
     try:
         with contextlib.ExitStack() as stack:
             if seed is None:
-                _sanitizer.cuda_sanitizer.enable()
-                stack.callback(_sanitizer.cuda_sanitizer.disable)
                 stack.enter_context(watching(sanitizer))
+                stack.enter_context(sanitizer.pytorchs)
             else:
                 stack.enter_context(delays(seed, sanitizer))
             stack.enter_context(HostOperations(sanitizer))
