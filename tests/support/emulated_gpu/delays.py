@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .emulation import Operation, block_of, memory_at, without_autograd
+from .emulation import Operation, block_of, memory_at, runtime, without_autograd
 from .watching import Observation, Observer, watching
 
 PINNED = 1
@@ -31,13 +31,16 @@ PINNED = 1
 
 @dataclass
 class Moment:
-    """When an event is recorded."""
+    """When an event is recorded, which the runtime has a number for."""
 
+    event: int
+    number: int
     stream: int
     is_over: bool = False
 
     def happen(self) -> None:
         self.is_over = True
+        runtime.null_gpu_is_over(ctypes.c_void_p(self.event), ctypes.c_size_t(self.number))
 
 
 @dataclass
@@ -69,8 +72,16 @@ class Delays:
         if operation.name == "aten::copy_":
             self._poison(operation.writes[0])
         self._give(stream, Item(work, touched=touched))
+        self._go_on()
 
     def allocated(self, memory: torch.Tensor) -> None:
+        pass
+
+    def querying(self, event: int) -> None:
+        if self._random.random() < 0.3:
+            self._reach(self._moments.get(event))
+
+    def happened(self, event: int) -> None:
         pass
 
     def recorded(self, memory: torch.Tensor, stream: int) -> None:
@@ -91,8 +102,8 @@ class Delays:
         moment = self._moments.get(a)
         match what:
             case Observation.RECORDED:
-                self._moments[a] = Moment(stream)
-                self._give(stream, Item(self._moments[a].happen))
+                moment = self._moments[a] = Moment(a, b, stream)
+                self._give(stream, Item(moment.happen))
             case Observation.AWAITED:
                 if moment and not moment.is_over and moment.stream != stream:
                     self._give(stream, Item(lambda: None, after=moment))
@@ -102,14 +113,6 @@ class Delays:
                 self._drain(stream)
             case Observation.DEVICE_SYNCHRONIZED | Observation.FREED:
                 self.finish()
-            case Observation.EVENT_QUERIED:
-                if self._random.random() < 0.3:
-                    self._reach(moment)
-                return bool(moment and not moment.is_over)
-            case Observation.STREAM_QUERIED:
-                if self._random.random() < 0.3:
-                    self._drain(stream)
-                return bool(self._queues.get(stream))
             case Observation.EVENT_DESTROYED:
                 self._moments.pop(a, None)
             case Observation.COPIED:
@@ -150,6 +153,10 @@ class Delays:
                 self._queues[stream] = deque()
                 self._eagerness[stream] = self._random.choice((0.0, 0.1, 1.0))
             self._queues[stream].append(item)
+
+    def _go_on(self) -> None:
+        """Let some streams work, or none."""
+        with self._lock:
             if not self._is_latest and self._random.random() < self._pace:
                 for other in self._shuffled():
                     if self._random.random() < self._eagerness[other]:
@@ -190,9 +197,9 @@ def delays(seed: int, *before: Observer) -> Iterator[Delays]:
     gc.collect()
     gc.disable()  # it would free memory of the device while the runtime is at work
     try:
-        with watching(*before, schedule):
+        with watching(*before, schedule) as several:
             yield schedule
-            schedule.finish()
+            several.finish()
     finally:
         gc.enable()
     if schedule.failure:

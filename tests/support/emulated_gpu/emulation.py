@@ -273,6 +273,16 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 UNKNOWN_SHAPES = object()
+_shapes: dict[Any, Any] = {}  # by operation and what it is given
+
+
+def _signature(value: Any) -> Any:
+    """What shapes of results depend on."""
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride(), value.dtype
+    if isinstance(value, list | tuple):
+        return type(value), tuple([_signature(x) for x in value])
+    return type(value), value
 
 
 class _Call:
@@ -316,12 +326,18 @@ class _Call:
 
     def shapes_of(self, operation: Any) -> Any:
         """Results as tensors without memory, where PyTorch knows their shapes beforehand."""
+        key = operation, _signature(self.arguments), _signature(tuple(self.options.items()))
+        if key in _shapes:
+            return _shapes[key]
         self._without: dict[int, torch.Tensor] = {}
         try:
             options = {key: self._shape(x) for key, x in self.options.items()}
-            return operation(*[self._shape(x) for x in self.arguments], **options)
+            result = operation(*[self._shape(x) for x in self.arguments], **options)
         except (NotImplementedError, RuntimeError):
             return UNKNOWN_SHAPES
+        if not any(id(x) in self._on_device for x in _tensors(result)):
+            _shapes[key] = result
+        return result
 
     def _shape(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

@@ -150,10 +150,12 @@ class Races:
             stream = torch.cuda.current_stream().cuda_stream
             self.pytorchs.event_handler._handle_stream_synchronization(stream)
 
-    def happened(self, event: torch.cuda.Event) -> None:
-        """The host has seen that an event is over."""
+    def querying(self, event: int) -> None:
+        pass
+
+    def happened(self, event: int) -> None:
         for handler in self._handlers:
-            handler._handle_event_synchronization(event.cuda_event)
+            handler._handle_event_synchronization(event)
 
     def _access(
         self, name: str, stream: int, reads: Sequence[torch.Tensor], writes: Sequence[torch.Tensor]
@@ -268,7 +270,7 @@ def only_host(values: Sequence[Any]) -> bool:
 def races(seed: int | None = None) -> Iterator[Races]:
     """With a `seed` work is done late too, and PyTorch's own sanitizer is off: it is slow."""
     sanitizer, patched = Races(seed is None), ("tolist", "numpy", "__array__")
-    own, query = {name: getattr(torch.Tensor, name) for name in patched}, torch.cuda.Event.query
+    own = {name: getattr(torch.Tensor, name) for name in patched}
 
     def reading(name: str) -> Any:
         def read(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -277,15 +279,8 @@ def races(seed: int | None = None) -> Iterator[Races]:
 
         return read
 
-    def query_and_tell(event: torch.cuda.Event) -> bool:
-        is_over = query(event)
-        if is_over:
-            sanitizer.happened(event)
-        return is_over
-
     for name in patched:
         setattr(torch.Tensor, name, reading(name))
-    torch.cuda.Event.query = query_and_tell  # type: ignore[method-assign]
     try:
         with contextlib.ExitStack() as stack:
             if seed is None:
@@ -296,6 +291,5 @@ def races(seed: int | None = None) -> Iterator[Races]:
             stack.enter_context(HostOperations(sanitizer))
             yield sanitizer
     finally:
-        torch.cuda.Event.query = query  # type: ignore[method-assign]
         for name, method in own.items():
             setattr(torch.Tensor, name, method)

@@ -16,21 +16,32 @@ from .emulation import Operation, Watcher, runtime, watched_by
 class Observation(enum.IntEnum):
     """As in null_runtime.h, with what it is about: addresses of an event, of memory."""
 
-    RECORDED = 0  # an event, on a stream
+    RECORDED = 0  # an event, the number of this record, on a stream
     AWAITED = 1  # an event, by a stream
-    EVENT_SYNCHRONIZED = 2
-    STREAM_SYNCHRONIZED = 3
-    DEVICE_SYNCHRONIZED = 4
-    EVENT_QUERIED = 5  # answered with 1 where it has not happened yet
-    STREAM_QUERIED = 6
-    COPIED = 7  # to, from, bytes; answered with 1 where the copy is done by whoever observes
-    FILLED = 8  # memory, value, bytes; likewise
-    FREED = 9  # memory
-    EVENT_DESTROYED = 10
+    EVENT_DESTROYED = 2
+    EVENT_SYNCHRONIZED = 3
+    STREAM_SYNCHRONIZED = 4
+    DEVICE_SYNCHRONIZED = 5
+    COPIED = 6  # to, from, bytes; answered with 1 where the copy is done by whoever observes
+    FILLED = 7  # memory, value, bytes; likewise
+    FREED = 8  # memory
+
+
+class Entry(ctypes.Structure):
+    _fields_ = (
+        ("what", ctypes.c_int), ("event", ctypes.c_void_p), ("stream", ctypes.c_void_p),
+        ("number", ctypes.c_size_t),
+    )  # fmt: skip
 
 
 class Observer(Watcher, Protocol):
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int: ...
+
+    def querying(self, event: int) -> None:
+        """The host is about to ask whether an event is over."""
+
+    def happened(self, event: int) -> None:
+        """And has heard that it is."""
 
 
 class Several:
@@ -40,7 +51,16 @@ class Several:
         self._observers = observers
         self.is_late = observers[-1].is_late
 
+    def read_journal(self) -> None:
+        """Learn of the events that were recorded and awaited meanwhile."""
+        entry = Entry()
+        while runtime.null_gpu_next_entry(ctypes.byref(entry)):
+            what, stream = Observation(entry.what), entry.stream or 0
+            for x in self._observers:
+                x.observe(what, entry.event, entry.number, 0, stream)
+
     def launched(self, operation: Operation, work: Callable[[], None], stream: int) -> None:
+        self.read_journal()
         for x in self._observers:
             x.launched(operation, work, stream)
 
@@ -49,19 +69,22 @@ class Several:
             x.allocated(memory)
 
     def recorded(self, memory: torch.Tensor, stream: int) -> None:
+        self.read_journal()
         for x in self._observers:
             x.recorded(memory, stream)
 
     def finish(self) -> None:
+        self.read_journal()
         for x in self._observers:
             x.finish()
 
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int:
+        self.read_journal()
         return [x.observe(what, a, b, size, stream) for x in self._observers][-1]
 
 
 @contextlib.contextmanager
-def watching(*observers: Observer) -> Iterator[None]:
+def watching(*observers: Observer) -> Iterator[Several]:
     both = Several(observers)
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t,
@@ -72,9 +95,22 @@ def watching(*observers: Observer) -> Iterator[None]:
             Observation(what), a or 0, b or 0, size, stream or 0
         )
     )
-    runtime.null_gpu_observe(called)
+    own_query = torch.cuda.Event.query
+
+    def query(event: torch.cuda.Event) -> bool:
+        both.read_journal()
+        for x in observers:
+            x.querying(event.cuda_event)
+        is_over = own_query(event)
+        for x in observers if is_over else ():
+            x.happened(event.cuda_event)
+        return is_over
+
+    torch.cuda.Event.query = query  # type: ignore[method-assign]
+    runtime.null_gpu_observe(called, both.is_late)
     try:
         with watched_by(both):
-            yield
+            yield both
     finally:
-        runtime.null_gpu_observe(None)
+        runtime.null_gpu_observe(None, False)
+        torch.cuda.Event.query = own_query  # type: ignore[method-assign]
