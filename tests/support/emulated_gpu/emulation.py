@@ -8,23 +8,30 @@ operations (autograd, autocast, `FakeTensorMode`, the CUDA Sanitizer).
 
 A capture records operations and leaves all memory as it was. A replay runs them again on the same
 memory, with the numbers that Python had at the capture.
+
+All is done at once and in the order in which the host asks for it, unless a `Watcher` does it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 import torch
 
+from .null_runtime.build import null_libraries
+
+runtime = ctypes.CDLL(str(null_libraries()[0]))  # the one that PyTorch is linked to
 CPU = torch.device("cpu")
 # PyTorch's own do what is right without any kernel: they hand out or describe memory.
 AS_THEY_ARE = frozenset(
-    {"aten::_unsafe_view", "aten::detach", "aten::lift_fresh", "aten::record_stream"}
+    {"aten::_unsafe_view", "aten::detach", "aten::lift_fresh"}
     | {
         f"aten::{name}"
         for name in ("resize_", "set_", "_to_copy", "_local_scalar_dense", "_pin_memory")
@@ -47,18 +54,51 @@ BY_MASK = frozenset(
 
 @dataclass
 class Operation:
-    """One recorded node of a graph: `run()` does it again."""
+    """Work of the device, and a node of a graph where it was captured: `prepare()` is called when
+    the work is launched, and gives what does it.
+    """
 
     name: str
-    run: Callable[[], None]
-    stream: int
+    prepare: Callable[[], Callable[[], None]]
+    reads: Sequence[torch.Tensor]  # of the processor, in the device's memory or pinned
+    writes: Sequence[torch.Tensor]
+
+
+class Watcher(Protocol):
+    """Is called with all work of the devices, except what is captured: races.py and delays.py."""
+
+    is_late: bool  # whether it does the work itself, later; otherwise the work is done at once
+
+    def launched(self, operation: Operation, work: Callable[[], None], stream: int) -> None: ...
+
+    def allocated(self, memory: torch.Tensor) -> None:
+        """The allocator has given out memory."""
+
+    def recorded(self, memory: torch.Tensor, stream: int) -> None:
+        """`record_stream` was called."""
+
+    def finish(self) -> None:
+        """Do all work that is left."""
 
 
 _tapes: weakref.WeakKeyDictionary[Any, list[Operation]] = weakref.WeakKeyDictionary()
 _tape: list[Operation] | None = None  # of the capture under way
+_capturing: Any = None  # its graph
 # Bytes of storages, by place and size, and what they were.
 _before: dict[tuple[int, int], tuple[torch.Tensor, torch.Tensor]] = {}
 _libraries: list[Any] = []  # as long as they live, so do the kernels
+_registered: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+_watcher: Watcher | None = None
+
+
+@contextlib.contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    global _watcher
+    _watcher = watcher
+    try:
+        yield
+    finally:
+        _watcher = None
 
 
 def operations_of(graph: Any) -> Sequence[Operation]:
@@ -73,6 +113,21 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=tensor.dtype).set_(
         same, tensor.storage_offset(), tensor.size(), tensor.stride()
     )
+
+
+def memory_at(address: int, num_bytes: int) -> torch.Tensor:
+    """Memory of any sort as bytes."""
+    return _bytes(torch._C._construct_storage_from_data_pointer(address, CPU, num_bytes))
+
+
+def block_of(tensor: torch.Tensor) -> tuple[int, int, int] | None:
+    """The runtime's allocation that a tensor lies in: type (1 is pinned, 2 a device's), address and
+    bytes.
+    """
+    start, size = ctypes.c_void_p(), ctypes.c_size_t()
+    place = ctypes.c_void_p(tensor.data_ptr())
+    kind = runtime.null_gpu_block_of(place, ctypes.byref(start), ctypes.byref(size))
+    return (kind, start.value or 0, size.value) if kind else None
 
 
 def is_captured() -> bool:
@@ -99,6 +154,7 @@ def install() -> None:
         for name in FRESH:
             library.impl(name, _poisoned(name), "CUDA", with_keyset=True)
         library.impl("aten::copy_", _copying(), "CUDA", with_keyset=True)
+        library.impl("aten::record_stream", _recording(), "CUDA", with_keyset=True)
         library.impl("aten::_fused_sdp_choice", lambda *_, **__: 0, "CUDA")
     _patch_graphs()
     _patch_process_groups()
@@ -138,36 +194,105 @@ def _emulated(operation: Any) -> Callable[..., Any]:
     is_random = torch.Tag.nondeterministic_seeded in operation.tags
     may_wait = base in WAITING
     by_mask = base in BY_MASK
+    is_written = {x.name: bool(x.alias_info and x.alias_info.is_write) for x in schema.arguments}
+    in_place = _names_of_results(schema)
 
     def kernel(*arguments: Any, **options: Any) -> Any:
-        call = _Call(arguments, options)
-        if may_wait or (by_mask and _has_mask(arguments[1])):
+        waits = may_wait or (by_mask and _has_mask(arguments[1]))
+        if waits:
             host_waits()
-        captured = is_captured()
+        captured, watcher = is_captured(), _watcher
+        late = watcher is not None and watcher.is_late and not (captured or waits)
+        call = _Call(arguments, options, captured or late)
         if captured:
             for tensor in call.host_tensors:
                 _remember(tensor)
-        run = _random(operation, call, captured) if is_random else operation
-        result = run(*call.arguments, **call.options)
-        returned = call.to_device(result)
+        if late:
+            if in_place is not None:
+                given = {**dict(zip(is_written, arguments, strict=False)), **options}
+                results = [given[x] for x in in_place]
+                call.places = ()
+                returned = results[0] if len(results) == 1 else tuple(results) or None
+            elif late := (result := call.shapes_of(operation)) is not UNKNOWN_SHAPES:
+                returned = call.to_device(result, stored=False)
+            else:  # the device is that fast
+                watcher.finish()
+        generator = _generator_of(call) if is_random else None
+        if not late:
+            compute = operation if generator is None else _drawing(operation, generator, captured)
+            returned = call.to_device(compute(*call.arguments, **call.options))
+        if not (captured or watcher):
+            return returned
+        places, host_arguments, host_options = call.places, call.arguments, call.options
+
+        def prepare() -> Callable[[], None]:
+            again = operation if generator is None else _drawing(operation, generator)
+            return lambda: _store(places, again(*host_arguments, **host_options))
+
+        named = {**dict(zip(is_written, host_arguments, strict=False)), **host_options}
+        reads, writes = ([], [*_tensors(places)])  # type: ignore[var-annotated]
+        for key, value in named.items():
+            (writes if is_written[key] else reads).extend(_tensors(value))
+        done = Operation(name, prepare, reads, writes)
         if captured:
-            places, stream = call.places, torch.cuda.current_stream().cuda_stream
-            host_arguments, host_options = call.arguments, call.options
-            again = _random(operation, call, False) if is_random else operation
-
-            def repeat() -> None:
-                _store(places, again(*host_arguments, **host_options))
-
-            _record(Operation(name, repeat, stream))
+            _record(done)
+        else:
+            watcher.launched(done, prepare() if late else _nothing, _current_stream())
         return returned
 
     return kernel
 
 
+def _names_of_results(schema: Any) -> list[str] | None:
+    """The arguments that an operation returns, where it does nothing but write to these."""
+    if not all(x.alias_info and x.alias_info.is_write for x in schema.returns):
+        return None
+    by_alias = {
+        name: x.name
+        for x in schema.arguments
+        if x.alias_info and x.alias_info.is_write
+        for name in x.alias_info.before_set
+    }
+    return [by_alias[name] for x in schema.returns for name in x.alias_info.before_set]
+
+
+def _nothing() -> None:
+    """The work of an operation that was done at once."""
+
+
+def _current_stream() -> int:
+    return int(torch.cuda.current_stream().cuda_stream)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for x in value:
+            yield from _tensors(x)
+
+
+UNKNOWN_SHAPES = object()
+_shapes: dict[Any, Any] = {}  # by operation and what it is given
+
+
+def _signature(value: Any) -> Any:
+    """What shapes of results depend on."""
+    if isinstance(value, torch.Tensor):
+        return value.shape, value.stride(), value.dtype
+    if isinstance(value, list | tuple):
+        return type(value), tuple([_signature(x) for x in value])
+    return type(value), value
+
+
 class _Call:
     """The arguments of one operation, for the processor, and where its results belong."""
 
-    def __init__(self, arguments: Any, options: Any) -> None:
+    def __init__(self, arguments: Any, options: Any, is_kept: bool) -> None:
+        """Of what `is_kept` for later, the processor's own tensors are copied: kernels are given
+        numbers of the host, not where they lie, except in pinned memory.
+        """
+        self._is_kept = is_kept
         self.device: torch.device | None = None
         self.generator: Any = None
         self.host_tensors: list[torch.Tensor] = []
@@ -182,7 +307,7 @@ class _Call:
             self._given.append(value)
             if not value.is_cuda:
                 self.host_tensors.append(value)
-                return value
+                return value.clone() if self._is_kept and not block_of(value) else value
             if self.device is None:
                 self.device = value.device
             host = on_host(value)
@@ -199,19 +324,49 @@ class _Call:
             return None
         return value
 
-    def to_device(self, result: Any) -> Any:
-        """What the caller gets; `places` then says which memory new results lie in."""
+    def shapes_of(self, operation: Any) -> Any:
+        """Results as tensors without memory, where PyTorch knows their shapes beforehand."""
+        key = operation, _signature(self.arguments), _signature(tuple(self.options.items()))
+        if key in _shapes:
+            return _shapes[key]
+        self._without: dict[int, torch.Tensor] = {}
+        try:
+            options = {key: self._shape(x) for key, x in self.options.items()}
+            result = operation(*[self._shape(x) for x in self.arguments], **options)
+        except (NotImplementedError, RuntimeError):
+            return UNKNOWN_SHAPES
+        if not any(id(x) in self._on_device for x in _tensors(result)):
+            _shapes[key] = result
+        return result
+
+    def _shape(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            if id(value) not in self._without:
+                size, stride = value.size(), value.stride()
+                made = torch.empty_strided(size, stride, dtype=value.dtype, device="meta")
+                self._without[id(value)] = made
+                if id(value) in self._on_device:
+                    self._on_device[id(made)] = self._on_device[id(value)]
+            return self._without[id(value)]
+        if isinstance(value, list | tuple):
+            return type(value)([self._shape(x) for x in value])
+        return torch.device("meta") if value is CPU else value
+
+    def to_device(self, result: Any, stored: bool = True) -> Any:
+        """What the caller gets; `places` then says which memory new results lie in. They are
+        written now where they are to be `stored`.
+        """
         if isinstance(result, torch.Tensor):
-            returned, self.places = self._placed(result)
+            returned, self.places = self._placed(result, stored)
             return returned
         if isinstance(result, list | tuple):
-            both = [self._placed(x) for x in result]
+            both = [self._placed(x, stored) for x in result]
             self.places = [place for _, place in both]
             return type(result)([returned for returned, _ in both])
         self.places = ()
         return result
 
-    def _placed(self, result: Any) -> tuple[Any, Any]:
+    def _placed(self, result: Any, stored: bool) -> tuple[Any, Any]:
         if not isinstance(result, torch.Tensor):
             return result, None
         given = self._on_device.get(id(result))
@@ -222,7 +377,7 @@ class _Call:
             result.size(), result.stride(), dtype=result.dtype, device=device
         )
         place = on_host(made)
-        if result.numel():
+        if stored and result.numel():
             if is_captured():
                 _remember(place)
             place.copy_(result)
@@ -231,10 +386,10 @@ class _Call:
 
 def _store(places: Any, result: Any) -> None:
     if isinstance(result, torch.Tensor):
-        if places is not None:
+        if isinstance(places, torch.Tensor):
             places.copy_(result)
         return
-    if isinstance(result, list | tuple):
+    if places and isinstance(result, list | tuple):
         for place, x in zip(places, result, strict=True):
             if place is not None:
                 place.copy_(x)
@@ -251,7 +406,11 @@ def _poisoned(name: str) -> Callable[..., Any]:
     def kernel(keys: Any, *arguments: Any, **options: Any) -> Any:
         made = fresh.call_boxed(keys, *arguments, **options)
         if made.numel() and not is_captured():
-            _bytes(on_host(made).untyped_storage()).fill_(0xFF)
+            memory = _bytes(on_host(made).untyped_storage())
+            if _watcher:
+                _watcher.allocated(memory)
+            work = partial(memory.fill_, 0xFF)
+            _launch(Operation("memory given out anew", lambda: work, (), (memory,)), work)
         return made
 
     return kernel
@@ -272,39 +431,78 @@ def _copying() -> Callable[..., Any]:
         if captured:
             _remember(host_to)
 
-            def repeat() -> None:
-                host_to.copy_(host_source)
-
-            _record(Operation("aten::copy_", repeat, torch.cuda.current_stream().cuda_stream))
-        if to.numel():
-            host_to.copy_(host_source)
+        work = partial(host_to.copy_, host_source)
+        done = Operation("aten::copy_", lambda: work, (host_source,), (host_to,))
+        if captured:
+            _record(done)
+            work()
+        elif to.numel():
+            _launch(done, work)
         return to
 
     return copy
 
 
+def _recording() -> Callable[..., Any]:
+    original = torch.library.get_kernel("aten::record_stream", "CUDA")
+
+    def record_stream(keys: Any, tensor: torch.Tensor, stream: torch.Stream) -> None:
+        original.call_boxed(keys, tensor, stream)
+        if _watcher and tensor.numel():
+            memory = _bytes(on_host(tensor).untyped_storage())
+            same = torch.cuda.Stream(
+                stream_id=stream.stream_id, device_index=stream.device_index,
+                device_type=stream.device_type,
+            )  # fmt: skip
+            _watcher.recorded(memory, int(same.cuda_stream))
+
+    return record_stream
+
+
 def run_kernel(name: str, work: Callable[[], None], tensors: Iterable[torch.Tensor]) -> None:
     """Do the `work` of a kernel that is not PyTorch's, which touches `tensors`."""
+    touched = [on_host(x) if x.is_cuda else x for x in tensors]
+    operation = Operation(name, lambda: work, (), touched)
     if is_captured():
-        for x in tensors:
-            _remember(on_host(x) if x.is_cuda else x)
-        _record(Operation(name, work, torch.cuda.current_stream().cuda_stream))
-    work()
+        for x in touched:
+            _remember(x)
+        _record(operation)
+        work()
+    else:
+        _launch(operation, work)
+
+
+def _launch(operation: Operation, work: Callable[[], Any]) -> None:
+    """Do what an operation outside of captures does, on the current stream."""
+    if _watcher:
+        _watcher.launched(operation, work, _current_stream())
+    if not (_watcher and _watcher.is_late):
+        work()
 
 
 # Random numbers: a function of the generator's seed and offset, both PyTorch's own, so that states
 # are saved, loaded and counted as on a GPU. The numbers are not a GPU's.
-def _random(operation: Any, call: _Call, captured: bool) -> Callable[..., Any]:
+def _generator_of(call: _Call) -> Any:
     device = call.device or torch.device("cuda", torch.cuda.current_device())
     index = torch.cuda.current_device() if device.index is None else device.index
     default = torch.cuda.default_generators[index]
     generator = default if call.generator is None else call.generator
+    if is_captured() and generator not in (default, *_registered.get(_capturing, ())):
+        raise RuntimeError(
+            "Attempt to increase offset for a CUDA generator not in capture mode: "
+            "it was not registered with the graph"
+        )
+    return generator
 
-    def run(*arguments: Any, **options: Any) -> Any:
-        seed, offset = 0, 0
-        if not captured:
-            seed, offset = generator.initial_seed(), generator.get_offset()
-            generator.set_offset(offset + 4)
+
+def _drawing(operation: Any, generator: Any, captured: bool = False) -> Callable[..., Any]:
+    """An operation with the generator's next numbers, which are taken now."""
+    seed, offset = 0, 0
+    if not captured:
+        seed, offset = generator.initial_seed(), generator.get_offset()
+        generator.set_offset(offset + 4)
+
+    def draw(*arguments: Any, **options: Any) -> Any:
         before = torch.default_generator.get_state()
         torch.default_generator.manual_seed((seed * 6364136223846793005 + offset) % 2**63)
         try:
@@ -312,7 +510,7 @@ def _random(operation: Any, call: _Call, captured: bool) -> Callable[..., Any]:
         finally:
             torch.default_generator.set_state(before)
 
-    return run
+    return draw
 
 
 # Captures.
@@ -345,33 +543,43 @@ def _put_back() -> None:
 
 
 @contextlib.contextmanager
-def _without_autograd() -> Iterator[None]:
-    with torch._C._AutoDispatchBelowAutograd():
+def without_autograd() -> Iterator[None]:
+    """Nor below anything else that watches operations."""
+    with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableTorchDispatch():
         yield
 
 
 def _patch_graphs() -> None:
     graphs = torch.cuda.CUDAGraph
     begin, end, replay = graphs.capture_begin, graphs.capture_end_pre, graphs.replay
+    register = graphs.register_generator_state
 
     def capture_begin(self: Any, *arguments: Any, **options: Any) -> None:
-        global _tape
+        global _tape, _capturing
+        if _watcher:
+            _watcher.finish()
         begin(self, *arguments, **options)
-        _tape = _tapes[self] = []
+        _capturing, _tape = self, []
+        _tapes[self] = _tape
+
+    def register_generator_state(self: Any, generator: Any) -> None:
+        register(self, generator)
+        _registered.setdefault(self, []).append(generator)
 
     def capture_end_pre(self: Any) -> None:
-        global _tape
-        _tape = None
-        with _without_autograd():
+        global _tape, _capturing
+        _tape = _capturing = None
+        with without_autograd():
             _put_back()
         end(self)
 
     def replay_all(self: Any) -> None:
         replay(self)
-        with _without_autograd():
+        with without_autograd():
             for operation in _tapes.get(self, ()):
-                operation.run()
+                _launch(operation, operation.prepare())
 
+    graphs.register_generator_state = register_generator_state
     graphs.capture_begin, graphs.capture_end_pre = capture_begin, capture_end_pre
     graphs.replay = replay_all
 

@@ -44,12 +44,13 @@ static cudaError_t allocate(void **place, size_t size, int type) {
   }
   pthread_mutex_unlock(&lock);
   if (!start) return cudaErrorMemoryAllocation;
-  if (type == cudaMemoryTypeDevice) memset(start, 0xff, size);  // NaN, for all who read too early
+  memset(start, 0xff, size);  // NaN, for all who read too early
   *place = start;
   return cudaSuccess;
 }
 
 static cudaError_t release(void *place) {
+  if (place) observed(FREED, place, 0, 0, 0);
   pthread_mutex_lock(&lock);
   for (int i = 0; i < num_blocks; i++)
     if (place && blocks[i].start == place) {
@@ -98,15 +99,33 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
   return cudaSuccess;
 }
 
+// The allocation that an address lies in: what type of memory it is, or 0.
+int null_gpu_block_of(char *place, char **start, size_t *size) {
+  int type = 0;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < num_blocks && !type; i++) {
+    struct block *b = &blocks[i];
+    if (b->start && place >= b->start && place < b->start + b->size) {
+      type = b->type;
+      *start = b->start;
+      *size = b->size;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return type;
+}
+
 // Copies and fills. During a capture they do nothing: emulation.py records and replays them.
 cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind) {
+  observed(DEVICE_SYNCHRONIZED, 0, 0, 0, 0);
   memmove(to, from, size);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  if (!is_capturing(stream)) memmove(to, from, size);
+  if (is_capturing(stream) || observed(COPIED, to, from, size, stream)) return cudaSuccess;
+  memmove(to, from, size);
   return cudaSuccess;
 }
 
@@ -118,9 +137,9 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width, size_t height, enum cudaMemcpyKind kind,
                               cudaStream_t stream) {
-  if (is_capturing(stream)) return cudaSuccess;
   for (size_t row = 0; row < height; row++)
-    memmove((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
+    cudaMemcpyAsync((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind,
+                    stream);
   return cudaSuccess;
 }
 
@@ -130,6 +149,8 @@ cudaError_t cudaMemset(void *place, int value, size_t size) {
 }
 
 cudaError_t cudaMemsetAsync(void *place, int value, size_t size, cudaStream_t stream) {
-  if (!is_capturing(stream)) memset(place, value, size);
+  if (is_capturing(stream) || observed(FILLED, place, (void *)(size_t)(value & 255), size, stream))
+    return cudaSuccess;
+  memset(place, value, size);
   return cudaSuccess;
 }

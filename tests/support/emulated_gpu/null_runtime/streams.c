@@ -1,5 +1,5 @@
 // Streams, events and captures. All work is done when it is given, so an event has happened once it
-// is recorded. Captures follow CUDA's rules: a stream joins one by waiting for an event of it, must
+// is recorded, unless an observer keeps queues of its own. Captures follow CUDA's rules: a stream joins one by waiting for an event of it, must
 // be waited for again before it ends, and the host must not wait meanwhile.
 #include "null_runtime.h"
 #include <pthread.h>
@@ -16,6 +16,7 @@ struct event {
   struct timespec at;
   unsigned long long capture;
   struct stream *stream;
+  size_t is_pending;  // the number of the record that an observer has yet to reach
 };
 
 static struct stream *streams = 0;
@@ -29,6 +30,55 @@ static struct stream *known(cudaStream_t stream) {
 }
 
 int is_capturing(cudaStream_t stream) { return known(stream) && known(stream)->capture; }
+
+static observer_t observer = 0;
+static int is_late = 0;  // whether work is done by the observer, later
+
+struct entry {
+  int what;
+  struct event *event;
+  const void *stream;
+  size_t number;  // of the record
+};
+
+static struct entry *journal = 0;
+static size_t num_entries = 0, num_taken = 0, room = 0, num_records = 0;
+
+void null_gpu_observe(observer_t given, int late) {
+  observer = given;
+  is_late = given && late;
+  num_entries = num_taken = 0;
+}
+
+int observed(int what, const void *a, const void *b, size_t size, cudaStream_t stream) {
+  return observer ? observer(what, a, b, size, stream) : 0;
+}
+
+static void note(int what, struct event *event, const void *stream) {
+  if (!observer) return;
+  pthread_mutex_lock(&lock);
+  if (num_entries == room) journal = realloc(journal, (room = 2 * room + 64) * sizeof *journal);
+  if (what == RECORDED) event->is_pending = is_late ? ++num_records : 0;
+  journal[num_entries++] = (struct entry){what, event, stream, event->is_pending};
+  pthread_mutex_unlock(&lock);
+}
+
+// The next entry of the journal; 0 where there is none.
+int null_gpu_next_entry(struct entry *entry) {
+  pthread_mutex_lock(&lock);
+  int is_there = num_taken < num_entries;
+  if (is_there)
+    *entry = journal[num_taken++];
+  else
+    num_entries = num_taken = 0;
+  pthread_mutex_unlock(&lock);
+  return is_there;
+}
+
+// The observer has done all work before that record of an event.
+void null_gpu_is_over(struct event *event, size_t number) {
+  if (event->is_pending == number) event->is_pending = 0;
+}
 
 static cudaError_t waits(int is_forbidden) {
   return is_forbidden ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
@@ -64,11 +114,20 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return waits(known(stream) ? is_capturing(stream) : num_open);
+  int is_forbidden = known(stream) ? is_capturing(stream) : num_open;
+  if (!is_forbidden) observed(STREAM_SYNCHRONIZED, 0, 0, 0, stream);
+  return waits(is_forbidden);
 }
 
-cudaError_t cudaDeviceSynchronize(void) { return waits(num_open); }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return waits(is_capturing(stream)); }
+cudaError_t cudaDeviceSynchronize(void) {
+  if (!num_open) observed(DEVICE_SYNCHRONIZED, 0, 0, 0, 0);
+  return waits(num_open);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (is_capturing(stream)) return waits(1);
+  return is_late ? cudaErrorNotReady : cudaSuccess;
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   *event = calloc(1, sizeof(struct event));
@@ -78,7 +137,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  free(event);
+  note(EVENT_DESTROYED, (struct event *)event, 0);
+  if (!observer) free(event);  // else the journal has it
   return cudaSuccess;
 }
 
@@ -87,6 +147,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t recorded, cudaStream_t stream, 
   clock_gettime(CLOCK_MONOTONIC, &event->at);
   event->stream = known(stream);
   event->capture = event->stream ? event->stream->capture : 0;
+  if (!event->capture) note(RECORDED, event, stream);
   return cudaSuccess;
 }
 
@@ -99,10 +160,15 @@ static int is_of_capture(struct event *event) {
   return event->capture && event->stream && event->stream->capture == event->capture;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return waits(is_of_capture((struct event *)event)); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (is_of_capture((struct event *)event)) return waits(1);
+  return ((struct event *)event)->is_pending ? cudaErrorNotReady : cudaSuccess;
+}
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return waits(is_of_capture((struct event *)event));
+  int is_forbidden = is_of_capture((struct event *)event);
+  if (!is_forbidden) observed(EVENT_SYNCHRONIZED, event, 0, 0, 0);
+  return waits(is_forbidden);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -117,7 +183,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t waiting, cudaEvent_t awaited, unsig
   int is_of = is_of_capture(event);
   if (stream && stream->capture && !is_of && event->stream)
     return cudaErrorStreamCaptureIsolation;
-  if (!is_of) return cudaSuccess;
+  if (!is_of) {
+    note(AWAITED, event, waiting);
+    return cudaSuccess;
+  }
   if (!stream) return cudaErrorStreamCaptureUnsupported;
   if (!stream->capture) {
     stream->capture = event->capture;

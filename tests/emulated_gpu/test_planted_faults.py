@@ -1,0 +1,229 @@
+"""Faults of programs for GPUs, planted in operant one at a time: each is caught.
+
+| fault | captures | processor | sanitizer | schedules | allocations |
+|---|---|---|---|---|---|
+| a dropped wait_event | | | x | x | |
+| a missing record_stream | | | x | x | |
+| an early .item() | | | x | x | |
+| a fresh tensor in a capture | | x | | | |
+| a Python number frozen in a graph | | x | | | |
+| a generator not registered | x | | | | |
+| a host branch | x | | | | |
+| a second stream without a wait | | | x | x | |
+| a pinned buffer reused too early | | | x | x | |
+| an allocation in a replay | | | | | x |
+
+- captures: PyTorch refuses to capture it;
+- processor: weights or metrics are not those of the processor, without any delay;
+- sanitizer: a race, where all work is done at once and in order;
+- schedules: weights or metrics are not the processor's where work is done late;
+- allocations: memory of the device was given out in iterations that are replayed.
+"""
+
+from __future__ import annotations
+
+import gpu_runs
+import pytest
+import torch
+from gpu_subjects import PPO, SIZES, SUBJECTS, Subject, differences
+
+from operant.trainer import host_obs
+from operant.trainer.config.files import make_config
+from operant.trainer.cuda.orders import CountedOrders
+from operant.trainer.executors import Graphs
+from operant.trainer.run.staged_values import StagedValues
+
+CUDA = torch.device("cuda")
+
+
+def dropped_wait_event(patch):
+    patch.setattr(torch.cuda.Stream, "wait_event", lambda stream, event: None)
+
+
+def missing_record_stream(patch):
+    patch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
+
+
+def early_item(patch):
+    """Metrics are read as soon as they were sent."""
+
+    def take(staged):
+        return [staged._read(staged._in_flight.popleft()) for _ in range(len(staged._in_flight))]
+
+    patch.setattr(StagedValues, "take", take)
+
+
+class Fresh(torch.Tensor):
+    """`+=` makes a new tensor, which a replay never looks at again."""
+
+    __iadd__ = torch.Tensor.__add__
+
+
+def fresh_tensor_in_capture(patch):
+    count = Graphs.counter
+    patch.setattr(Graphs, "counter", lambda self: count(self).as_subclass(Fresh))
+
+
+class Frozen(int):
+    """A count of Python's, whose quotients are on the device."""
+
+    def __add__(self, other):
+        return Frozen(int(self) + other)
+
+    def __truediv__(self, other):
+        return torch.full((), int(self) / other, dtype=torch.float64, device="cuda")
+
+
+def frozen_number(patch):
+    patch.setattr(Graphs, "counter", lambda self: Frozen())
+
+
+def generator_not_registered(patch):
+    generator = torch.Generator("cuda").manual_seed(1)
+
+    def next_order(self, num_samples):
+        return torch.randperm(num_samples, generator=generator, device="cuda")
+
+    patch.setattr(CountedOrders, "next", next_order)
+
+
+def host_branch(patch):
+    measure = Graphs._measure
+
+    def measure_if_positive(self, name, metrics):
+        if metrics["loss/value"] > 0:
+            measure(self, name, metrics)
+
+    patch.setattr(Graphs, "_measure", measure_if_positive)
+
+
+def second_stream_without_wait(patch):
+    stage = StagedValues.stage
+
+    def stage_aside(*arguments):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            return stage(*arguments)
+
+    patch.setattr(StagedValues, "stage", stage_aside)
+
+
+class Impatient(torch.cuda.Event):
+    def synchronize(self):
+        pass
+
+
+def pinned_buffer_reused(patch):
+    make = host_obs._Buffer.__init__
+
+    def make_impatient(self, *arguments):
+        make(self, *arguments)
+        self.was_copied = Impatient()
+
+    patch.setattr(host_obs._Buffer, "__init__", make_impatient)
+
+
+def allocation_in_replay(patch):
+    stage = StagedValues.stage
+
+    def stage_copy(self, *arguments):
+        values, self.values = self.values, self.values.clone()
+        try:
+            return stage(self, *arguments)
+        finally:
+            self.values = values
+
+    patch.setattr(StagedValues, "stage", stage_copy)
+
+
+SCHEDULED = Subject(
+    {**SIZES, **PPO, "ppo": {**PPO["ppo"], "learning_rate_schedule": "linear"}}
+)  # fmt: skip
+STAGED, PINNED = SUBJECTS["staged metrics"], SUBJECTS["pinned minibatches"]
+FEW_MINIBATCHES = SUBJECTS["few pinned minibatches"]
+BOTH = {"sanitizer", "schedules"}
+FAULTS = {
+    "a dropped wait_event": (dropped_wait_event, PINNED, BOTH),
+    "a missing record_stream": (missing_record_stream, FEW_MINIBATCHES, BOTH),
+    "an early .item()": (early_item, STAGED, BOTH),
+    "a fresh tensor in a capture": (fresh_tensor_in_capture, SCHEDULED, {"processor"}),
+    "a Python number frozen in a graph": (frozen_number, SCHEDULED, {"processor"}),
+    "a generator not registered": (generator_not_registered, STAGED, {"captures"}),
+    "a host branch": (host_branch, STAGED, {"captures"}),
+    "a second stream without a wait": (second_stream_without_wait, STAGED, BOTH),
+    "a pinned buffer reused too early": (pinned_buffer_reused, PINNED, BOTH),
+    "an allocation in a replay": (allocation_in_replay, STAGED, {"allocations"}),
+}
+NUM_SCHEDULES = 8
+
+
+@pytest.fixture(autouse=True)
+def _same_operations():
+    with gpu_runs.without_processor_loops():
+        yield
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_caught_by_what_the_table_says(name, monkeypatch):
+    plant, subject, expected = FAULTS[name]
+    on_processor = subject.on("cpu")
+    plant(monkeypatch)
+    assert caught_by(subject, on_processor) == expected
+    row = next(line for line in __doc__.splitlines() if line.startswith(f"| {name} |"))
+    marks = [mark.strip() for mark in row.strip("|").split("|")[1:]]
+    checks = ("captures", "processor", "sanitizer", "schedules", "allocations")
+    assert {check for check, mark in zip(checks, marks, strict=True) if mark} == expected
+
+
+def caught_by(subject, expected):
+    """Each check of a run that finds something; one that cannot be captured is not run again."""
+    try:
+        is_same = not differences(subject.on("cuda"), expected)
+    except RuntimeError as error:
+        assert "captur" in str(error)  # noqa: PT017
+        return {"captures"}
+    if not is_same:
+        return {"processor"}
+    found = {"allocations"} if num_allocations(subject) else set()
+    found |= {"sanitizer"} if sanitizer_finds_a_race(subject) else set()
+    if not all(is_same_by_schedule(subject, seed, expected) for seed in range(NUM_SCHEDULES)):
+        found.add("schedules")
+    return found
+
+
+def num_allocations(subject):
+    """In iterations that are replayed, where nothing is done as it stands."""
+    if subject.settings.get("cpu_offload"):
+        return 0
+    run = gpu_runs.make_run(make_config(subject.settings), "cuda")
+    gpu_runs.iterate(run, 3)
+    before = torch.cuda.memory_stats()["allocation.all.allocated"]
+    gpu_runs.iterate(run, 3)
+    return torch.cuda.memory_stats()["allocation.all.allocated"] - before
+
+
+def sanitizer_finds_a_race(subject):
+    from emulated_gpu.races import races  # importing it makes the emulation
+    from torch.cuda._sanitizer import CUDASanitizerErrors
+
+    with races() as sanitizer:
+        try:
+            subject.on("cuda")
+        except CUDASanitizerErrors:
+            return True
+    return bool(sanitizer.found)
+
+
+def is_same_by_schedule(subject, seed, expected):
+    from emulated_gpu.delays import delays  # importing it makes the emulation
+
+    try:
+        with delays(seed):
+            found = subject.on("cuda")
+    except (RuntimeError, IndexError):  # of numbers that are no places
+        return False
+    return not differences(found, expected)
+
+
+@pytest.mark.parametrize("name", ["staged metrics", "overlapping rollouts", "pinned replay"])
+def test_replayed_iterations_allocate_no_memory_of_the_device(name):
+    assert num_allocations(SUBJECTS[name]) == 0
