@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check gpu-rehearsal kernel-table bench first-contact learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check gpu-rehearsal gpu-conformance kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -71,6 +71,11 @@ check: $(VENV)/installed-dev
 # ~/.cache/operant-gpu-rehearsal (6 GB). SHORT=1 leaves out what takes long, TESTS=... names some.
 gpu-rehearsal:
 	$(PYTHON) tests/support/gpu_rehearsal.py $(SHORT:%=--short) $(TESTS)
+
+# The same environment trains every configuration on both devices and writes the table of differences,
+# docs/gpu-conformance.md. It takes half an hour.
+gpu-conformance:
+	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev

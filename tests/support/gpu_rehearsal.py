@@ -1,6 +1,7 @@
 """Runs the tests of the GPU path without a GPU: `make gpu-rehearsal`.
 
     python tests/support/gpu_rehearsal.py [--short] [PYTEST ARGUMENTS]
+    python tests/support/gpu_rehearsal.py --conformance     # writes docs/gpu-conformance.md
 
 It needs a CUDA build of PyTorch, which `constraints.txt` does not have, and therefore a virtual
 environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal from one run to the
@@ -54,14 +55,17 @@ def main(arguments: list[str]) -> int:
     except subprocess.CalledProcessError as error:
         print(f"gpu-rehearsal: {' '.join(map(str, error.cmd[:4]))} failed", file=sys.stderr)
         return 1
-    short = "--short" in arguments
-    given = [x for x in arguments if x != "--short"]
+    short, conformance = "--short" in arguments, "--conformance" in arguments
+    given = [x for x in arguments if x not in ("--short", "--conformance")]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "operant").symlink_to(REPOSITORY)
         command = [python, "-m", "pytest", *(SHORT if short else ()), *(given or TESTS)]
+        if conformance:
+            command = [python, "tests/support/gpu_conformance.py"]
         start_s = time.monotonic()
         exit_code = subprocess.run(command, cwd=REPOSITORY, env=environment(folder)).returncode
     form = "some tests" if given else "the short form" if short else "the long form"
+    form = "the comparison" if conformance else form
     print(f"gpu-rehearsal: {form} took {time.monotonic() - start_s:.0f} s")
     return exit_code
 
