@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SIDES := commands monitor shared trainer
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal device-table kernel-table bench first-contact learn soak clean
+.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -79,6 +79,11 @@ gpu-rehearsal:
 # Bytes that each preset has on a GPU, counted without one and written to docs/gpu.md.
 device-table:
 	$(PYTHON) tests/support/gpu_rehearsal.py --device-table
+
+# The same environment trains every configuration on both devices and writes the table of differences,
+# docs/gpu-conformance.md. It takes half an hour.
+gpu-conformance:
+	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev

@@ -22,7 +22,7 @@ from operant.trainer.ranks.single import Single
 MOST_NODES = 20_000
 CONTINUOUS = ("ddpg", "td3", "sac", "ac_iqn")
 # One of each way to learn; the long form has all.
-SHORT = {"acrobot_ppo+gpu_large", "pendulum_ppo", "cart_pole_memory_ppo", "rainbow"}
+SHORT = {"acrobot_ppo+gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
 
 
 @pytest.fixture
@@ -119,7 +119,9 @@ def config_of(algorithm):
     return make_config({**MANY_UPDATES, "algorithm": algorithm, **RUNS[algorithm]})
 
 
-@pytest.mark.parametrize("algorithm", RUNS)
+@pytest.mark.parametrize(
+    "algorithm", ["dqn", "rainbow", pytest.param("td3", marks=pytest.mark.long_rehearsal)]
+)
 def test_a_block_replayed_several_times_does_what_the_processor_does(algorithm):
     config = config_of(algorithm)
     on_cpu, on_gpu = (gpu_runs.make_run(config, device) for device in ("cpu", "cuda"))

@@ -22,6 +22,11 @@ from operant.trainer.run.telemetry import Telemetry, metrics_of
 CUDA = torch.device("cuda")
 
 
+def long(value):
+    """A parameter of the long rehearsal."""
+    return pytest.param(value, marks=pytest.mark.long_rehearsal)
+
+
 @pytest.mark.long_rehearsal
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_every_step_is_that_of_the_processor(name):
@@ -118,7 +123,7 @@ def with_and_without_a_graph(config, num_iterations=6):
     return experiments
 
 
-@pytest.mark.parametrize("normalize", ["true", "false"])
+@pytest.mark.parametrize("normalize", ["true", long("false")])
 def test_replayed_iterations_are_those_without_a_graph(config, normalize):
     overrides = [f"normalization.obs={normalize}", "ppo.learning_rate_schedule=linear"]
     replayed, eager = with_and_without_a_graph(config(*overrides))
@@ -126,7 +131,7 @@ def test_replayed_iterations_are_those_without_a_graph(config, normalize):
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-@pytest.mark.parametrize("env", ["cart_pole_no_velocity", "pendulum"])
+@pytest.mark.parametrize("env", ["cart_pole_no_velocity", long("pendulum")])
 def test_replayed_iterations_with_memory_are_those_without_a_graph(config, kind, env):
     overrides = (
         f"env={env}", f"policy.memory.kind={kind}", "policy.memory.horizon=16", "num_envs=64",
@@ -269,7 +274,7 @@ OFF_POLICY = {
 @pytest.mark.parametrize(
     ("env", "algorithm"), [(env, name) for env, names in OFF_POLICY.items() for name in names]
 )
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("precision", ["float32", long("bfloat16"), long("float16")])
 def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorithm, precision):
     config = make_config(
         {

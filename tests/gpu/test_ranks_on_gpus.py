@@ -19,8 +19,14 @@ ONE_ITERATION = ("num_envs=64", "rollout_steps=32", "total_env_steps=2048")
 
 @pytest.mark.parametrize(
     ("preset", "besides"),
-    [("cart_pole_ppo", ()), ("cart_pole_dqn", ("dqn.updates_per_env_step=0.0078125",))],
-)
+    [
+        ("cart_pole_ppo", ()),
+        pytest.param(
+            "cart_pole_dqn", ("dqn.updates_per_env_step=0.0078125",),
+            marks=pytest.mark.long_rehearsal,
+        ),
+    ],
+)  # fmt: skip
 def test_two_gpus_learn_what_one_learns(tmp_path, preset, besides):
     settings = [part for override in (*ONE_ITERATION, *besides) for part in ("--set", override)]
     found = []
@@ -35,6 +41,7 @@ def test_two_gpus_learn_what_one_learns(tmp_path, preset, besides):
         torch.testing.assert_close(together[name], parameters, rtol=0, atol=1e-5)
 
 
+@pytest.mark.long_rehearsal
 def test_a_run_on_two_gpus_goes_on_with_one(tmp_path):
     settings = ("--device", "cuda", "--set", "num_envs=64", "--set", "rollout_steps=32")
     command = training(

@@ -1,9 +1,8 @@
 """Runs the tests of the GPU path without a GPU: `make gpu-rehearsal`.
 
     python tests/support/gpu_rehearsal.py [--short] [PYTEST ARGUMENTS]
-    python tests/support/gpu_rehearsal.py --device-table
-
-The second counts bytes on the device for docs/gpu.md.
+    python tests/support/gpu_rehearsal.py --device-table    # counts the bytes of docs/gpu.md
+    python tests/support/gpu_rehearsal.py --conformance     # writes docs/gpu-conformance.md
 
 It needs a CUDA build of PyTorch, which `constraints.txt` does not have, and therefore a virtual
 environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal from one run to the
@@ -30,7 +29,10 @@ from emulated_gpu.null_runtime.build import cache_folder
 
 REPOSITORY = Path(__file__).parents[2]
 START = Path(__file__).parent / "emulated_gpu" / "start"
-DEVICE_TABLE = Path(__file__).with_name("device_bytes.py")
+TABLES = {
+    "--device-table": Path(__file__).with_name("device_bytes.py"),
+    "--conformance": Path(__file__).with_name("gpu_conformance.py"),
+}
 # With 2.13, which the project is tested with, captures fail on the null runtime.
 TORCH = "torch==2.14.1"
 # CUDA's headers, which the null runtime is compiled with, and what the tests import.
@@ -58,19 +60,18 @@ def main(arguments: list[str]) -> int:
     except subprocess.CalledProcessError as error:
         print(f"gpu-rehearsal: {' '.join(map(str, error.cmd[:4]))} failed", file=sys.stderr)
         return 1
+    table = next((x for x in arguments if x in TABLES), None)
     short = "--short" in arguments
-    table = "--device-table" in arguments
-    given = [x for x in arguments if x not in ("--short", "--device-table")]
+    given = [x for x in arguments if x != "--short" and x not in TABLES]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "operant").symlink_to(REPOSITORY)
         command = [python, "-m", "pytest", *(SHORT if short else ()), *(given or TESTS)]
         if table:
-            command = [python, "-W", "ignore", DEVICE_TABLE]
+            command = [python, "-W", "ignore", TABLES[table]]
         start_s = time.monotonic()
         exit_code = subprocess.run(command, cwd=REPOSITORY, env=environment(folder)).returncode
-    form = "the short form" if short else "the long form"
-    if table or given:
-        form = "the table" if table else "some tests"
+    form = "some tests" if given else "the short form" if short else "the long form"
+    form = table.lstrip("-") if table else form
     print(f"gpu-rehearsal: {form} took {time.monotonic() - start_s:.0f} s")
     return exit_code
 
