@@ -153,7 +153,7 @@ FAULTS = {
     "a pinned buffer reused too early": (pinned_buffer_reused, PINNED, BOTH),
     "an allocation in a replay": (allocation_in_replay, STAGED, {"allocations"}),
 }
-NUM_SCHEDULES = 8
+NUM_SCHEDULES = 4
 
 
 @pytest.fixture(autouse=True)
