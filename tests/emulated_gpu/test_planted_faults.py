@@ -153,7 +153,7 @@ FAULTS = {
     "a pinned buffer reused too early": (pinned_buffer_reused, PINNED, BOTH),
     "an allocation in a replay": (allocation_in_replay, STAGED, {"allocations"}),
 }
-NUM_SCHEDULES = 8
+NUM_SCHEDULES = 4
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +162,14 @@ def _same_operations():
         yield
 
 
-@pytest.mark.parametrize("name", FAULTS)
+LONG = {"a missing record_stream", "a pinned buffer reused too early", "an allocation in a replay"}
+
+
+def marked(name):
+    return pytest.param(name, marks=pytest.mark.long_rehearsal if name in LONG else ())
+
+
+@pytest.mark.parametrize("name", map(marked, FAULTS))
 def test_each_fault_is_caught_by_what_the_table_says(name, monkeypatch):
     plant, subject, expected = FAULTS[name]
     on_processor = subject.on("cpu")

@@ -15,7 +15,7 @@ from operant.trainer.experiment import Experiment
 
 # Longer than there are slots for metrics under way.
 NUM_ITERATIONS = 5
-PPO = {"algorithm": "ppo", "env": "cart_pole", "ppo": {"num_minibatches": 2, "num_epochs": 2}}
+PPO = {"algorithm": "ppo", "env": "cart_pole", "ppo": {"num_minibatches": 3, "num_epochs": 2}}
 SIZES = {
     "num_envs": 6, "rollout_steps": 4, "total_env_steps": 24 * 20,
     "policy": {"hidden_sizes": [8]}, "normalization": {"obs": True, "reward": True},
