@@ -14,6 +14,15 @@ from .noisy import NoisyLinear
 ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU, "elu": nn.ELU}
 
 
+class LayerNorm(nn.LayerNorm):
+    """In float32 whatever the precision of products, as autocast has it on a GPU and not on the
+    processor.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.float())
+
+
 @torch.no_grad()
 def flattened(parameters: Sequence[nn.Parameter]) -> Tensor:
     """Move parameters side by side into one tensor [P], and return it."""
@@ -40,7 +49,7 @@ def make_mlp(
     pairs = list(itertools.pairwise(sizes))
     layers: list[nn.Module] = []
     for inputs, outputs in pairs[:-1] if is_last else pairs:
-        norm = [nn.LayerNorm(outputs)] if layer_norm else []
+        norm = [LayerNorm(outputs)] if layer_norm else []
         layers += [linear(inputs, outputs), *norm, activation()]
     return nn.Sequential(*layers, *(linear(*pair) for pair in pairs[-1:] if is_last))
 

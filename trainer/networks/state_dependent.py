@@ -53,9 +53,10 @@ class StateDependentNetwork(Network):
     @in_precision
     def forward(self, obs: Tensor) -> Tensor:
         features = self.features(self.encoder(obs))
-        variance = features.square() @ (2 * self.log_std).exp()
+        # Squares and logarithms are of float32: autocast sees to that on a GPU alone.
+        variance = features.float().square() @ (2 * self.log_std).exp()
         mean = self.mean(features).clamp(-MAX_MEAN, MAX_MEAN)
-        return torch.cat([mean, 0.5 * (variance + EPSILON).log()], -1)
+        return torch.cat([mean, 0.5 * (variance.float() + EPSILON).log()], -1)
 
     @property
     def num_noise(self) -> int:

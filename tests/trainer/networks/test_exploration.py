@@ -78,3 +78,11 @@ def test_a_loss_is_followed_through_state_dependent_noise():
     assert gradient.shape == actor.flat_parameters.shape
     assert actor.network.parameters_to_learn()[0] is actor.network.log_std
     assert gradient[:6].any()
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_deviations_by_state_have_the_digits_of_float32_whatever_the_precision(precision):
+    actor = StateDependentActor(load_spec("pendulum"), CONFIG, False, 1, num_rows=2, std=0.05)
+    actor.network.set_precision(precision)
+    _, log_stds = actor.network(torch.linspace(-1, 1, 64 * 3).view(64, 3)).chunk(2, -1)
+    assert not torch.equal(log_stds, log_stds.to(precision).float())

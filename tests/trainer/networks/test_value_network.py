@@ -79,3 +79,15 @@ def test_an_exported_policy_is_the_greedy_one(network, tmp_path):
     obs = torch.randn(9, 4, generator=seeded(5))
     (actions,) = session.run(None, {"observation": obs.numpy()})
     assert actions.tolist() == policy.greedy(obs).tolist()
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_layer_norms_compute_in_float32_whatever_the_precision_of_products(precision):
+    network = make_value_network(4, 2, PolicyConfig(), seed=1, layer_norm=True)
+    network.precision = precision
+    norms = [layer for layer in network.modules() if isinstance(layer, torch.nn.LayerNorm)]
+    seen = []
+    for norm in norms:
+        norm.register_forward_hook(lambda layer, given, found: seen.append(found.dtype))
+    network(torch.randn(8, 4))
+    assert seen == [torch.float32] * 2
