@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from ..shared.errors import nearest
+from ..shared.errors import UsageError, nearest
+
+MAY_BE_EMPTY = ("text", "press")  # of a note, which "" takes away; of the keys of a picture
 
 
 class LazyGroup(click.Group):
@@ -33,7 +36,32 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, and an unknown command is answered with the nearest one."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
             hint = nearest(args[0], self._names).replace("; did", " Did")
             raise click.UsageError(f"{error.message}{hint}", ctx) from None
+        if command and "_OPERANT_COMPLETE" not in os.environ:
+            check_nothing_is_empty(command, rest)
+        return name, command, rest
+
+
+def check_nothing_is_empty(command: click.Command, arguments: list[str]) -> None:
+    """Raises UsageError for an empty argument or value of an option, as a script gives where a
+    variable is not set: it must not mean the latest run, or the default.
+    """
+    if isinstance(command, click.Group):  # whose own commands are asked
+        return
+    try:
+        parser = command.make_parser(click.Context(command))
+        values, _, _ = parser.parse_args(list(arguments))
+    except click.ClickException:
+        return  # said better when they are parsed in earnest
+    for parameter in command.params:
+        value = values.get(parameter.name or "")
+        each = value if isinstance(value, (list, tuple)) else [value]
+        if any(one == "" for one in each) and parameter.name not in MAY_BE_EMPTY:
+            is_option = isinstance(parameter, click.Option)
+            name = (
+                parameter.opts[-1] if is_option else parameter.make_metavar(click.Context(command))
+            )
+            raise UsageError(f"{name.strip('[].')} is empty")

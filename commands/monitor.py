@@ -84,13 +84,13 @@ def command(
     if once or as_json:
         _print_once(run, latest, as_json)
         return
+    remote = chosen_host(run, latest)
+    chosen = chosen_run(run, latest) if (run or latest) and not remote else None
     if not (has_terminal() or is_in_a_browser()):
         raise UsageError("the monitor needs a terminal; use --once or --json without one")
-    remote = chosen_host(run, latest)
     if remote:
         _watch_remote(remote, theme, as_ascii)
         return
-    chosen = chosen_run(run, latest) if run or latest else None
 
     from ..monitor.app import watch
 

@@ -14,7 +14,7 @@ from ..monitor.charts.charted_metrics import steps_name
 from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_count,
-    format_duration,
+    format_left,
     format_percent,
     format_rate,
     format_short_time,
@@ -72,9 +72,7 @@ def headline(status: RunStatus) -> str:
         parts[-1] += f" ({format_percent(status.progress_fraction)})"
     if status.env_steps_per_s is not None:
         parts.append(format_rate(status.env_steps_per_s))
-    if status.eta_s is not None:
-        parts.append(f"{format_duration(status.eta_s)} left")
-    return ", ".join(parts)
+    return ", ".join(filter(None, [*parts, format_left(status.eta_s)]))
 
 
 def print_status(

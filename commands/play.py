@@ -70,6 +70,7 @@ def command(
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
+    chosen = _what(run, latest, of_runs)
     if not has_terminal():
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player
@@ -79,7 +80,6 @@ def command(
     from ..trainer.run.checkpoints import latest_checkpoint
 
     terminal = make_terminal(theme, as_ascii)
-    chosen = _what(run, latest, of_runs)
     if isinstance(chosen, Run) and trusts_all_code():
         latest_checkpoint(
             chosen.checkpoint_folder
@@ -105,6 +105,8 @@ def _what(run: str | None, latest: bool, of_runs: Mapping[str, object]) -> Run |
         for name, value in of_runs.items():
             if value is not None:
                 raise UsageError(f"--{name} {value}: {run} was played before")
+        if not os.path.lexists(run):
+            raise UsageError(f"{run} cannot be read: No such file or directory")
         return Path(run)
     return chosen_run(run, latest)
 

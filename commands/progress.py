@@ -13,7 +13,7 @@ from ..monitor.look.formatting import (
     SHOWN_PHASES,
     UNKNOWN,
     format_count,
-    format_duration,
+    format_left,
     format_percent,
     format_phase,
     format_phase_time,
@@ -104,6 +104,16 @@ class PhaseWords:
         return f"{self.without_time}, {duration}" if duration else self.without_time
 
 
+class TimeLeft:
+    """What is left of the time that a publish promised, in words; empty once it is over."""
+
+    def __init__(self, left_s: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._end_s = now, now() + left_s
+
+    def __str__(self) -> str:
+        return format_left(self._end_s - self._now())
+
+
 class PlainProgress:
     """`24.6%  491.5k env steps  132k/s  return 187.2  11s left`, not more often than every 2 s; in
     between what takes so long, as `compiling 1 of 5 loops, 31s, about 20s left`, and every 10 s
@@ -130,9 +140,8 @@ class PlainProgress:
             format_rate(self._rate),
             f"return {UNKNOWN if math.isnan(self._return) else format_value(self._return)}",
         ]
-        if "progress/eta_s" in values and not is_last:
-            parts.append(f"{format_duration(values['progress/eta_s'])} left")
-        self._print("  ".join(parts))
+        left = "" if is_last else format_left(values.get("progress/eta_s"))
+        self._print("  ".join(filter(None, [*parts, left])))
 
     def phase(
         self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
@@ -182,7 +191,7 @@ class _BarProgress:
     def __init__(self, update: Callable[..., None]) -> None:
         self._update = update
         self._phase = PhaseWords()
-        self._left = ""
+        self._left: object = ""
         self._last: object = ""
         self._return = math.nan
 
@@ -193,9 +202,7 @@ class _BarProgress:
         self._return = newest_return(values, self._return)
         if not math.isnan(self._return):
             fields["return_"] = format_value(self._return)
-        if "progress/eta_s" in values:
-            self._left = f"{format_duration(values['progress/eta_s'])} left"
-        self._last = self._left
+        self._last = self._left = TimeLeft(values.get("progress/eta_s", math.nan))
         self._update(completed=values["progress/fraction"], last=self._left, **fields)
 
     def phase(

@@ -10,7 +10,7 @@ from ..monitor.look.formatting import (
     SHOWN_PHASES,
     format_age,
     format_count,
-    format_duration,
+    format_left,
     format_percent,
     format_rate,
     format_written,
@@ -86,7 +86,7 @@ def _progress(status: RunStatus) -> list[Fact]:
         ),
         "progress": None if fraction is None else format_percent(fraction),
         "speed": None if status.env_steps_per_s is None else format_rate(status.env_steps_per_s),
-        "time left": None if status.eta_s is None else format_duration(status.eta_s),
+        "time left": format_left(status.eta_s).removesuffix(" left") or None,
     }
     return [(name, str(value)) for name, value in known.items() if value is not None]
 

@@ -14,13 +14,14 @@ class SpeedWindow:
     last iteration where that took longer.
 
     Its clock, in seconds, is the caller's, and stands still while the run does something else. The
-    first iteration, which loads and warms up, counts only as long as there is no other.
+    first iteration, which loads and warms up, counts only as long as there is no other; the speed
+    `is_steady` from the second on.
     """
 
     def __init__(self, clock_s: float, env_steps: float) -> None:
         """Nothing is done yet at `clock_s`."""
         self._marks = deque([(clock_s, env_steps)])
-        self._is_warm = False
+        self._is_warm = self.is_steady = False
         self.per_s = 0.0
 
     def add(self, clock_s: float, env_steps: float) -> float:
@@ -30,6 +31,7 @@ class SpeedWindow:
             marks.popleft()
         since_s, steps_then = marks[0]
         self.per_s = (env_steps - steps_then) / max(clock_s - since_s, 1e-9)
+        self.is_steady = self._is_warm
         if not self._is_warm:
             marks.clear()
             self._is_warm = True
@@ -47,9 +49,11 @@ def time_left_s(
     """Seconds to the end: training at this speed, `since_s` of which has gone by since the env
     steps were counted, and `pauses`, how many are still to come of each kind and their seconds.
 
-    None where no speed is known.
+    None where no speed is known, and once training takes longer than that speed promises.
     """
     if env_steps_per_s <= 0:
         return None
-    training_s = max(0.0, env_steps_left / env_steps_per_s - since_s)
-    return training_s + sum(count * seconds for count, seconds in pauses)
+    training_s = env_steps_left / env_steps_per_s - since_s
+    if training_s <= 0 and env_steps_left > 0:
+        return None
+    return max(0.0, training_s) + sum(count * seconds for count, seconds in pauses)

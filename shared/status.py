@@ -225,20 +225,18 @@ def _page_status(
 
 
 def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float | None) -> RunStatus:
-    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it. Of the time
-    that was left then, what has passed since is gone.
+    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it. The time
+    left is less by what has passed since; it is None once nothing of it remains, or the run stalls.
     """
     metrics = snapshot.metrics
-    eta_s = metrics.get(ETA_S, math.nan) if status.is_alive else math.nan
-    if eta_s == eta_s and status.state == "running":
-        eta_s = max(0.0, eta_s - (status.age_s or 0.0))
+    eta_s = metrics.get(ETA_S, math.nan) - (status.age_s or 0.0)
     return replace(
         status,
         iteration=None if snapshot.iteration < 0 else snapshot.iteration,
         env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
         env_steps_per_s=env_steps_per_s,
         progress_fraction=metrics.get(PROGRESS_FRACTION),
-        eta_s=None if math.isnan(eta_s) else eta_s,
+        eta_s=eta_s if eta_s > 0 and status.state == "running" else None,
         metrics=metrics,
     )
 

@@ -17,7 +17,7 @@ from .precompiling import has_machine_code, is_ready
 # Seconds of loops that were never compiled on this machine, by the beginnings of their names;
 # measured on two cores, one of which compiles what PPO learns with meanwhile.
 USUAL_S = {"collect_template": 48.0, "learn_template": 11.0, "reset_all": 3.0, "step_all": 6.0}
-OTHER_S = 2.0
+OTHER_S = 2.0  # the weight of a loop whose seconds are not known, beside others
 COMPILED_S = 0.3  # what is ready sooner was loaded from the disk
 # This machine's speed, relative to the expected seconds, once loops of so many were compiled.
 KNOWN_AFTER_S, SLOWEST, FASTEST = 5.0, 8.0, 0.25
@@ -43,7 +43,9 @@ class CompileProgress:
     def __init__(self, loops: Sequence[Any], now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._changed_s = now, now()
         self._loops = loops
-        self._expected_s = {id(loop): expected_s(loop) for loop in loops}
+        known_s = {id(loop): expected_s(loop) for loop in loops}
+        self._unknown = {key for key, seconds in known_s.items() if seconds is None}
+        self._expected_s = {key: seconds or OTHER_S for key, seconds in known_s.items()}
         self._was_on_disk = {id(loop) for loop in loops if has_machine_code(loop)}
         self._ready = {id(loop) for loop in loops if is_ready(loop)}
         self._taken_s = self._expected_of_taken_s = 0.0
@@ -80,8 +82,10 @@ class CompileProgress:
             remember(loop, seconds * self._expected_s[id(loop)] / expected_s)
 
     def _left_s(self, missing: Sequence[Any]) -> float | None:
-        """The rest of the loop under way, and all those after it. None once that one is overdue."""
-        if not missing:
+        """The rest of the loop under way, and all those after it. None once that one is
+        overdue, and where nothing is known of one of them.
+        """
+        if not missing or any(id(loop) in self._unknown for loop in missing):
             return None
         speed = 1.0
         if self._expected_of_taken_s >= KNOWN_AFTER_S:
@@ -91,15 +95,17 @@ class CompileProgress:
         return rest_s + sum(later) if rest_s > 0 else None
 
 
-def expected_s(loop: Any) -> float:
-    """What compiling `loop` took the last time on this machine, or what it usually takes."""
+def expected_s(loop: Any) -> float | None:
+    """What compiling `loop` took the last time on this machine, or what it usually takes; None
+    where neither is known.
+    """
     path, name = seconds_file(loop)
     with contextlib.suppress(OSError, ValueError, TypeError):
         seconds = float((path or Path()).read_text())
         if 0 < seconds < 3600:
             return seconds
     usual = (seconds for start, seconds in USUAL_S.items() if name.startswith(start))
-    return next(usual, OTHER_S)
+    return next(usual, None)
 
 
 def remember(loop: Any, seconds: float) -> None:

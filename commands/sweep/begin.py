@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -110,16 +111,28 @@ def command(config: str | None, resume: str | None, as_json: bool, **given: Any)
     """  # fmt: skip
     if importlib.util.find_spec("optuna") is None:
         raise UsageError(MISSING)
-    if resume is not None:
-        sweep, lock, definition = _gone_on_with(resume, config, given)
-    else:
-        if config is None:
-            raise UsageError("name a configuration, a preset or a TOML file, or --resume NAME")
-        sweep, lock, definition = _begun(config, **given)
+    name = ""
     try:
-        return _run(sweep, definition, [] if resume else given["tries"], as_json)
-    finally:
-        lock.release()
+        if resume is not None:
+            sweep, lock, definition = _gone_on_with(resume, config, given)
+        else:
+            if config is None:
+                raise UsageError("name a configuration, a preset or a TOML file, or --resume NAME")
+            sweep, lock, definition = _begun(config, **given)
+        name = sweep.name
+        try:
+            return _run(sweep, definition, [] if resume else given["tries"], as_json)
+        finally:
+            lock.release()
+    except (KeyboardInterrupt, SystemExit) as error:  # before or after `_run` waits for the runs
+        stopped = OperantError(
+            f"sweep {name}: interrupted, and its runs were asked to stop; "
+            f"`operant sweep --resume {name}` goes on"
+            if name
+            else "interrupted before the sweep began"
+        )
+        stopped.exit_code = getattr(error, "code", 128 + signal.SIGINT)
+        raise stopped from None
 
 
 def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
@@ -221,7 +234,8 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
         print_table(sweep, table, time.monotonic() - began_s)
     if received:
         if not table.is_complete:
-            say(f"`operant sweep --resume {sweep.name}` goes on")
+            by, name = signal.Signals(received[0]).name, sweep.name
+            say(f"sweep {name}: stopped by {by}; `operant sweep --resume {name}` goes on")
         return 128 + received[0]
     return 0 if table.count("finished") else 1
 

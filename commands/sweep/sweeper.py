@@ -175,7 +175,7 @@ class Sweeper:
                 if len(runs) == 1
                 else (f"{len(runs)} runs finish their iterations and save")
             )
-            self._say(f"{what} a checkpoint")
+            self._say(f"stopping: {what} a checkpoint; again: ending at once")
         for run in runs:
             run.stop()
         while any(not run.is_over() for run in runs):

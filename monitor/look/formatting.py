@@ -110,10 +110,14 @@ def format_phase(name: str, done: int | None, total: int | None, unit: str) -> s
 
 def format_phase_time(elapsed_s: float, left_s: float | None) -> str:
     """`31s, about 20s left`: since when a phase lasts, and what is left where it is known."""
-    parts = [format_duration(elapsed_s)] if elapsed_s >= 1 else []
-    if left_s is not None and left_s >= 1:
-        parts.append(f"about {format_duration(left_s)} left")
-    return ", ".join(parts)
+    elapsed, left = format_duration(elapsed_s) if elapsed_s >= 1 else "", format_left(left_s)
+    return ", ".join(filter(None, [elapsed, left and f"about {left}"]))
+
+
+def format_left(left_s: float | None) -> str:
+    """`20s left`; empty where no time is known, or less than a second of it remains."""
+    is_known = left_s is not None and 1 <= left_s < math.inf
+    return f"{format_duration(left_s)} left" if is_known else ""
 
 
 def format_duration(seconds: float | None) -> str:

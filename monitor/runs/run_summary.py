@@ -14,6 +14,7 @@ from ..look.formatting import (
     format_age,
     format_count,
     format_duration,
+    format_left,
     format_percent,
     format_si,
     format_written,
@@ -152,6 +153,4 @@ def _times(view: RunView) -> str:
     elapsed = format_duration(view.elapsed_s)
     if not view.status.is_alive:
         return f"ran {elapsed}"
-    eta_s = view.status.eta_s
-    has_eta = eta_s is not None and math.isfinite(eta_s)
-    return f"{elapsed} elapsed" + (f", {format_duration(eta_s)} left" if has_eta else "")
+    return ", ".join(filter(None, [f"{elapsed} elapsed", format_left(view.status.eta_s)]))

@@ -147,6 +147,8 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
     [
         (("monitor", "--follow"), "--follow goes with --json"),
         (("monitor",), "needs a terminal"),
+        (("monitor", "--latest"), "needs a terminal"),
+        (("monitor", "nosuch"), "no run is called 'nosuch'"),
         (("monitor", "--latest", "--rank", "1"), "has no rank 1; it has rank 0 alone"),
         (("monitor", "--rank", "0"), "--rank goes with a run of this machine"),
         (("monitor", "air:", "--rank", "0"), "--rank goes with a run of this machine"),

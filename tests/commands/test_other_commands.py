@@ -8,7 +8,7 @@ import pytest
 from command_line import SHORT, error_line, operant, operant_json, python
 
 from operant.cli import cli
-from operant.shared.errors import OperantError
+from operant.shared.errors import OperantError, UsageError
 from operant.shared.find_runs import list_runs
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
@@ -40,6 +40,38 @@ def test_a_command_that_lacks_its_own_command_prints_its_help(arguments):
 
 def test_an_unknown_command_is_answered_with_the_nearest():
     assert "No such command 'trian'. Did you mean 'train'?" in error_line("trian")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        *((f"{name}|", "RUN") for name in ("monitor", "eval", "stop", "rm", "status", "trace")),
+        ("play||--to|episode.svg", "RUN"),
+        ("rm|a||b|--yes", "RUN"),
+        ("train|", "CONFIG"),
+        ("sweep|", "CONFIG"),
+        ("sweep|status|", "NAME"),
+        ("rename|a|", "NAME"),
+        ("tag|a|", "TAG"),
+        ("train|cart_pole_ppo|--set|", "--set"),
+        ("train|cart_pole_ppo|--name=", "--name"),
+        ("train|--resume|", "--resume"),
+        ("snapshot|--to|", "--to"),
+        ("runs|--host|", "--host"),
+    ],
+)
+def test_an_empty_argument_is_refused_by_its_name(arguments, what, finished_run):
+    """A script gives one where a variable is not set: it must not mean the latest run."""
+    with pytest.raises(UsageError, match=f"^{what} is empty$"):
+        cli(arguments.split("|"), standalone_mode=False)
+
+
+def test_an_empty_argument_is_one_line_and_exit_code_2(finished_run):
+    assert error_line("stop", "") == "operant: RUN is empty\n"
+
+
+def test_an_empty_note_takes_the_note_away(finished_run):
+    assert operant("note", finished_run.id, "").stdout == f"{finished_run.id}: no note any more\n"
 
 
 def test_status_is_one_object_of_valid_json(finished_run):

@@ -111,6 +111,8 @@ def test_what_cannot_be_played_is_one_line(tmp_path):
     run = trained_run("cart_pole_ppo_smoke")
     assert "play needs a terminal; --to" in error_line("play", run.id)
     assert "no run is called 'none'" in error_line("play", "none", "--to", "a.svg")
+    assert "no run is called 'none'" in error_line("play", "none")
+    assert "No such file" in error_line("play", "none.episode.gz")
     assert ".svg, .gif or .mp4" in error_line("play", run.id, "--to", "a.png")
     assert "--theme blue" in error_line("play", run.id, "--theme", "blue")
     assert "--episodes" in error_line("play", run.id, "--to", "a.svg", "--episodes", "2")

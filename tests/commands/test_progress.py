@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from waiting import wait_for
 
-from operant.commands.progress import PhaseWords, PlainProgress, _bar
+from operant.commands.progress import PhaseWords, PlainProgress, TimeLeft, _bar
 from operant.monitor.look.formatting import UNKNOWN
 
 
@@ -39,6 +39,25 @@ def test_the_time_moves_while_the_run_itself_can_say_nothing():
     assert str(words) == "compiling 1 of 5 loops, 20s, about 30s left"
     clock.now = 70.0
     assert str(words) == "compiling 1 of 5 loops, 1m 10s"
+
+
+def test_a_time_left_falls_and_goes_where_a_run_takes_longer():
+    clock = SimpleNamespace(now=0.0)
+    left = TimeLeft(50.0, lambda: clock.now)
+    clock.now = 20.0
+    assert str(left) == "30s left"
+    clock.now = 49.5
+    assert str(left) == ""
+    clock.now = 500.0
+    assert str(left) == ""
+    assert str(TimeLeft(math.nan)) == ""
+
+
+def test_a_line_has_no_time_left_where_none_is_known():
+    for left_s in (math.nan, 0.0, 0.9):
+        stream = io.StringIO()
+        PlainProgress(stream)({"progress/fraction": 0.5, "progress/eta_s": left_s}, 1, 4096)
+        assert "left" not in stream.getvalue()
 
 
 def test_a_terminal_draws_the_time_anew_without_another_word_of_the_run():

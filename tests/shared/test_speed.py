@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from operant.commands.output import headline
 from operant.shared import Metric
 from operant.shared.run_folder import create_run
 from operant.shared.session import RunSession
@@ -88,12 +89,14 @@ def test_a_run_that_has_ended_is_listed_with_the_average_it_says_itself(session,
     assert status(session).env_steps_per_s == 12_800.0
 
 
-def test_of_the_time_left_what_has_passed_since_the_publish_is_gone(session, clock):
+def test_the_time_left_falls_with_the_clock_and_is_not_known_once_it_is_over(session, clock):
     publish(session, clock, 1, 1.0, 100, {ETA_S: 60.0})
     clock.ns += 25 * 10**9
     assert status(session).eta_s == 35.0
+    assert headline(status(session)).endswith("35s left")
     clock.ns += 60 * 10**9
-    assert status(session).eta_s == 0.0
+    assert status(session).eta_s is None
+    assert "left" not in headline(status(session))
 
 
 def test_a_time_left_that_was_never_said_is_none_and_not_nought(session, clock):

@@ -37,8 +37,9 @@ def test_an_iteration_that_is_longer_than_the_window_has_its_own_speed():
 def test_the_time_left_is_training_less_what_has_passed_and_all_pauses_to_come():
     # 1000 steps at 50 a second are 20 s, 5 of them gone; 3 evaluations of 7 s and a save of 0.5 s.
     assert time_left_s(1000, 50.0, 5.0, [(3, 7.0), (1, 0.5)]) == 15 + 21.5
-    assert time_left_s(1000, 50.0, 60.0, [(1, 7.0)]) == 7.0
+    assert time_left_s(0, 50.0, 60.0, [(1, 7.0)]) == 7.0
     assert time_left_s(1000, 0.0) is None
+    assert time_left_s(1000, 50.0, 20.5, [(1, 7.0)]) is None  # training takes longer than it should
 
 
 @given(

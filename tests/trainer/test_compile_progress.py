@@ -57,6 +57,14 @@ def test_no_time_is_promised_once_a_loop_takes_longer_than_expected(tmp_path, cl
     assert progress.look().left_s is None
 
 
+def test_no_time_is_promised_for_a_loop_of_which_nothing_is_known(tmp_path, clock):
+    loops = [Loop(tmp_path, "collect_template_x"), Loop(tmp_path, "sac_update_x")]
+    progress = watched(loops, clock)
+    assert progress.look().left_s is None
+    loops[1].ready()
+    assert progress.look().left_s is not None
+
+
 def test_the_seconds_of_the_last_time_are_expected_the_next_time_of_any_version(tmp_path, clock):
     progress = watched([loop := Loop(tmp_path, "collect_template_x")], clock)
     clock.now += 123

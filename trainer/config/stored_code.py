@@ -27,7 +27,7 @@ from ...shared.owners import ALL_OF_OTHERS, is_own
 from ...shared.run_folder import home_folder
 from ...shared.small_file import create_anew, open_regular
 from ..envs import GYMNASIUM_PREFIX, NATIVE_PREFIX, PETTINGZOO_PREFIX
-from ..envs.workers.importing import check_module, is_below, places_of
+from ..envs.workers.importing import check_module, check_places, is_below, places_of
 
 SEALS = "code_seals"  # the key of a manifest
 # "1" in the environment is --trust-code, for this process and those that it starts.
@@ -107,6 +107,7 @@ def _check(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
         what = f"{one_line(module, SHOWN)} ({one_line(places[-1], SHOWN)})"
     else:
         places = [code.partition(":")[2]]
+        check_places(told, places)
         what = one_line(os.path.abspath(places[0]), SHOWN)
     if manifest and any(is_below(place, folder) for place in places):
         raise ConfigError(

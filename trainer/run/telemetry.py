@@ -24,6 +24,7 @@ PUBLISH_INTERVAL_S = 0.25
 SAY_EVERY_S = 0.05
 
 GRAD_NORM = "optimizer/grad_norm"
+LATE_AFTER_S, LATE_FACTOR = 5.0, 3.0  # an iteration that no time left is promised in
 NUM_UPDATES, UPDATES_PER_S = "updates/count", "updates/per_s"
 
 EPISODE_METRICS = (
@@ -124,18 +125,27 @@ class Telemetry:
         if average_before > 0:
             self._zero_s, self._zero_steps = begun_s - work.env_steps / average_before, 0
         self._update_window: SpeedWindow | None = None  # where updates are counted
+        self._has_updated = False
+        self._longest_s = 0.0  # iteration, of those that the time left is known from
         self._last_work_done = work.work_done
         self._has_bad_losses = False
 
     def iteration(self, values: Mapping[str, float]) -> None:
         """Publish what an iteration gave, together with its speed, its phases and the progress."""
-        self._iteration_s = clock_s = self.stopwatch.training_s
+        clock_s = self.stopwatch.training_s
+        if self._planned_window.is_steady:
+            self._longest_s = max(self._longest_s, clock_s - self._iteration_s)
+        self._iteration_s = clock_s
         env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
         if self.share:
             row |= self.share.of_iteration()
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        if NUM_UPDATES in values and not self._has_updated:
+            # Env steps are much faster as long as they only fill the replay.
+            self._has_updated = values[NUM_UPDATES] > 0
+            self._planned_window = SpeedWindow(clock_s, self._planned_steps)
         self._planned_window.add(clock_s, self._planned_steps)
         if NUM_UPDATES in values:
             num_updates = int(values[NUM_UPDATES])
@@ -195,23 +205,28 @@ class Telemetry:
         iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
         done = env_steps - self._work.unplanned_env_steps
         row[PROGRESS_FRACTION] = min(1.0, done / max(1, self._total))
-        eta_s = self._time_left_s()
-        if eta_s is not None:
-            row[ETA_S] = eta_s
+        row[ETA_S] = self._time_left_s()
         with self.stopwatch.phase("publish"):
             self._metrics.publish(row, iteration, env_steps)
         self._publish_at = self._now()
         self._report(row, iteration, env_steps)
 
-    def _time_left_s(self) -> float | None:
+    def _time_left_s(self) -> float:
+        """NaN where it is not known: in the first iteration, in those that only fill the replay, in
+        the first that updates, and while an iteration takes much longer than any before.
+        """
         watch = self.stopwatch
+        since_s = watch.training_s - self._iteration_s
+        is_late = since_s > max(LATE_AFTER_S, LATE_FACTOR * self._longest_s)
+        if is_late or not self._planned_window.is_steady:
+            return math.nan
         left = max(0, self._total - self._planned_steps)
         pauses = [
             (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
             for kind, planned in self._num_pauses.items()
         ]
-        since_s = watch.training_s - self._iteration_s
-        return time_left_s(left, self._planned_window.per_s, since_s, pauses)
+        left_s = time_left_s(left, self._planned_window.per_s, since_s, pauses)
+        return math.nan if left_s is None else left_s
 
 
 def _adding_up(taken: dict[str, float], values: Mapping[str, float]) -> dict[str, float]:

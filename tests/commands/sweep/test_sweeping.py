@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -15,6 +16,7 @@ from operant.commands.bench.trials import columns_of
 from operant.monitor.runs.filter_terms import parse_filter
 from operant.monitor.runs.run_filter import filtered
 from operant.monitor.runs.runs_poller import RunsPoller
+from operant.shared.errors import OperantError
 from operant.shared.find_runs import list_runs
 from operant.shared.lock import lock_holder
 from operant.shared.ranks import read_status
@@ -124,7 +126,9 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     os.kill(pid, signal.SIGCONT)
     out, err = second.communicate()
     assert second.returncode == 130, err
-    assert out.splitlines()[-1] == "`operant sweep --resume one` goes on"
+    assert (
+        out.splitlines()[-1] == "sweep one: stopped by SIGINT; `operant sweep --resume one` goes on"
+    )
     assert read_status(found_run(trial)).state == "stopped"
     assert trial_of(sweep, 0).state == "running"  # as far as anyone can tell
 
@@ -135,6 +139,32 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     assert len(found_run(trial).manifest()["resumed"]) == 1
     assert answer["state"] == "finished"
     assert [run.id for run in list_runs()] == list(trial.runs)
+
+
+def test_ctrl_c_at_any_moment_says_what_happened_and_how_to_go_on(started, monkeypatch):
+    """Before the sweep has a name, before it waits for its runs, and once more while it does."""
+    from operant.commands.sweep import begin
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    def interrupt_again(*_, **__):
+        raise SystemExit(130)
+
+    def error_of(**changed):
+        with monkeypatch.context() as changes:
+            for name, function in changed.items():
+                changes.setattr(begin, name, function)
+            arguments = ["cart_pole_ppo", "--param", RATE, "--trials", "1", "--name", "two"]
+            with pytest.raises(OperantError) as caught:
+                begin.command(arguments, standalone_mode=False)
+        assert caught.value.exit_code == 130
+        return str(caught.value)
+
+    assert error_of(_begun=interrupt) == "interrupted before the sweep began"
+    assert "`operant sweep --resume two` goes on" in error_of(_run=interrupt)
+    shutil.rmtree(sweeps_folder() / "two")
+    assert "its runs were asked to stop" in error_of(_run=interrupt_again)
 
 
 def test_a_trial_that_is_worse_than_the_others_is_stopped_in_good_order(started, tmp_path):

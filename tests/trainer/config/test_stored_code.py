@@ -12,7 +12,14 @@ import pytest
 
 from operant.shared import host
 from operant.shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
-from operant.shared.run_folder import Run, create_run, home_folder, runs_folder
+from operant.shared.run_folder import (
+    Run,
+    create_run,
+    home_folder,
+    memory_runs_folder,
+    runs_folder,
+)
+from operant.shared.sweep_folder import sweeps_folder
 from operant.trainer.config import stored_code
 from operant.trainer.config.stored_code import added_seals, check_stored_code, named_code
 from operant.trainer.envs.workers.importing import import_from_here, imported
@@ -146,19 +153,34 @@ def test_code_in_the_run_itself_is_never_imported(project, monkeypatch, tmp_path
     assert "nothing is imported from there" in refusal(copy / "checkpoints" / path.name)
 
 
-def test_nothing_below_a_runs_folder_is_imported_for_whoever_types_it(project, monkeypatch):
-    media = runs_folder() / "some" / "media"
+@pytest.mark.parametrize("closed", [runs_folder, memory_runs_folder, sweeps_folder])
+def test_nothing_below_runs_or_sweeps_is_imported_for_whoever_types_it(
+    closed, project, monkeypatch
+):
+    below = f"below the (runs|sweeps) folder {closed()}"
+    media = closed() / "some" / "media"
     shutil.copytree(project, media)
     monkeypatch.chdir(media)
     before = list(sys.path)
-    with pytest.raises(ConfigError, match="below the runs folder"):
+    with pytest.raises(ConfigError, match=below):
         import_from_here("own_module")
     assert sys.path == before
     (media / "link").symlink_to(project)
     monkeypatch.chdir(project)
     (project / "other_module.py").symlink_to(media / "own_module.py")
-    with pytest.raises(ConfigError, match="below the runs folder"):
+    with pytest.raises(ConfigError, match=below):
         import_from_here("other_module")
+
+
+@pytest.mark.parametrize("name", ["runs", "sweeps"])
+def test_a_game_below_runs_or_sweeps_is_refused_with_trust_code_too(name, project, monkeypatch):
+    """Its JSON names classes, and the run is another one than the folder's."""
+    monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
+    game = home_folder() / name / "another" / "game.json"
+    game.parent.mkdir(parents=True)
+    game.write_text("{}")
+    values = {"env": "mettagrid", "mettagrid": {"config": str(game)}}
+    assert f"below the {name} folder {game.parent.parent}" in refusal(checkpoint_of(values, {}))
 
 
 @pytest.mark.parametrize("path", ["os:abort", "os.path:join", "builtins:exit", "__main__:main"])

@@ -47,17 +47,64 @@ def parts():
     return page, work, clock, Telemetry(page, 1000, work, clock)
 
 
-def test_an_iteration_has_its_speed_progress_and_time_left(parts):
+def finish_iteration(parts, seconds, env_steps, values=None):
+    """What it published."""
     page, work, clock, telemetry = parts
-    clock.now = 2.0
-    work.iteration, work.env_steps, work.env_steps_so_far = 1, 100, 100
-    telemetry.iteration({"loss/policy": 0.5})
-    ((values, iteration, env_steps),) = page.rows
-    assert (iteration, env_steps) == (1, 100)
+    clock.now += seconds
+    work.iteration += 1
+    work.env_steps += env_steps
+    work.env_steps_so_far = work.env_steps
+    telemetry.iteration(values or {})
+    return page.rows[-1][0]
+
+
+def test_an_iteration_has_its_speed_progress_and_time_left(parts):
+    page = parts[0]
+    finish_iteration(parts, 9.0, 100)
+    values = finish_iteration(parts, 2.0, 100, {"loss/policy": 0.5})
+    assert page.rows[-1][1:] == (2, 200)
     assert values["loss/policy"] == 0.5
     assert values["speed/env_steps_per_s"] == 50.0
-    assert values["progress/fraction"] == 0.1
-    assert values["progress/eta_s"] == 900 / 50
+    assert values["progress/fraction"] == 0.2
+    assert values["progress/eta_s"] == 800 / 50
+
+
+def test_no_time_left_is_promised_by_iterations_that_compile_or_only_fill_the_replay(parts):
+    def left_s(seconds, num_updates):
+        values = {"updates/count": float(num_updates)}
+        return finish_iteration(parts, seconds, 10, values)["progress/eta_s"]
+
+    assert math.isnan(left_s(30.0, 0))
+    assert math.isnan(left_s(0.01, 0))
+    assert math.isnan(left_s(0.01, 0))
+    assert math.isnan(left_s(40.0, 1))  # at 1000 a second before
+    assert left_s(2.0, 2) == 950 / 5
+    assert left_s(2.0, 3) == 940 / 5
+
+
+def test_no_time_left_is_promised_while_an_iteration_takes_much_longer_than_any_before(parts):
+    page, work, clock, telemetry = parts
+    finish_iteration(parts, 2.0, 1)
+    assert finish_iteration(parts, 2.0, 1)["progress/eta_s"] == 1996
+    for work.work_done in range(1, 9):
+        clock.now += 1.0
+        telemetry.tick()
+    left_s = [values["progress/eta_s"] for values, *_ in page.rows[-8:]]
+    assert left_s[:5] == [1995, 1994, 1993, 1992, 1991]
+    assert all(map(math.isnan, left_s[6:]))
+
+
+def test_no_time_left_is_promised_by_an_iteration_that_takes_longer_than_all_should(parts):
+    page, work, clock, telemetry = parts
+    finish_iteration(parts, 2.0, 400)
+    assert finish_iteration(parts, 2.0, 400)["progress/eta_s"] == 1.0
+    for work.work_done in (1, 2):
+        clock.now += 0.75
+        telemetry.tick()
+    assert [values["progress/eta_s"] for values, *_ in page.rows[-2:]] == [
+        0.25,
+        pytest.approx(math.nan, nan_ok=True),
+    ]
 
 
 def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
@@ -68,7 +115,10 @@ def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
     clock.now += PUBLISH_INTERVAL_S
     telemetry.tick()
     telemetry.tick()
-    assert page.rows == [({"progress/fraction": 0.03}, 0, 30)]
+    ((values, *place),) = page.rows
+    assert place == [0, 30]
+    assert values["progress/fraction"] == 0.03
+    assert math.isnan(values["progress/eta_s"])
 
 
 def test_a_run_that_hangs_publishes_nothing(parts):

@@ -9,7 +9,7 @@ from ....shared.errors import ConfigError
 from ....shared.harmless import one_line
 from ....shared.small_file import read_small
 from ..grid.kinds import HEART_LIMIT, NAMES, RESOURCES, STATIONS, WINDOW
-from ..workers.importing import imported
+from ..workers.importing import check_places, imported
 from .library import library
 from .section import MettaGridConfig
 
@@ -77,6 +77,7 @@ def game_of_ones_own(section: MettaGridConfig) -> Any:
     told = f"mettagrid.config = {section.config}"
     try:
         if section.config.endswith(".json"):
+            check_places("mettagrid.config", [section.config])  # its text names classes
             text = read_small(Path(section.config), MOST_BYTES).decode()
             found = mg.config.MettaGridConfig.model_validate_json(text)
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +19,7 @@ from typing import Any
 from ....shared.errors import ConfigError, NotHereError
 from ....shared.harmless import one_line
 from ....shared.run_folder import memory_runs_folder, runs_folder
+from ....shared.sweep_folder import sweeps_folder
 
 MOST_SAID = 200  # characters
 
@@ -30,7 +31,7 @@ def import_from_here(module: str) -> ModuleType:
     """
     check_module(module)
     here = _current_folder()
-    if here and here not in sys.path and "" not in sys.path and not _runs_folder_of(here):
+    if here and here not in sys.path and "" not in sys.path and not _closed_folder_of(here):
         sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
@@ -42,8 +43,8 @@ def import_from_here(module: str) -> ModuleType:
 
 
 def check_module(module: str) -> None:
-    """Raises ConfigError for a module that no configuration may name: Python's own, and what lies
-    below a folder of runs, whoever asks for it.
+    """Raises ConfigError for a module that no configuration may name: Python's own, and those below
+    a folder of runs or sweeps, whoever asks for it.
     """
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names or top == "__main__":
@@ -51,11 +52,16 @@ def check_module(module: str) -> None:
             f"{one_line(module, 60)} is a module of Python's standard library: environments come "
             "from other modules; rename yours if it has that name"
         )
-    for place in places_of(module):
-        if runs := _runs_folder_of(place):
+    check_places(f"module {one_line(module, 60)}", places_of(module))
+
+
+def check_places(what: str, places: Iterable[str]) -> None:
+    """Raises ConfigError where `what` has a file below a folder of runs or sweeps."""
+    for place in places:
+        if folder := _closed_folder_of(place):
             raise ConfigError(
-                f"module {one_line(module, 60)} is {one_line(place, MOST_SAID)}, below the runs "
-                f"folder {runs}: nothing is imported from there"
+                f"{what} is {one_line(place, MOST_SAID)}, below the "
+                f"{folder.name.partition('-')[0]} folder {folder}: nothing is imported from there"
             )
 
 
@@ -94,12 +100,10 @@ def _current_folder() -> str:
         return ""
 
 
-def _runs_folder_of(place: str) -> Path | None:
-    """The folder of runs that `place` is in, by its name or by where its links lead."""
-    for runs in (runs_folder(), memory_runs_folder()):
-        if is_below(place, runs):
-            return runs
-    return None
+def _closed_folder_of(place: str) -> Path | None:
+    """The folder of runs or sweeps that `place` is in, by its name or by where its links lead."""
+    folders = (runs_folder(), memory_runs_folder(), sweeps_folder())
+    return next((folder for folder in folders if is_below(place, folder)), None)
 
 
 def is_below(place: str, folder: Path) -> bool:
