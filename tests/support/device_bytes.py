@@ -25,6 +25,7 @@ from typing import Any
 from unittest import mock
 
 import gpu_runs
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -210,7 +211,12 @@ def copied(tensor: Any, memo: dict[int, Any]) -> Tensor:
     return copy_
 
 
-def watched(config: TrainConfig, num_iterations: int = 2) -> Seen:
+def host_array(tensor: Tensor) -> Any:
+    """What a part that is being built looks up on the processor: its numbers do not matter."""
+    return np.zeros(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+
+def watched(config: TrainConfig) -> Seen:
     """Build the run of a configuration and let it iterate. Raises LintError."""
     watch = Watch()
 
@@ -227,19 +233,20 @@ def watched(config: TrainConfig, num_iterations: int = 2) -> Seen:
         mock.patch.object(Kernel, "launch", lambda *arguments: watch.launch(*arguments)),
         mock.patch.object(nn.Module, "_apply", moved),
         mock.patch.object(FakeTensor, "__deepcopy__", copied, create=True),
+        mock.patch.object(FakeTensor, "numpy", host_array, create=True),
         FakeTensorMode(allow_fallback_kernels=False, allow_non_fake_inputs=True),
         watch,
     ):
         run = gpu_runs.make_run(config, "cuda", capture=False)
         run.executor.span = span
         watch.is_strict = True
-        gpu_runs.iterate(run, num_iterations)
+        gpu_runs.iterate(run, num_iterations(config))
         gc.collect()
         watch.seen.kept = watch.num_bytes
     return watch.seen
 
 
-def allocated(config: TrainConfig, num_iterations: int = 2) -> tuple[int, dict[str, int]]:
+def allocated(config: TrainConfig) -> tuple[int, dict[str, int]]:
     """The same by PyTorch's allocator, of iterations that are computed: bytes between iterations,
     and those beyond of each phase.
     """
@@ -259,7 +266,7 @@ def allocated(config: TrainConfig, num_iterations: int = 2) -> tuple[int, dict[s
     before = torch.cuda.memory_allocated()
     run = gpu_runs.make_run(config, "cuda", capture=False)
     run.executor.span = span
-    gpu_runs.iterate(run, num_iterations)
+    gpu_runs.iterate(run, num_iterations(config))
     gc.collect()
     return torch.cuda.memory_allocated() - before, peaks
 
@@ -291,10 +298,18 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
                 yield f"{preset}+{overlay}", functools.partial(load_config, f"{preset}+{overlay}")
     for algorithm, section in algorithm_sections().items():
         env = "pendulum" if algorithm in CONTINUOUS else "cart_pole"
-        values = {"algorithm": algorithm, "env": env, "num_envs": 8192}
+        values: dict[str, Any] = {"algorithm": algorithm, "env": env, "num_envs": 8192}
         if "replay" in section.tables:
-            values |= {"replay": {"capacity": 1_000_000}}
-        yield f"{algorithm}, 8,192 environments", functools.partial(make_config, values)
+            values["replay"] = {"capacity": 1_000_000}
+        name = f"{algorithm}, 8,192 environments"
+        yield name, functools.partial(make_config, values)
+        # What these move to main memory is pinned there.
+        for key in {"ppo": ["cpu_offload=true"], "dqn": ["replay.memory=host"]}.get(algorithm, []):
+            yield f"{name}, {key}", functools.partial(_make, values, key)
+
+
+def _make(values: dict[str, Any], setting: str, more: Sequence[str]) -> TrainConfig:
+    return make_config(values, [setting, *more])
 
 
 def _load(preset: str, sizes: Sequence[str], more: Sequence[str]) -> TrainConfig:
@@ -310,7 +325,14 @@ def with_few_updates(make: Callable[[Sequence[str]], TrainConfig]) -> TrainConfi
     if "replay" not in section.tables:
         return make([f"{key}.num_epochs={min(2, section.num_epochs)}"])
     steps = config.rollout_steps * config.num_rows
-    return make([f"{key}.warmup_env_steps={steps}", f"{key}.updates_per_env_step={32 / steps}"])
+    warmup = -(-max(section.batch_size, steps) // steps) * steps
+    return make([f"{key}.warmup_env_steps={warmup}", f"{key}.updates_per_env_step={32 / steps}"])
+
+
+def num_iterations(config: TrainConfig) -> int:
+    """The first that learns, and one more."""
+    warmup = getattr(config.algorithm_section, "warmup_env_steps", 0)
+    return 1 + max(1, -(-warmup // config.rollout_size))
 
 
 def table() -> str:

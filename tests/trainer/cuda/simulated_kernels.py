@@ -9,6 +9,7 @@ from __future__ import annotations
 import kernel_checks
 import kernel_threads
 import pytest
+import replay_checks
 import torch
 
 from operant.trainer.cuda.kernel import IN_SIMULATOR, Kernel
@@ -62,6 +63,14 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(make_cuda_experiment
     overrides = [f"normalization.obs={normalize}", "policy.hidden_sizes=[6, 5]", "num_envs=3"]
     overrides += ["rollout_steps=8", "ppo.num_minibatches=1"]
     kernel_checks.check_fused(make_cuda_experiment, overrides)
+
+
+@pytest.mark.parametrize(
+    ("is_prioritised", "guarded"), [(False, 3), (True, 7)], indirect=["guarded"]
+)
+def test_a_replay_draws_what_the_processor_draws(is_prioritised, guarded):
+    replay_checks.check_same_as_processor("cpu", is_prioritised)
+    assert len(guarded.count) == (14 if is_prioritised else 7)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "pqn"])

@@ -8,7 +8,9 @@ import pytest
 import replay_checks
 import torch
 
+from operant.trainer.cuda.draws import CountedDraws, fill_step_uniforms
 from operant.trainer.cuda.kernel import Kernel
+from operant.trainer.cuda.orders import CountedOrders
 from operant.trainer.envs import ENV_NAMES
 from operant.trainer.run.stopwatch import Stopwatch
 
@@ -97,6 +99,16 @@ def test_actors_of_any_distribution_touch_nothing_in_common(
 def test_threads_of_a_replay_write_what_is_theirs_or_the_same(launches, is_prioritised):
     replay_checks.check_same_as_processor("cpu", is_prioritised)
     assert len(launches.count) == (14 if is_prioritised else 7)
+
+
+def test_threads_that_draw_write_what_is_theirs(launches):
+    cpu, count = torch.device("cpu"), torch.zeros(1, dtype=torch.int64)
+    assert CountedDraws("normal", (5, 3), 1, cpu).next().isfinite().all()
+    assert sorted(CountedOrders(17, 1, cpu).next(17).tolist()) == list(range(17))
+    uniforms = torch.full((3, 5), torch.nan)
+    fill_step_uniforms(uniforms, count, 1, 1)
+    assert ((uniforms >= 0) & (uniforms < 1)).all()
+    assert len(launches.count) == 3
 
 
 def test_every_kernel_keeps_within_its_arrays(make_cuda_experiment, monkeypatch):
