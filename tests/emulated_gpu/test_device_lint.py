@@ -47,6 +47,7 @@ FLOAT64 = {
     "cuda/orders": "keys of an order, of 48 bits",
     "algorithms/ppo": "sums of losses over minibatches",
     "algorithms/pqn": "sums of losses over minibatches",
+    "algorithms/accumulating": "sums of losses over minibatches",
     "algorithms/samplers": "probabilities that are added up",
     "algorithms/contrastive": "places of a geometric distribution",
     "replay/on_gpu": "importance weights",
@@ -103,7 +104,7 @@ def test_an_iteration_neither_waits_nor_mixes_devices_nor_computes_in_float64(na
     precision = getattr(torch, config.policy.precision)
     assert precision in seen.products
     assert seen.products <= {precision, torch.float32}
-    assert seen.kept > seen.peaks["collect"] >= 0
+    assert seen.kept > 2**20
     assert (seen.pinned > 2**20) == ("offload" in name or "main-memory" in name)
 
 
