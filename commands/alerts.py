@@ -25,12 +25,14 @@ def command(is_trial: bool) -> None:
         raise UsageError(problem)
     if not path.exists():
         if is_trial:
-            raise UsageError(f"nobody to try: there is no {path} (docs/alerts.md has an example)")
-        print_line(f"nobody is told: there is no {path} (docs/alerts.md has an example)")
+            raise UsageError(
+                f"nobody to send a test to: {path} does not exist (docs/alerts.md has an example)"
+            )
+        print_line(f"no alerts are sent: {path} does not exist (docs/alerts.md has an example)")
     for rule in settings.rules:
         print_line(f"rule  {rule.text}")
     if settings.receivers:
-        print_line(f"a stall is told after {format_duration(settings.stall_after_s)}")
+        print_line(f"a stalled run is reported after {format_duration(settings.stall_after_s)}")
     num_failed = 0
     for receiver in settings.receivers:
         print_line(f"{receiver.name}  on {', '.join(sorted(receiver.on))}")

@@ -95,7 +95,7 @@ def host_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def checked_hosts(hosts: Iterable[str]) -> list[str]:
-    """Each once. Raises UsageError for what names no host."""
+    """Each once. Raises UsageError for what does not name a host."""
     return [checked_host(host, f"--host '{host}'") for host in dict.fromkeys(hosts)]
 
 

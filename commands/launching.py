@@ -219,7 +219,9 @@ def begun(
     """
     python = python_program()
     if python is None:
-        raise UsageError(f"{sys.executable} is no Python that could train in the background")
+        raise UsageError(
+            f"{sys.executable} is not a Python interpreter: it cannot train in the background"
+        )
     prepared = prepare(LAUNCHER)
     run = prepared.run
     arguments = [str(run.folder)]

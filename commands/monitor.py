@@ -152,7 +152,7 @@ def known_theme(name: str | None) -> str | None:
 
     if name is not None and name not in THEMES:
         hint = nearest(name, THEMES)
-        raise UsageError(f"--theme {name} is none{hint}; there are {', '.join(THEMES)}")
+        raise UsageError(f"--theme {name} is unknown{hint}; there are {', '.join(THEMES)}")
     return name
 
 

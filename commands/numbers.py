@@ -14,12 +14,12 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 class NumberRange(click.FloatRange):
-    """As click's, which lets pass what is no number."""
+    """As click's, which lets pass what is not a number."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is no number.", param, ctx)
+            self.fail(f"{value} is not a number.", param, ctx)
         return number
 
 
@@ -27,5 +27,5 @@ def parse_duration(option: str, text: str) -> float:
     """`30d`, `12h`, `1.5w` in seconds. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smhdw])", text)
     if not match:
-        raise UsageError(f"{option} {text} is no time; write 45m, 12h, 30d or 8w")
+        raise UsageError(f"{option} {text} is not a duration; write 45m, 12h, 30d or 8w")
     return float(match[1]) * _UNITS_S[match[2]]

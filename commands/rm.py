@@ -74,7 +74,7 @@ def command(
         and (not archived or one.notes.is_archived)
     ]
     if not chosen:
-        print_line("no run fits; nothing was removed")
+        print_line("no run matches; nothing was removed")
         return
     total = f"{_count(chosen)}, {format_bytes(sum(one.size_bytes for one in chosen))}"
     if not yes and not _is_meant(chosen, total, keep_checkpoints):
@@ -91,7 +91,7 @@ def _states(told: str | None) -> tuple[str, ...]:
     for state in states:
         if state not in _STATES:
             hint = nearest(state, _STATES)
-            raise UsageError(f"--state {state} is none{hint}; there are {', '.join(_STATES)}")
+            raise UsageError(f"--state {state} is unknown{hint}; there are {', '.join(_STATES)}")
     return states
 
 
@@ -135,7 +135,9 @@ def _is_meant(chosen: list[Chosen], total: str, keep_checkpoints: bool) -> bool:
     from .output import print_line
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(f"{total}: there is no terminal to ask on; --yes says that it is meant")
+        raise UsageError(
+            f"refusing to delete {total} without confirmation: pass --yes (no terminal to ask on)"
+        )
     width = max(len(one.run.id) for one in chosen)
     for one in chosen:
         checkpoints = _num_checkpoints(one.run)

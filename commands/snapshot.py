@@ -83,7 +83,9 @@ def known_keys(text: str) -> list[str]:
         plain = re.sub(r"^((ctrl|shift|alt)\+)+(?=.)", "", key)
         if len(plain) > 1 and not {key, plain} & named and key_to_character(plain) is None:
             hint = nearest(key, sorted(named))
-            raise UsageError(f"--press {text}: '{key}' is no key{hint}; write enter,z,comma,ctrl+p")
+            raise UsageError(
+                f"--press {text}: '{key}' is not a key{hint}; write enter,z,comma,ctrl+p"
+            )
     return keys
 
 

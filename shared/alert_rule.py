@@ -72,14 +72,14 @@ def parse_rule(text: str) -> AlertRule:
         raise ConfigError(f"{told}: '{match['how']}' is none of {', '.join(_COMPARISONS)}")
     limit = typed_number(match["limit"])
     if limit is None or not math.isfinite(limit):
-        number = f"'{match['limit']}' is no number" if match["limit"] else "there is no number"
+        number = f"'{match['limit']}' is not a number" if match["limit"] else "there is no number"
         raise ConfigError(f"{told}: {number}; {_EXAMPLE}")
     after = 0.0
     if re.search(r"\safter\b", match[0][match.end("how") :]):
         given = typed_number(match["after"] or "")
         if given is None or not 0 <= given < math.inf:
             steps = one_line(match["after"] or "nothing", 100)
-            raise ConfigError(f"{told}: after '{steps}' is no number of env steps, as 1M or 1e6")
+            raise ConfigError(f"{told}: after '{steps}' is not a number of env steps, as 1M or 1e6")
         after = given
     return AlertRule(match[0], match["metric"], match["how"], limit, after)
 

@@ -83,7 +83,7 @@ def read_episode(path: Path) -> RecordedEpisode:
             lines = _lines(file)
             head = next(lines, None)
             if not isinstance(head, dict) or head.get("format") != FORMAT:
-                raise UsageError(f"{path} is no episode of operant's")
+                raise UsageError(f"{path} is not a file of an episode that operant recorded")
             shapes: list[Shape] = []
             moments = [_moment(values, shapes) for values in lines]
             if not moments or len({len(moment.returns) for moment in moments}) > 1:

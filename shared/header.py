@@ -120,7 +120,7 @@ class Header:
         if byte_order != BYTE_ORDER:
             raise PageError("written on a machine of another byte order")
         if major < 1:
-            raise PageError(f"layout {major}.{minor} is none that operant ever wrote")
+            raise PageError(f"layout {major}.{minor} is unknown: no version of operant wrote it")
         if major > MAJOR:
             raise PageError(
                 f"layout {major}.{minor} is newer than this operant reads ({MAJOR}.x); update it"

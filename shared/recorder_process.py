@@ -101,7 +101,7 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
     python = python_program()
     if python is None:
         warn(
-            f"no recorder: {sys.executable or 'this program'} is no Python that could start one; "
+            f"no recorder: {sys.executable or 'this program'} cannot start one; "
             f"training goes on, `operant record {run.id}` of an installed operant starts one"
         )
         return 0

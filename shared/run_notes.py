@@ -112,7 +112,7 @@ def checked(notes: RunNotes, before: RunNotes = NO_NOTES) -> RunNotes:
         if not text.isprintable():
             raise UsageError(f"{what} is plain text, without control characters")
     if name.startswith("-") or ":" in name:
-        raise UsageError(f"'{name}' is no name: it begins with - or has a colon in it")
+        raise UsageError(f"'{name}' is not a valid name: it begins with - or has a colon in it")
     for tag in notes.tags:
         if tag not in before.tags:
             check_tag(tag)
@@ -126,7 +126,7 @@ def check_tag(tag: str) -> None:
     if len(tag) > MAX_TAG_CHARACTERS:
         raise UsageError(f"a tag has up to {MAX_TAG_CHARACTERS} characters, this one {len(tag)}")
     if not _TAG.fullmatch(tag):
-        raise UsageError(f"'{one_line(tag, 60)}' is no tag: {_TAG_RULE}")
+        raise UsageError(f"'{one_line(tag, 60)}' is not a valid tag: {_TAG_RULE}")
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def ask_again_s(environ: Mapping[str, str]) -> float:
     except ValueError:
         seconds = 0.0
     if not 0.1 <= seconds <= 86_400:
-        raise UsageError(f"{ASK_AGAIN} = {text} is no number of seconds between 0.1 and 86400")
+        raise UsageError(f"{ASK_AGAIN} = {text} is not a number of seconds between 0.1 and 86400")
     return seconds
 
 

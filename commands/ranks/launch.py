@@ -168,7 +168,7 @@ def _counts(processes: str | None, num_machines: int) -> list[int]:
         return [1] * num_machines
     if not re.fullmatch(r"0*[1-9]\d{0,8}(,0*[1-9]\d{0,8})*", processes, re.ASCII):
         raise UsageError(
-            f"--processes {processes} is no number of processes; write 2, or 2,1,1 for three "
+            f"--processes {processes} is not a number of processes; write 2, or 2,1,1 for three "
             "machines"
         )
     counts = [int(number) for number in processes.split(",")]
@@ -223,5 +223,5 @@ def _port_asked_for(environ: Mapping[str, str]) -> int:
     """$MASTER_PORT, as a firewall may need it; 0 for any that is free."""
     text = environ.get("MASTER_PORT", "0")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise UsageError(f"MASTER_PORT = {text} is no port")
+        raise UsageError(f"MASTER_PORT = {text} is not a port")
     return int(text)

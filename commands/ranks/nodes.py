@@ -68,7 +68,7 @@ def _node(part: str, text: str) -> Node:
     is_odd = not found or name.startswith("-") or any(letter.isspace() for letter in name)
     if not found or is_odd or (equals and not command.strip()):
         raise UsageError(
-            f"--nodes {text}: '{part}' is no machine; write HOST, USER@HOST:PORT, and behind it "
+            f"--nodes {text}: '{part}' is not a machine; write HOST, USER@HOST:PORT, and behind it "
             "=COMMAND where operant is not on the PATH there"
         )
     return Node(name, found["host"], found["port"] or "", command.strip())

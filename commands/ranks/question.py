@@ -71,7 +71,7 @@ class Question:
         try:
             exit_code = self._process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
-            return OperantError(f"{name} says what is no answer of operant's")
+            return OperantError(f"{name} sent an answer that operant cannot read")
         said = errors.last_line(END_WITHIN_S).removeprefix("operant: ")
         if exit_code == SSH_NOT_REACHED:
             told = f"cannot reach {name}: {said.rstrip('.') or 'ssh failed'}"

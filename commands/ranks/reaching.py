@@ -24,7 +24,9 @@ def rank_command(node: Node) -> list[str]:
     if node.is_here:
         python = python_program()
         if python is None:
-            raise UsageError(f"{sys.executable} is no Python that could start other ranks")
+            raise UsageError(
+                f"{sys.executable} is not a Python interpreter: it cannot start other ranks"
+            )
         return [python, "-P", "-m", "operant", "rank"]
     chosen = node.command or remote_operant()
     command = f"{chosen} rank" if chosen else BY_LOGIN_SHELL

@@ -113,9 +113,13 @@ def check_objectives(objectives: Iterable[SweepObjective], config: TrainConfig) 
         metric = objective.metric
         if metric not in names:
             told = nearest(metric, names) or f"; there are {', '.join(names)}"
-            raise UsageError(f"{objective.option}: {config.algorithm} publishes none such{told}")
+            raise UsageError(
+                f"{objective.option}: {config.algorithm} does not publish this metric{told}"
+            )
         if metric.startswith("evaluation/") and not config.evaluation.num_episodes:
-            raise UsageError(f"{objective.option}: evaluation.num_episodes = 0, so there is none")
+            raise UsageError(
+                f"{objective.option}: there are no evaluations, since evaluation.num_episodes = 0"
+            )
 
 
 def pruning_note(definition: Definition, config: TrainConfig) -> str:

@@ -61,12 +61,12 @@ class Parameter:
             for choice in self.choices:
                 if _parsed(choice) == _parsed(text):
                     return choice
-            raise UsageError(f"{told}: it is none of {self.in_words()}")
+            raise UsageError(f"{told}: expected one of {self.in_words()}")
         number = _finite(text, told)
         if not self.low <= number <= self.high:
             raise UsageError(f"{told}: it is not within {self.in_words()}")
         if self.is_whole and number != int(number):
-            raise UsageError(f"{told}: it is no whole number, and the range is {self.in_words()}")
+            raise UsageError(f"{told}: expected a whole number; the range is {self.in_words()}")
         return self.bound(number)
 
 
@@ -118,7 +118,7 @@ def parse_parameter(text: str) -> Parameter:
 def _range(told: str, key: str, text: str, kinds: set[str]) -> Parameter:
     ends = [end.strip() for end in text.split(":")]
     if len(ends) == 1 and not kinds:
-        raise UsageError(f"{told}: one value is no search; --set {key}={text} sets it")
+        raise UsageError(f"{told}: one value leaves nothing to search; --set {key}={text} sets it")
     if len(ends) != 2:
         raise UsageError(f"{told}: {RULE}")
     low, high = (_finite(end, told) for end in ends)
@@ -164,7 +164,7 @@ def suggestion_of(texts: Iterable[str], parameters: Sequence[Parameter]) -> dict
             raise UsageError(f"'{text}': write key=value, as in {parameters[0].key}=...")
         if key not in known:
             hint = nearest(key, known) or f"; it varies {', '.join(known)}"
-            raise UsageError(f"{key} is no parameter of this sweep{hint}")
+            raise UsageError(f"{key} is not a parameter of this sweep{hint}")
         if key in values:
             raise UsageError(f"{key} is given twice")
         values[key] = known[key].value_of(value)
@@ -193,9 +193,9 @@ def _finite(text: str, told: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise UsageError(f"{told}: {text or 'nothing'} is no number") from None
+        raise UsageError(f"{told}: {text or 'nothing'} is not a number") from None
     if not math.isfinite(number):
-        raise UsageError(f"{told}: {text} is no finite number")
+        raise UsageError(f"{told}: {text} is not a finite number")
     return number
 
 

@@ -49,7 +49,7 @@ def skip_greeting(source: IO[bytes]) -> bool:
         if not byte:
             return False
         if len(seen) > MAX_GREETING_BYTES:
-            raise StreamError("what comes from there is no operant stream")
+            raise StreamError("the other machine sent something else than an operant stream")
         seen += byte
     return True
 

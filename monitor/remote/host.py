@@ -24,7 +24,7 @@ def checked_host(host: str, meant: str) -> str:
     it says what was `meant`.
     """
     if not host or host.startswith("-") or any(letter.isspace() for letter in host):
-        raise UsageError(f"{meant} names no host; write HOST:RUN, as 'gpu-box:cart_pole'")
+        raise UsageError(f"{meant} does not name a host; write HOST:RUN, as 'gpu-box:cart_pole'")
     return host
 
 

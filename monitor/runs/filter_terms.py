@@ -123,7 +123,7 @@ def _checked(term: Term, word: str) -> Term:
     elif term.key == "state":
         for state in value.split(","):
             if not any(state and state in known for known in _STATES):
-                raise FilterError(f"state:{state} is no state{nearest(state, _STATES)}")
+                raise FilterError(f"state:{state} is not a state{nearest(state, _STATES)}")
     return term
 
 

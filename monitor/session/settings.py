@@ -85,7 +85,7 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     chosen: dict[str, Any] = {}
     for name, value in given.items():
         if name not in _CHECKS:
-            problems.append(f"{name} is no setting")
+            problems.append(f"{name} is not a setting")
         elif not _CHECKS[name](value):
             problems.append(f"{name} = {value!r} is not possible")
         else:

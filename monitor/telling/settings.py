@@ -89,7 +89,7 @@ def is_switched_off() -> bool:
 
 
 def _settings_of(given: dict[str, Any]) -> tuple[tuple[Any, Any, float], list[str]]:
-    problems = [f"{key} is no setting{nearest(key, KEYS)}" for key in given if key not in KEYS]
+    problems = [f"{key} is not a setting{nearest(key, KEYS)}" for key in given if key not in KEYS]
     texts = given.get("rules", [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         problems.append('rules is a list of texts, as ["loss/value > 1e3"]')

@@ -215,7 +215,7 @@ def _run_called(wanted_id: str) -> Run | None:
 
 def _check(wanted: Wanted) -> None:
     if wanted.resume not in (None, "allow", "must", "never"):
-        raise UsageError(f"resume = '{wanted.resume}' is none of allow, must, never")
+        raise UsageError(f"resume = '{wanted.resume}' is unknown: expected allow, must or never")
     if not 0 <= wanted.rank < wanted.world_size:
         raise UsageError(
             f"rank = {wanted.rank} is not between 0 and world_size - 1 = {wanted.world_size - 1}"

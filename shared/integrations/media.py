@@ -241,7 +241,7 @@ def file_bytes(path: Any) -> bytes:
     with open(descriptor, "rb") as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise ValueError(f"{path} is no plain file")
+            raise ValueError(f"{path} is not a regular file")
         if about.st_size > MAX_FILE_BYTES:
             raise ValueError(f"{path} has more than {MAX_FILE_BYTES >> 20} MiB")
         return file.read(MAX_FILE_BYTES + 1)

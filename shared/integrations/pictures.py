@@ -56,7 +56,7 @@ def array_of(values: Any) -> NDArray[Any]:
     _check_extent(values)
     array: NDArray[Any] = np.asanyarray(values)  # a mask stays
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{type(values).__name__} is no array of numbers")
+        raise ValueError(f"{type(values).__name__} is not an array of numbers")
     if array.size > MAX_VALUES:
         raise ValueError(f"{array.size} values are more than {MAX_VALUES}")
     return array

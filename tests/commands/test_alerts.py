@@ -12,9 +12,9 @@ from operant.monitor.telling.settings import alert_settings_path
 def test_without_settings_it_says_where_they_would_be():
     done = operant("alerts")
     assert done.returncode == 0
-    assert f"nobody is told: there is no {alert_settings_path()}" in done.stdout
+    assert f"no alerts are sent: {alert_settings_path()} does not exist" in done.stdout
     trial = operant("alerts", "--try")
-    assert trial.stderr.startswith("operant: nobody to try: there is no ")
+    assert trial.stderr.startswith("operant: nobody to send a test to: ")
     assert not trial.stdout
 
 
@@ -29,7 +29,7 @@ def test_everybody_is_told_on_trial_and_who_was_not_is_named(monkeypatch):
             0,
             [
                 "rule  loss/value > 1e3",
-                "a stall is told after 1m 00s",
+                "a stalled run is reported after 1m 00s",
                 "webhook 127.0.0.1  on crash",
                 "  told",
             ],
@@ -54,7 +54,7 @@ def test_what_is_wrong_with_the_settings_is_one_line():
 @pytest.mark.parametrize(
     ("setting", "problem"),
     [
-        ("alerts=loss/value > high", "alert rule 'loss/value > high': 'high' is no number"),
+        ("alerts=loss/value > high", "alert rule 'loss/value > high': 'high' is not a number"),
         ("alerts=loss/valeu > 1", "the run has no metric 'loss/valeu'; did you mean 'loss/value'?"),
         ("command=touch x", "unknown key 'recorder.command'"),
     ],

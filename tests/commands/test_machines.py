@@ -348,7 +348,7 @@ def test_names_from_elsewhere_reach_no_terminal_as_they_are(there):
 
 
 def test_bad_input_is_one_line(there):
-    assert "names no host" in error_line("runs", "--host", "-oProxyCommand=date")
+    assert "does not name a host" in error_line("runs", "--host", "-oProxyCommand=date")
     assert "--host is empty" in error_line("runs", "--host", "")
     assert "`operant runs --host a`" in error_line("status", "a:/")
     assert "`operant runs --host`" in error_line("monitor", "--host", "a", "--json")

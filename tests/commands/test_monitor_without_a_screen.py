@@ -159,7 +159,7 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
         (("snapshot", "--to", "a.svg", "--theme", "pink"), "there are dark"),
         (
             ("snapshot", "--to", "a.svg", "--press", "z,entr"),
-            "'entr' is no key; did you mean 'enter'",
+            "'entr' is not a key; did you mean 'enter'",
         ),
         (("monitor", "--once", "--theme", "pink"), "there are dark"),
     ],

@@ -77,7 +77,7 @@ def test_running_and_crashed_runs_have_notes_as_well():
     [
         (["note", "nonsense", "x"], "no run is called 'nonsense'"),
         (["note", "gpu-box:alpha", "x"], "there: `ssh gpu-box operant note alpha`"),
-        (["tag", "alpha", "two words"], "is no tag"),
+        (["tag", "alpha", "two words"], "is not a valid tag"),
         (["tag", "alpha", "--remove"], "--remove which tags?"),
         (["tag", "alpha", "--remove", "x"], "has no tag 'x'"),
         (["rename", "alpha"], "a new name or --undo"),
@@ -85,10 +85,10 @@ def test_running_and_crashed_runs_have_notes_as_well():
         (["rename", "alpha", "a:b"], "has a colon"),
         (["archive"], "Missing argument"),
         (["rm"], "--older-than 30d, --state crashed"),
-        (["rm", "--older-than", "soon"], "--older-than soon is no time; write 45m"),
+        (["rm", "--older-than", "soon"], "--older-than soon is not a duration; write 45m"),
         (["rm", "--state", "crashd"], "did you mean 'crashed'"),
-        (["rm", "--state", "running"], "--state running is none"),
-        (["rm", "alpha"], "--yes says that it is meant"),
+        (["rm", "--state", "running"], "--state running is unknown"),
+        (["rm", "alpha"], "pass --yes (no terminal to ask on)"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
@@ -139,7 +139,7 @@ def test_rm_removes_what_is_named_and_leaves_the_rest(runs):
 def test_rm_chooses_by_state_and_by_age(runs):
     assert "removed 1 run" in done("rm", "--state", "failed,crashed", "--yes")
     assert runs[1] not in list_runs()
-    assert done("rm", "--older-than", "1d", "--yes") == "no run fits; nothing was removed\n"
+    assert done("rm", "--older-than", "1d", "--yes") == "no run matches; nothing was removed\n"
     assert "removed 2 runs" in done("rm", "--older-than", "0s", "--yes")
     assert list_runs() == []
 
@@ -203,7 +203,7 @@ def test_times_and_sizes_are_as_people_write_them():
     assert parse_duration("--older-than", "30d") == 30 * 86_400
     assert parse_duration("--older-than", "1.5h") == 5400
     for text in ("", "30", "d", "-1d", "nan", "1e99d"):
-        with pytest.raises(UsageError, match="is no time"):
+        with pytest.raises(UsageError, match="is not a duration"):
             parse_duration("--older-than", text)
     sizes = [0, 812, 4300, 512 << 20, (1 << 30) + 1]
     assert [format_bytes(size) for size in sizes] == [

@@ -115,8 +115,10 @@ def test_the_monitor_draws_a_run_elsewhere_and_leaves_it_alone(ssh, start_traini
 def test_wrong_names_are_one_line(ssh, monkeypatch):
     start_session()
     assert "nothing" in error_line("status", "127.0.0.1:nothing")
-    assert "names no host" in error_line("status", ":run")
-    assert "names no host" in error_line("monitor", "--once", "--", "-oProxyCommand=date:run")
+    assert "does not name a host" in error_line("status", ":run")
+    assert "does not name a host" in error_line(
+        "monitor", "--once", "--", "-oProxyCommand=date:run"
+    )
     assert "give '127.0.0.1:'" in error_line("status", "127.0.0.1:far", "--latest")
     monkeypatch.setenv("OPERANT_REMOTE", "no-such-operant")
     assert "OPERANT_REMOTE" in error_line("status", "127.0.0.1:far")

@@ -542,7 +542,7 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
         assert "stalled" not in screen_text(app)
         await pilot.press("slash", *"x:", "enter")
         # What was understood still holds, and what is wrong stays to be mended or dropped.
-        await until(pilot, shows(pilot, "/ state:crashedx:", "is no state"))
+        await until(pilot, shows(pilot, "/ state:crashedx:", "is not a state"))
         assert "stalled" not in screen_text(app)
         await pilot.press("escape")
         await until(pilot, shows(pilot, "stalled"))

@@ -172,7 +172,7 @@ async def test_notes_and_tags_are_edited_and_kept(is_list):
         await until(pilot, lambda: isinstance(app.screen, EditDialog))
         app.screen.query_one(Input).value = "base, -v2"
         await pilot.press("enter")
-        await until(pilot, shows(pilot, "'-v2' is no tag"))
+        await until(pilot, shows(pilot, "'-v2' is not a valid tag"))
         assert run.notes().tags == ()
         app.screen.query_one(Input).value = "#base v2"
         await pilot.press("enter")

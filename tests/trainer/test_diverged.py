@@ -21,7 +21,7 @@ from operant.trainer.run.threads import Threads
 
 
 class Bad(gymnasium.Env):
-    """Sixteen steps an episode; something in the third of all is no number."""
+    """Sixteen steps an episode; something in the third of all is not a number."""
 
     observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)

@@ -31,7 +31,7 @@ class Section(BaseModel):
         parts = value if isinstance(value, list | tuple) else [value]
         takes_truth = cls.model_fields[str(info.field_name)].annotation is bool
         if not takes_truth and any(isinstance(part, bool) for part in parts):
-            raise ValueError(f"{value!r} is none of its values: true and false are no numbers")
+            raise ValueError(f"expected a number, got {str(value).lower()}")
         return value
 
 

@@ -48,7 +48,7 @@ def named_code(values: Mapping[str, Any]) -> list[str]:
     env = _text(values, "env")
     mettagrid = values.get("mettagrid", {})
     if not isinstance(mettagrid, dict):
-        raise CheckpointError("mettagrid is no table")
+        raise CheckpointError("mettagrid is not a table")
     game = _text(mettagrid, "config")
     rest = env.partition(":")[2]
     is_id = (env.startswith(GYMNASIUM_PREFIX) and ":" not in rest) or (

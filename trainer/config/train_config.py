@@ -158,7 +158,7 @@ class TrainConfig(Section):
         if env not in ALL_ENV_NAMES and not is_hosted(env):
             hint = nearest_env(env, ALL_ENV_NAMES)
             raise ValueError(
-                f"env = '{env}' is no environment{hint}; there are "
+                f"env = '{env}' is not an environment{hint}; there are "
                 f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
             )
         return env
@@ -181,7 +181,7 @@ class TrainConfig(Section):
         if algorithm not in names:
             hint = algorithm_elsewhere(algorithm) or nearest(algorithm.lower(), names)
             raise ValueError(
-                f"algorithm = '{algorithm}' is no algorithm{hint}; there are {', '.join(names)}"
+                f"algorithm = '{algorithm}' is not an algorithm{hint}; there are {', '.join(names)}"
             )
         return algorithm
 

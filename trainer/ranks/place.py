@@ -63,7 +63,7 @@ def _checked(environ: Mapping[str, str], *names: str) -> Place | None:
     local_rank = _number(environ, local_rank_name, 0)
     port = _number(environ, "MASTER_PORT")
     if not 1 <= port <= 65535:
-        raise UsageError(f"MASTER_PORT = {port} is no port; they are 1 to 65535")
+        raise UsageError(f"MASTER_PORT = {port} is not a port; they are 1 to 65535")
     return Place(
         rank, world_size, local_rank,
         max(_number(environ, local_size_name, 1), local_rank + 1),
@@ -84,7 +84,7 @@ def _number(environ: Mapping[str, str], name: str, default: int | None = None) -
         return default
     text = _text(environ, name)
     if not text.isascii() or not text.isdigit():
-        raise UsageError(f"{name} = {text} is no number")
+        raise UsageError(f"{name} = {text} is not a number")
     return int(text)
 
 

@@ -72,7 +72,7 @@ def _weights(split: str, world_size: int) -> list[Fraction]:
             number = math.nan
         if not 0 < number < math.inf:
             raise ConfigError(
-                f"split = {split}: '{part}' is no number above 0; 1.4:1:0.6 is a split, or auto"
+                f"split = {split}: '{part}' is not a number above 0; 1.4:1:0.6 is a split, or auto"
             )
         weights.append(Fraction(number))
     return weights

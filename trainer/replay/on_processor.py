@@ -170,7 +170,7 @@ def copy_row(source, source_row, target, target_row):
 def update_leaves(sums, index, errors, alpha, eps):
     """Replace the priorities of rows; of a row's several errors the largest counts.
 
-    An error that is no number refuses the whole update. What is never drawn stays so.
+    An error that is not a number refuses the whole update. What is never drawn stays so.
     """
     for i in range(len(index)):
         if not math.isfinite(errors[i]):

@@ -53,7 +53,7 @@ class PriorityArrays(NamedTuple):
     groups: Array  # of 32 blocks each, float64
     cumulative: Array  # of the blocks, float64
     max_leaf: Array  # [1] float32, the largest that any row had: that of new rows
-    num_refused: Array  # [1] int64, updates with an error that is no number
+    num_refused: Array  # [1] int64, updates with an error that is not a number
 
 
 @compiled_in_order

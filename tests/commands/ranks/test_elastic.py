@@ -128,7 +128,7 @@ def test_a_run_that_was_to_stop_does_not_go_on(monkeypatch, stop_signals, takes_
 def test_how_often_machines_are_asked_again_is_checked_before_there_is_a_run(monkeypatch, seconds):
     monkeypatch.setenv("OPERANT_ASK_AGAIN_S", seconds)
     line = error_line("train", "cart_pole_ppo", "--elastic", "--processes", "2")
-    assert f"OPERANT_ASK_AGAIN_S = {seconds} is no number of seconds" in line
+    assert f"OPERANT_ASK_AGAIN_S = {seconds} is not a number of seconds" in line
 
 
 @pytest.mark.parametrize(

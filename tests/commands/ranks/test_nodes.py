@@ -40,11 +40,11 @@ def test_this_machine_is_known_by_its_names_and_addresses(name):
         ("localhost,mini,me@Mini", "me@Mini is there twice"),
         ("localhost,127.0.0.1", "this machine is there twice"),
         ("mini,air", "is without this machine"),
-        ("localhost,-oProxyCommand=date", "is no machine"),
-        ("localhost,a b", "is no machine"),
-        ("localhost,mini=", "is no machine"),
-        ("localhost,@mini", "is no machine"),
-        ("localhost,mini:port", "is no machine"),
+        ("localhost,-oProxyCommand=date", "is not a machine"),
+        ("localhost,a b", "is not a machine"),
+        ("localhost,mini=", "is not a machine"),
+        ("localhost,@mini", "is not a machine"),
+        ("localhost,mini:port", "is not a machine"),
     ],
 )
 def test_what_is_no_list_of_machines_is_said(text, told):
@@ -83,10 +83,10 @@ def _local(member):
 @pytest.mark.parametrize(
     ("processes", "told"),
     [
-        ("0", "--processes 0 is no number of processes"),
-        ("-1", "--processes -1 is no number"),
-        ("two", "--processes two is no number"),
-        ("2,", "--processes 2, is no number"),
+        ("0", "--processes 0 is not a number of processes"),
+        ("-1", "--processes -1 is not a number"),
+        ("two", "--processes two is not a number"),
+        ("2,", "--processes 2, is not a number"),
         ("2,1,1", "3 numbers for 2 machines"),
         ("1000,1000", "2000 ranks are too many"),
     ],

@@ -97,7 +97,7 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--processes", "0"), "--processes 0 is no number of processes"),
+        (("--processes", "0"), "--processes 0 is not a number of processes"),
         (("--processes", "2", "--split", "1:1:1"), "is for 3 ranks, and there are 2"),
         (("--processes", "7", "--set", "num_envs=6"), "is too few for 7 ranks"),
         (("--processes", "1", "--split", "1"), "there is one process"),

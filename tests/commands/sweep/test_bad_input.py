@@ -39,13 +39,13 @@ def complaint(*arguments):
         (("cart_pole_ppo", *RATE, *RATE), "--param ppo.learning_rate is given twice"),
         (("cart_pole_ppo", "--param", "ppo.gamma=0.9:1.5"), "ppo.gamma = 1.5"),
         (("cart_pole_ppo", *RATE, "--maximize", "episode/retrun"),
-         "--maximize episode/retrun: ppo publishes none such; did you mean 'episode/return'"),
-        (("cart_pole_ppo", *RATE, "--minimize", "loss/td"), "ppo publishes none such"),
+         "episode/retrun: ppo does not publish this metric; did you mean 'episode/return'"),
+        (("cart_pole_ppo", *RATE, "--minimize", "loss/td"), "ppo does not publish this metric"),
         (("cart_pole_ppo", *RATE, "--maximize", "seconds", "--minimize", "seconds"),
          "seconds is given twice"),
         (("cart_pole_ppo", *RATE, "--maximize", "evaluation/return", "--set",
           "evaluation.num_episodes=0"), "evaluation.num_episodes = 0"),
-        (("cart_pole_ppo", *RATE, "--try", "ppo.gamma=0.9"), "ppo.gamma is no parameter"),
+        (("cart_pole_ppo", *RATE, "--try", "ppo.gamma=0.9"), "ppo.gamma is not a parameter"),
         (("cart_pole_ppo", *RATE, "--try", "ppo.learning_rate=5"), "not within"),
         (("cart_pole_ppo", *RATE, "--name", "../x"), "--name ../x"),
         (("cart_pole_ppo", *RATE, "--trials", "0"), "0 is not in the range"),
@@ -96,7 +96,7 @@ def test_a_sweep_that_the_disk_ends_says_how_to_go_on(monkeypatch):
 
 def test_a_program_sees_one_line_and_exit_code_2():
     line = error_line("sweep", "cart_pole_ppo", "--param", "ppo.gamma=0.9")
-    assert "one value is no search; --set ppo.gamma=0.9 sets it" in line
+    assert "one value leaves nothing to search; --set ppo.gamma=0.9 sets it" in line
 
 
 def test_the_help_is_that_of_beginning_a_sweep():

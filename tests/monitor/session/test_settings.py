@@ -54,7 +54,7 @@ def test_comments_and_order_of_the_lines_stay(tmp_path):
         ("panes = " + "[" * 5000 + "]" * 5000, "is not used"),
         ('theme = "pink"', "theme = 'pink' is not possible"),
         ("refresh_s = 0", "refresh_s = 0 is not possible"),
-        ("colour = 1", "colour is no setting"),
+        ("colour = 1", "colour is not a setting"),
         ("smoothing = true", "is not possible"),
     ],
 )

@@ -87,7 +87,7 @@ def test_without_a_file_nobody_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("rule = []", "rule is no setting; did you mean 'rules'?"),
+        ("rule = []", "rule is not a setting; did you mean 'rules'?"),
         ('rules = ["x"]', "alert rule 'x' compares nothing"),
         ('rules = "x > 1"', "rules is a list of texts"),
         ("stall_after_s = -1", "stall_after_s = -1: seconds, 0 to 86400"),

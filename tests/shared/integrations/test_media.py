@@ -142,7 +142,7 @@ def test_no_data_ends_the_loop(make, data, seen):
 def test_a_pipe_is_no_file_to_keep(seen, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     operant.init().log({"x": operant.Image(tmp_path / "pipe")})
-    assert "is no plain file" in capsys.readouterr().err
+    assert "is not a regular file" in capsys.readouterr().err
 
 
 def test_an_artifact_is_a_reference_that_later_runs_find(seen, tmp_path):

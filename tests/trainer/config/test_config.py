@@ -172,9 +172,9 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("normalization.obs=3", ["normalization.obs = 3: it should be true or false"]),
         ("evaluation=[]", ["evaluation = []: it is a table, [evaluation]"]),
         ("env.name=x", ["env.name", "not a table"]),
-        ("num_envs=true", ["num_envs: True", "true and false are no numbers"]),
-        ("ppo.gamma=false", ["ppo.gamma: False", "true and false are no numbers"]),
-        ("policy.hidden_sizes=[true]", ["policy.hidden_sizes: [True]", "are no numbers"]),
+        ("num_envs=true", ["num_envs: expected a number, got true"]),
+        ("ppo.gamma=false", ["ppo.gamma: expected a number, got false"]),
+        ("policy.hidden_sizes=[true]", ["policy.hidden_sizes: ", "expected a number, got [true]"]),
         ("num_envs=" + 5000 * "9", ["num_envs = 999", "no value is as long as that"]),
         (
             "num_envs=0x" + 5000 * "f",

@@ -167,7 +167,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("env=gymnasium:CartPole-v1", "rollout=fused"), "takes its steps one by one"),
         (CART_POLE, ("env=pendulum", "policy.distribution=beta", "policy.initial_log_std=-1"),
          "gaussians"),
-        (CART_POLE, ("algorithm=muzero",), "'muzero' is no algorithm; there are ppo, pqn"),
+        (CART_POLE, ("algorithm=muzero",), "'muzero' is not an algorithm; there are ppo, pqn"),
         (CART_POLE, ("algorithm=pq",), "did you mean 'pqn'"),
         (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
         (CART_POLE_PQN, ("env=pendulum",),

@@ -134,7 +134,7 @@ def test_a_minibatch_from_replay_is_that_of_all_ranks():
         batch = SimpleNamespace(
             index=torch.zeros(6, dtype=torch.int64), numbers=places, num_here=len(here)
         )
-        # What is there where nothing is counts for nothing, not even as what is no number.
+        # What is there where nothing is counts for nothing, not even as what is not a number.
         own = gradients[places] if here else torch.full((1, 2), torch.nan)
         figures = {"loss": own[:, 0].mean(), "other": own[:, 1].mean()}
         return ranks.mean_of_batch(batch, own.mean(0), figures, own[:, 0])

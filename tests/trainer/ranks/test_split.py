@@ -53,12 +53,12 @@ def test_the_first_environments_are_those_of_rank_0():
     ("split", "num_envs", "told"),
     [
         ("1:1", 6, "split = 1:1 is for 2 ranks, and there are 3"),
-        ("1:0:1", 6, "'0' is no number above 0"),
-        ("1:-1:1", 6, "'-1' is no number above 0"),
-        ("1:nan:1", 6, "'nan' is no number above 0"),
-        ("1:inf:1", 6, "'inf' is no number above 0"),
-        ("1::1", 6, "'' is no number above 0"),
-        ("a:1:1", 6, "'a' is no number above 0"),
+        ("1:0:1", 6, "'0' is not a number above 0"),
+        ("1:-1:1", 6, "'-1' is not a number above 0"),
+        ("1:nan:1", 6, "'nan' is not a number above 0"),
+        ("1:inf:1", 6, "'inf' is not a number above 0"),
+        ("1::1", 6, "'' is not a number above 0"),
+        ("a:1:1", 6, "'a' is not a number above 0"),
         ("", 2, "num_envs = 2 is too few for 3 ranks"),
     ],
 )

@@ -32,7 +32,7 @@ PRIORITY_METRICS = (
     Metric("replay/priority_spread", level=1,
            description="how much likelier a new transition is drawn than the average one"),
     Metric("replay/refused_updates", "updates", level=1,
-           description="updates of priorities with an error that is no number"),
+           description="updates of priorities with an error that is not a number"),
 )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
-        raise ConfigError(f"{path} is no file of scenarios: {error}") from None
+        raise ConfigError(f"{path} is not a file of scenarios: {error}") from None
     return scenarios_in(text, str(path))
 
 
@@ -57,9 +57,9 @@ def scenarios_in(text: str, path: str) -> list[Scenario]:
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"{path} is no file of scenarios: {error}") from None
+        raise ConfigError(f"{path} is not a file of scenarios: {error}") from None
     except RecursionError:
-        raise ConfigError(f"{path} is no file of scenarios: it nests too deeply") from None
+        raise ConfigError(f"{path} is not a file of scenarios: it nests too deeply") from None
     world = content.get("world") if isinstance(content, dict) else None
     if world != WORLD:
         told = repr(world)[:60]

@@ -43,7 +43,7 @@ def read_model(path: Path) -> Any:
         onnx.checker.check_model(model)
     except Exception as error:  # whatever the bytes lead the parser to
         reason = str(error).strip().partition("\n")[0][:200]
-        raise ModelError(f"{path} is no ONNX model: {reason}") from None
+        raise ModelError(f"{path} is not an ONNX model: {reason}") from None
     _check_interface(path, model.graph)
     return model
 

@@ -82,7 +82,7 @@ def route_paths(folder: Path) -> list[Path]:
         )
     paths = sorted(folder.glob("*.csv"))
     if not paths:
-        raise UsageError(f"{folder} holds no routes: there is no .csv file in it")
+        raise UsageError(f"{folder} holds no routes: it has no .csv file")
     return paths
 
 

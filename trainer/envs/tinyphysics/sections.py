@@ -79,8 +79,9 @@ class TinyPhysicsConfig(EnvSection):
         copies = self.rollouts_per_route
         if config.num_envs % copies:
             yield (
-                f"num_envs = {config.num_envs} is no multiple of tinyphysics.rollouts_per_route = "
-                f"{copies}; use {-(-config.num_envs // copies) * copies}"
+                f"num_envs = {config.num_envs} is not a multiple of "
+                f"tinyphysics.rollouts_per_route = {copies}; "
+                f"use {-(-config.num_envs // copies) * copies}"
             )
         if config.normalization.obs:
             yield (

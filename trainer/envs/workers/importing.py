@@ -120,7 +120,7 @@ def imported(path: str) -> Any:
     """
     module, colon, name = path.rpartition(":")
     if not (colon and module and name):
-        raise ConfigError(f"'{path}' is no path: write module:function")
+        raise ConfigError(f"'{path}' is not a path: write module:function")
     try:
         found = import_from_here(module)
     except ModuleNotFoundError as error:
@@ -131,5 +131,5 @@ def imported(path: str) -> Any:
         raise ConfigError(f"'{path}': the module has no {name}")
     made = getattr(found, name)
     if not callable(made):
-        raise ConfigError(f"'{path}': {name} is no function, but {one_line(repr(made), 60)}")
+        raise ConfigError(f"'{path}': {name} is not a function but {one_line(repr(made), 60)}")
     return made

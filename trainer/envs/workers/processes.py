@@ -155,7 +155,9 @@ def _started(task: Task, envs: range) -> _Worker:
     """The process of a task, which has its files by now. Raises OperantError."""
     python = python_program()
     if python is None:
-        raise OperantError(f"{sys.executable} is no Python that could be a worker; use 0 workers")
+        raise OperantError(
+            f"{sys.executable} is not a Python interpreter: it cannot start workers; use 0 workers"
+        )
     report = nameless_file(0)
     (commands, to_command), (to_read, answers) = os.pipe(), os.pipe()
     task = dataclasses.replace(task, commands=commands, answers=answers, report=report)

@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused_in_one_line(written, changes, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "is no file of scenarios"),
+        ("{", "is not a file of scenarios"),
         ("[]", "scenarios of world = None, and these are for 'marine_nav'"),
         ('{"world": "env2", "scenarios": []}', "scenarios of world = 'env2', and these are for"),
         ('{"world": "marine_nav"}', "'scenarios' is to be a list of at least one"),

@@ -125,7 +125,7 @@ def test_a_missing_model_says_how_to_get_it(tmp_path):
 def test_a_file_that_is_no_model_is_one_line(tmp_path):
     path = tmp_path / "bad.onnx"
     path.write_bytes(b"not a model")
-    with pytest.raises(UsageError, match="is no ONNX model") as caught:
+    with pytest.raises(UsageError, match="is not an ONNX model") as caught:
         read_model(path)
     assert "\n" not in str(caught.value)
 

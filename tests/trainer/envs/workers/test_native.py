@@ -100,9 +100,9 @@ def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
             "nothing is known of how to draw native:native_envs:make",
         ),
         (["env=native:native_envs:make_none"], "object has no obs_size, actions, attach, reset"),
-        (["env=native:numpy:pi"], "'numpy:pi': pi is no function, but 3.14"),
-        (["env=pettingzoo:numpy:pi"], "'numpy:pi': pi is no function, but 3.14"),
-        (["env=native:native_envs"], "'native_envs' is no path: write module:function"),
+        (["env=native:numpy:pi"], "'numpy:pi': pi is not a function but 3.14"),
+        (["env=pettingzoo:numpy:pi"], "'numpy:pi': pi is not a function but 3.14"),
+        (["env=native:native_envs"], "'native_envs' is not a path: write module:function"),
         (["env=native:nowhere:make"], "'nowhere:make': no module is called 'nowhere', here or"),
         (
             ["env=native:native_envs:make", "workers.desync_steps=5"],
