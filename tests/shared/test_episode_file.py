@@ -103,9 +103,9 @@ def changed(**values):
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], "no episode of operant's"),
-        ([["a list"]], "no episode of operant's"),
-        ([{"format": "operant episode 99"}], "no episode of operant's"),
+        ([], "is not a file of an episode that operant recorded"),
+        ([["a list"]], "is not a file of an episode that operant recorded"),
+        ([{"format": "operant episode 99"}], "is not a file of an episode that operant recorded"),
         ([{"format": FORMAT, "env": "sea", "seed": 1}], "damaged: no moments"),
         ([{"format": FORMAT}, good_lines()[1]], "damaged"),
         (changed(shapes=[7]), "damaged"),

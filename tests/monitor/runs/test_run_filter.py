@@ -107,7 +107,7 @@ def test_terms_hold_all_at_once(text, left):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("state:sleeping", "no state"),
+        ("state:sleeping", "is not a state"),
         ("state:runing", "did you mean 'running'"),
         ("return>high", "does not compare numbers"),
         ("state>3", "does not compare numbers"),

@@ -212,7 +212,9 @@ def test_without_resume_an_id_begins_a_new_run():
         operant.init(id="job-7", resume="never")
     with pytest.raises(UsageError, match="there is no run 'job-8'"):
         operant.init(id="job-8", resume="must")
-    with pytest.raises(UsageError, match="resume = 'perhaps' is none of"):
+    with pytest.raises(
+        UsageError, match="resume = 'perhaps' is unknown: expected allow, must or never"
+    ):
         operant.init(id="job-7", resume="perhaps")
 
 
