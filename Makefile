@@ -3,30 +3,36 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SIDES := commands monitor shared trainer
+SIDES := api commands monitor shared trainer
+# Two processes; all tests of a file are in one. build/*.xml keep how long each test took.
+IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak clean
+.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
 
 test: $(VENV)/installed-dev
-	$(BIN)/python tests/support/in_halves.py $(BIN)/pytest
+	$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --junitxml build/tests.xml
+
+# What `make test` leaves out: kills, ranks, terminals, learning to a return, other libraries.
+test-slow: $(VENV)/installed-dev
+	$(BIN)/pytest -m slow $(IN_PARALLEL) --junitxml build/slow-tests.xml
 
 # Lines that the tests run, in all processes that they start; fails below 80 %, and when a test fails.
-# A compiled line runs without Python seeing it: the loops of trainer/compiled are tested once more as
-# plain Python, and test_simulator.py runs the kernels of trainer/cuda in CUDA's simulator.
+# A compiled line runs without Python seeing it: the loops of trainer/policies/compiled are tested once more as
+# plain Python, and test_simulator.py runs the kernels of trainer/jit in CUDA's simulator.
 # TESTS=tests/shared for less.
 coverage: $(VENV)/installed-dev
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -m "not untraced" $(TESTS); tests=$$?; \
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest tests/trainer/compiled; plain=$$?; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest tests/trainer/algorithms/compiled_ppo; plain=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage report && exit $$((tests | plain))
 
 # torch.compile with its own compiler; `make test` has one test of that.
 compile: $(VENV)/installed-dev
-	$(BIN)/pytest --inductor tests/trainer/test_torch_compiling.py
+	$(BIN)/pytest --inductor tests/trainer/jit/test_torch_compiling.py
 
 # Ten million publishes under three readers that check every number, then 100,000 damaged pages.
 torture: $(VENV)/installed-dev
@@ -65,6 +71,7 @@ check: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	@# mypy wants the package under its own name, whatever the checkout's folder is called.
 	@mkdir -p $(VENV)/typing && ln -sfn "$(CURDIR)" $(VENV)/typing/operant
+	PYTHONPATH=$(VENV)/typing $(BIN)/lint-imports --no-cache
 	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli $(SIDES:%=-p operant.%)
 
 # Lines of code by folder; fails over the ceilings of pyproject.toml. SINCE=COMMIT shows the change.
@@ -91,14 +98,11 @@ kernel-table: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
-	$(BIN)/python benchmarks/env_steps.py
-	$(BIN)/python benchmarks/solve_time.py
 	$(BIN)/python benchmarks/monitor_cost.py
 	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder_cost.py
 	$(BIN)/python benchmarks/publish.py
-	$(BIN)/python benchmarks/attach.py
 	$(BIN)/python benchmarks/replay.py
 
 # On a machine with a GPU: the tests of the GPU path, and every figure; the folder is to be sent.
@@ -109,7 +113,7 @@ first-contact: $(VENV)/installed-dev
 soak: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),120)
 
-# All presets with ten seeds that none was tuned on; writes their curves to docs/curves.
+# Presets with a bar to reach, with ten seeds that none was tuned on; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/learning.py --jobs 2
 

@@ -1,6 +1,7 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
-For a training loop of one's own: `init`, `log` and `finish` as wandb has them, `SummaryWriter` as
+`train`, `load`, `evaluate`, `history`, `runs`, `show` and `Run` are operant from Python. For a
+training loop of one's own: `init`, `log` and `finish` as wandb has them, `SummaryWriter` as
 TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for Lightning and
 `OperantTrainerCallback` for Hugging Face's Trainer.
 """
@@ -24,6 +25,12 @@ if importlib.util.find_spec("fcntl") is None:  # Windows: neither its locks nor 
     raise ImportError(_REASON)
 
 if TYPE_CHECKING:
+    from .api.callbacks import ProgressBar, RecordVideo
+    from .api.policies import Policy, evaluate, load
+    from .api.runs import Run, history, runs
+    from .api.showing import show
+    from .api.training import train
+    from .shared.errors import OperantError, UsageError
     from .shared.integrations.artifacts import Artifact
     from .shared.integrations.huggingface import OperantTrainerCallback
     from .shared.integrations.lightning import OperantLogger
@@ -56,51 +63,92 @@ if TYPE_CHECKING:
         unwatch,
         watch,
     )
-    from .shared.reader import MetricsReader
-    from .shared.writer import MetricsWriter
+    from .shared.page.reader import MetricsReader
+    from .shared.page.writer import MetricsWriter
+    from .trainer.running.callbacks import (
+        Callback,
+        LiveRun,
+        SaveBest,
+        StopAtReturn,
+        StopWithoutImprovement,
+    )
 
 __all__ = [
     "AlertLevel",
     "Artifact",
     "Audio",
+    "Callback",
     "Graph",
     "Histogram",
     "Html",
     "Image",
+    "LiveRun",
     "MetricsReader",
     "MetricsWriter",
     "Molecule",
     "Object3D",
     "OperantCallback",
+    "OperantError",
     "OperantLogger",
     "OperantTrainerCallback",
     "Plotly",
+    "Policy",
+    "ProgressBar",
+    "RecordVideo",
+    "Run",
+    "SaveBest",
     "Settings",
+    "StopAtReturn",
+    "StopWithoutImprovement",
     "SummaryWriter",
     "Table",
+    "UsageError",
     "Video",
     "alert",
     "config",
     "define_metric",
+    "evaluate",
     "finish",
+    "history",
     "init",
+    "load",
     "log",
     "login",
     "run",
+    "runs",
     "save",
+    "show",
     "summary",
+    "train",
     "unwatch",
     "watch",
 ]
 
 # Where the public names live; all others of `__all__` are wandb's.
 _HOMES = {
-    "MetricsReader": "shared.reader",
-    "MetricsWriter": "shared.writer",
+    "Callback": "trainer.running.callbacks",
+    "LiveRun": "trainer.running.callbacks",
+    "MetricsReader": "shared.page.reader",
+    "MetricsWriter": "shared.page.writer",
     "OperantCallback": "shared.integrations.sb3",
+    "OperantError": "shared.errors",
     "OperantLogger": "shared.integrations.lightning",
     "OperantTrainerCallback": "shared.integrations.huggingface",
+    "Policy": "api.policies",
+    "ProgressBar": "api.callbacks",
+    "RecordVideo": "api.callbacks",
+    "Run": "api.runs",
+    "SaveBest": "trainer.running.callbacks",
+    "StopAtReturn": "trainer.running.callbacks",
+    "StopWithoutImprovement": "trainer.running.callbacks",
     "SummaryWriter": "shared.integrations.summary_writer",
+    "UsageError": "shared.errors",
+    "evaluate": "api.policies",
+    "history": "api.runs",
+    "load": "api.policies",
+    "runs": "api.runs",
+    "show": "api.showing",
+    "train": "api.training",
 }
 _IN_WANDB_SHAPE = frozenset(
     (
@@ -141,7 +189,7 @@ class _WandbSubmodules:
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
         if not fullname.startswith(f"{__name__}."):
             return None
-        from .shared.integrations.wandb_submodules import submodule_spec
+        from .shared.integrations.wandb_module import submodule_spec
 
         return submodule_spec(fullname)
 

@@ -8,10 +8,10 @@ import sys
 
 import click
 
+from .commands.helpers.left_behind import complete_left_behind
 from .commands.lazy_group import LazyGroup
-from .commands.left_behind import complete_left_behind
 from .shared.errors import OperantError, UsageError
-from .shared.harmless import one_line
+from .shared.text.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
@@ -38,9 +38,10 @@ IN_A_FOLDER = frozenset((
 @click.version_option(package_name="operant-rl", prog_name="operant")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Train reinforcement-learning policies, and watch them from any terminal.
+    """Train reinforcement-learning policies and watch them from any terminal.
 
-    `operant train --monitor` starts a run and shows it; `operant monitor --latest` comes back.
+    `operant train --monitor` starts a run and opens the monitor; `operant monitor --latest` opens
+    it again.
     """
     if context.invoked_subcommand in IN_A_FOLDER and not {"-h", "--help"} & {*sys.argv}:
         check_working_directory()

@@ -1,4 +1,4 @@
-"""PPO on CartPole end to end: operant against others, alternating, a process each.
+"""PPO on CartPole end to end: operant and other libraries, in alternating fresh processes.
 
 All learn from each rollout in 4 epochs of 4 minibatches, with separate actor and critic of 64-64
 tanh units. Speed is env steps per second from the end of start-up (imports, compilation, the first
@@ -9,10 +9,8 @@ are env steps times epochs. The return is the mean of 100 greedy episodes after 
   environments given is tried with each number of PyTorch's threads; what is measured is one
   environment, its default, 8, and the fastest number, each with its fastest threads.
 - CleanRL's PPO by its recipe, 4 x 128, and with rollouts of 4096 (`peers/cleanrl_ppo.py`).
-- A compiled JAX PPO by PureJaxRL's recipe, 32 x 128 (`peers/jax_ppo.py`), where a Python that has
-  jax is named: `--jax-python PYTHON`, or the variable OPERANT_BENCH_JAX.
 
-    python benchmarks/cart_pole.py [--rounds 3] [--only operant jax] [--json FILE]
+    python benchmarks/cart_pole.py [--rounds 3] [--only operant sb3] [--json FILE]
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +28,21 @@ TRIAL_STEPS = 4096 * 4  # of Stable-Baselines3, for each number of environments 
 
 MEASURED = ("env_steps_per_s", "samples_per_s", "startup_s", "peak_memory_gib")
 
-# A script, its arguments after the seed, and the Python that runs it.
-Side = tuple[str, list[int], str]
+Side = tuple[str, list[int]]  # a script, and its arguments after the seed
 
 
 def main() -> None:
     arguments = parsed()
     sides: dict[str, Side] = {}
     if chosen(arguments, "operant"):
-        sides["operant"] = ("operant_ppo.py", [0], sys.executable)
+        sides["operant"] = ("operant_ppo.py", [0])
     if chosen(arguments, "sb3", needs="stable_baselines3"):
         sides |= sb3_sides(arguments)
     if chosen(arguments, "cleanrl", needs="gymnasium"):
         steps, threads = arguments.cleanrl_env_steps, arguments.cleanrl_threads
         for size in ((4, 128), (128, 32)):
             name = f"CleanRL's recipe, {size[0]} x {size[1]}, {threads} threads"
-            sides[name] = ("cleanrl_ppo.py", [steps, *size, threads], sys.executable)
-    if chosen(arguments, "jax"):
-        if arguments.jax_python:
-            script = ("jax_ppo.py", [arguments.jax_env_steps, 32, 128], arguments.jax_python)
-            sides["PureJaxRL's recipe, 32 x 128"] = script
-        else:
-            print("jax: skipped, --jax-python and OPERANT_BENCH_JAX name no Python that has it")
+            sides[name] = ("cleanrl_ppo.py", [steps, *size, threads])
 
     results = measured(sides, arguments.rounds)
     table(results)
@@ -63,15 +53,13 @@ def main() -> None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="each runs every side once")
-    parser.add_argument("--only", nargs="*", help="some of operant, sb3, cleanrl, jax")
+    parser.add_argument("--only", nargs="*", help="some of operant, sb3, cleanrl")
     parser.add_argument("--sb3-envs", type=int, nargs="*", default=[1, 8, 32, 128, 256])
     parser.add_argument("--sb3-env-steps", type=int, default=102_400)
     parser.add_argument("--cleanrl-env-steps", type=int, default=102_400)
     parser.add_argument("--cleanrl-threads", type=int, default=1, help="PyTorch's")
     parser.add_argument("--torch-threads", type=int, nargs="*", default=default_threads(),
                         help="tried with Stable-Baselines3")  # fmt: skip
-    parser.add_argument("--jax-python", default=os.environ.get("OPERANT_BENCH_JAX"))
-    parser.add_argument("--jax-env-steps", type=int, default=5_000_000)
     parser.add_argument("--json", help="also write everything to this file")
     return parser.parse_args()
 
@@ -95,7 +83,7 @@ def sb3_sides(arguments: argparse.Namespace) -> dict[str, Side]:
     best: dict[int, tuple[float, int]] = {}
     for num_envs in arguments.sb3_envs:
         for threads in arguments.torch_threads:
-            side = ("sb3_ppo.py", [TRIAL_STEPS, num_envs, threads], sys.executable)
+            side = ("sb3_ppo.py", [TRIAL_STEPS, num_envs, threads])
             speed = run(side, seed=1)["env_steps_per_s"]
             print(f"trial: stable-baselines3, {num_envs} envs, {threads} threads {speed:>10,.0f}/s",
                   flush=True)  # fmt: skip
@@ -106,13 +94,13 @@ def sb3_sides(arguments: argparse.Namespace) -> dict[str, Side]:
         threads = best[num_envs][1]
         numbers = [arguments.sb3_env_steps, num_envs, threads]
         name = f"stable-baselines3, {num_envs} envs, {threads} threads"
-        sides[name] = ("sb3_ppo.py", numbers, sys.executable)
+        sides[name] = ("sb3_ppo.py", numbers)
     return sides
 
 
 def run(side: Side, seed: int) -> dict[str, Any]:
-    script, numbers, python = side
-    return run_side(str(PEERS / script), str(seed), *map(str, numbers), python=python)
+    script, numbers = side
+    return run_side(str(PEERS / script), str(seed), *map(str, numbers))
 
 
 def measured(sides: dict[str, Side], rounds: int) -> dict[str, list[dict[str, Any]]]:

@@ -35,7 +35,7 @@ def find_operant(folder: str) -> None:
 
 
 def run(path: Path, dry: bool, only: list[str], routes: Path | None = None) -> dict[str, Any]:
-    from operant.trainer.bench.measuring import machine, versions
+    from operant.commands.bench.measuring import machine, versions
 
     start, gpu = time.perf_counter(), Gpu(dry, routes)
     result: dict[str, Any] = {

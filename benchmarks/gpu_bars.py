@@ -28,8 +28,8 @@ class Bars:
         """CartPole's steps from 128 environments to a million, a launch a step, observations,
         resets and flags written; beside them all of the processor's cores.
         """
-        from operant.trainer.bench.measuring import alternate
-        from operant.trainer.bench.sides import CudaEnvs, ProcessorEnvs
+        from operant.commands.bench.measuring import alternate
+        from operant.commands.bench.sides import CudaEnvs, ProcessorEnvs
         from operant.trainer.config.files import load_config
 
         sizes = (4, 6) if self.dry else (128, 1024, 8192, 65_536, 2**20)
@@ -66,7 +66,7 @@ class Bars:
         on_gpu = self.device.type == "cuda"
         with torch.profiler.profile(activities=[activity.CUDA if on_gpu else activity.CPU]) as seen:
             self.gpu.loop(experiment, telemetry, iterations)
-            self._wait()
+            self.gpu.wait()
         kind = torch.autograd.DeviceType.CUDA if on_gpu else torch.autograd.DeviceType.CPU
         spans = [
             (event.name, event.time_range.start, event.time_range.end)
@@ -77,9 +77,9 @@ class Bars:
 
     def steps_of(self, env: str, num_envs: int) -> Any:
         """Steps of agents a second, of worlds that are stepped alone, observations included."""
-        from operant.trainer.bench.sides import random_actions
-        from operant.trainer.cuda.vector import CudaVectorEnv
+        from operant.commands.bench.sides import random_actions
         from operant.trainer.envs import load_spec
+        from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
 
         num_envs, steps = (3, 2) if self.dry else (num_envs, 200)
         envs = CudaVectorEnv(load_spec(env), num_envs, 1, device=self.device)
@@ -87,7 +87,7 @@ class Bars:
         envs.reset(out.obs)
         drawn = torch.from_numpy(random_actions(envs.spec, 8, envs.num_rows)).to(self.device)
         envs.step(drawn[0], out)
-        self._wait()
+        self.gpu.wait()
         num_decisions = torch.zeros((), dtype=torch.int64, device=self.device)
         start = time.perf_counter()
         for i in range(steps):
@@ -95,10 +95,6 @@ class Bars:
             num_decisions += out.valid.sum()
         total = int(num_decisions)  # waits
         return {"decisions_per_s": total / (time.perf_counter() - start), "envs": num_envs}
-
-    def _wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
 
 
 def costs(spans: list[tuple[str, float, float]], iterations: int) -> dict[str, Any]:

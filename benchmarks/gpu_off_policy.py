@@ -192,16 +192,12 @@ class OffPolicyParts:
         size, times = (128, 2) if self.dry else (8192, 20)
         left, right = torch.randn(2, size, size, device=self.device, dtype=dtype)
         left @ right
-        self._wait()
+        self.gpu.wait()
         start = time.perf_counter()
         for _ in range(times):
             left @ right
-        self._wait()
+        self.gpu.wait()
         return times * 2 * size**3 / (time.perf_counter() - start)
-
-    def _wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
 
 
 def sac_products(batch: int, hidden: int) -> float:

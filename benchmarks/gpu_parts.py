@@ -89,7 +89,7 @@ class Gpu:
         """The kernels against the processor's environments, for every environment."""
         import kernel_checks
 
-        from operant.trainer.envs import ENV_NAMES
+        from operant.trainer.envs.names import ENV_NAMES
 
         device, steps = self.device.type, 40 if self.dry else 600
         for name in ENV_NAMES:
@@ -101,8 +101,8 @@ class Gpu:
 
     def raw(self, num_envs: int) -> Any:
         """CartPole's steps, with observations, resets and flags written; actions on the device."""
-        from operant.trainer.bench.measuring import alternate
-        from operant.trainer.bench.sides import CudaEnvs
+        from operant.commands.bench.measuring import alternate
+        from operant.commands.bench.sides import CudaEnvs
 
         sides = [CudaEnvs("cart_pole", num_envs, self.device, at_once) for at_once in (True, False)]
         return {
@@ -112,8 +112,8 @@ class Gpu:
 
     def rollout(self) -> Any:
         """Rollouts with the policy of 64-64, values included: step by step, and in one kernel."""
-        from operant.trainer.bench.measuring import alternate
-        from operant.trainer.bench.sides import Rollouts
+        from operant.commands.bench.measuring import alternate
+        from operant.commands.bench.sides import Rollouts
 
         sides = []
         for kind in ("steps", "fused"):
@@ -220,6 +220,12 @@ class Gpu:
             for values in experiment.iterate(telemetry.stopwatch, wait=False):
                 telemetry.iteration(values)
 
+    def wait(self) -> None:
+        import torch
+
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
     def same_seed(self) -> Any:
         """Two runs from one seed, bit for bit."""
         weights = []
@@ -233,7 +239,7 @@ class Gpu:
         """What is said when the GPU's memory does not suffice: of a rollout too large for any."""
         import torch
 
-        from operant.trainer.run.device import out_of_memory_message
+        from operant.trainer.machine.device import out_of_memory_message
 
         if self.device.type != "cuda":
             return {"absent": "no GPU whose memory could be short"}
@@ -242,7 +248,7 @@ class Gpu:
         try:
             self.experiment(config)
         except torch.cuda.OutOfMemoryError as error:
-            return {"message": out_of_memory_message(error, config)}
+            return {"message": out_of_memory_message(error, config.num_envs, config.rollout_steps)}
         return {"message": None}
 
     def tinyphysics(self) -> Any:
@@ -258,12 +264,12 @@ class Gpu:
         return {name: measured(self.routes, routes, precision=name) for name in precisions}
 
     def experiment(self, config: Any) -> Any:
-        from operant.trainer.making import device_experiment
+        from operant.trainer.experiment.build import device_experiment
 
         return device_experiment(config, self.device)
 
     def telemetry(self, experiment: Any, metrics: Any) -> Any:
-        from operant.trainer.run.telemetry import Telemetry
+        from operant.trainer.running.telemetry import Telemetry
 
         return Telemetry(metrics or NoPage(), 10**12, experiment)
 
@@ -272,7 +278,7 @@ class Gpu:
         """A page on memory, as every run has one."""
         from operant.shared import MetricsWriter
         from operant.trainer.config.files import load_config
-        from operant.trainer.run.telemetry import metrics_of
+        from operant.trainer.config.metrics import metrics_of
 
         root = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         with tempfile.TemporaryDirectory(dir=root) as folder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +21,7 @@ def nothing(folder: Path) -> Iterator[Log]:
 def operant(folder: Path) -> Iterator[Log]:
     """A page where pages lie, on memory."""
     from operant.shared import MetricsWriter
-    from operant.shared.page_file import page_folder
+    from operant.shared.page.page_file import page_folder
 
     path = page_folder() / f"benchmark-{os.getpid()}.0.page"
     writer = MetricsWriter.create(path, "benchmark", [], publish_interval_s=1.0)
@@ -76,25 +74,11 @@ def wandb(folder: Path) -> Iterator[Log]:
     run.finish()
 
 
-@contextmanager
-def trackio(folder: Path) -> Iterator[Log]:
-    """Its database in a folder of the benchmark's own; nothing leaves the machine."""
-    os.environ["TRACKIO_DIR"] = str(folder)
-    with contextlib.redirect_stdout(io.StringIO()):
-        import trackio as package
-
-        package.init(project="benchmark")
-    yield lambda values, step: package.log(dict(values), step=step)
-    with contextlib.redirect_stdout(io.StringIO()):
-        package.finish()
-
-
 LOGGERS = {
     "nothing": nothing,
     "operant": operant,
     "prometheus": prometheus,
     "tensorboard": tensorboard,
-    "trackio": trackio,
     "wandb": wandb,
 }
 

@@ -16,18 +16,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 
-import psutil
-from measuring import machine, summary, versions, write_json
-from terminal import operant_in_a_terminal, read_until
+from measuring import CoreUse, machine, summary, versions, write_json
+from terminal import drain, operant_in_a_terminal, read_until
 
-from operant.shared.find_runs import latest_run
-from operant.shared.lock import lock_holder
-from operant.shared.run_folder import Run
-from operant.shared.status import open_page
+from operant.shared.processes.lock import lock_holder
+from operant.shared.runs.find_runs import latest_run
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import open_page
 
 
 def train(env_steps: int, seed: int, num_threads: int, watched: bool) -> dict[str, float]:
@@ -60,21 +58,12 @@ def attached_monitor(result: dict[str, float]) -> Iterator[None]:
     """
     with operant_in_a_terminal("monitor", "--latest") as (process_id, terminal):
         read_until(terminal, b"episode/return")
-
-        def drain() -> None:
-            with contextlib.suppress(OSError):
-                while os.read(terminal, 65536):
-                    pass
-
-        threading.Thread(target=drain, daemon=True).start()
-        process = psutil.Process(process_id)
-        before, start = process.cpu_times(), time.monotonic()
+        drain(terminal)
+        use = CoreUse(process_id)
         try:
             yield
         finally:
-            after = process.cpu_times()
-            used_s = after.user + after.system - before.user - before.system
-            result["monitor_core_fraction"] = used_s / (time.monotonic() - start)
+            result["monitor_core_fraction"] = use.fraction()
 
 
 def main() -> None:

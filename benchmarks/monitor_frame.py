@@ -1,10 +1,10 @@
-"""What the monitor costs to look at: a frame of twelve charts, its share of a core, its memory.
+"""Cost of the monitor: the CPU time of a frame with twelve charts, its share of a core, its memory.
 
 A frame is what happens when new numbers arrive: the curves of 1,000 points each are worked out and
 drawn at 200 x 60, and Textual makes the terminal's text of the whole screen. CPU time of the
 process, over 100 frames after 10 to warm up. The share of a core and the memory are those of the
 real program, in a pseudo-terminal of 200 x 60, watching a process that publishes 20 metrics 40
-times a second. The first frame is that of the list of 500 runs, from the start of the process.
+times a second.
 
     python benchmarks/monitor_frame.py [--seconds 20] [--json FILE]
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import fcntl
 import os
 import struct
@@ -21,38 +20,34 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
-import psutil
-from measuring import machine, summary, versions, write_json
-from terminal import operant_in_a_terminal, read_until
+from measuring import CoreUse, machine, summary, versions, write_json
+from terminal import drain, operant_in_a_terminal, read_until
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Watched
-from operant.monitor.runs.machine import MachineSample
-from operant.monitor.runs.run_source import Looked
-from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.machine.machine import MachineSample
+from operant.monitor.runs.reading.run_source import Looked
+from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.session.settings import Settings
 from operant.shared import History, Metric
-from operant.shared.history import HEAD_WORDS
-from operant.shared.run_folder import Run, create_run
-from operant.shared.session import RunSession
-from operant.shared.status import RunStatus
+from operant.shared.page.history import HEAD_WORDS
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import RunStatus
 
 COLUMNS, ROWS = 200, 60
 NUM_CHARTS, NUM_POINTS = 12, 1000
 NUM_FRAMES, WARM_UP = 100, 10
-NUM_RUNS = 500
 NAMES = [f"group{i % 4}/metric_{i:02}" for i in range(NUM_CHARTS)]
 
 PUBLISHER = """
 import math, time
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 run, lock = create_run("watched", {}, rank=0)
 session = RunSession(run, lock, publish_interval_s=1.0)
 print(run.id, flush=True)
@@ -123,35 +118,14 @@ def share_of_a_core(seconds: float) -> dict[str, float]:
         with operant_in_a_terminal("monitor", run_id) as (process_id, terminal):
             fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
             read_until(terminal, b"metric_00")
-            threading.Thread(target=_drain, args=(terminal,), daemon=True).start()
-            process = psutil.Process(process_id)
+            drain(terminal)
             time.sleep(3)
-            before, start = process.cpu_times(), time.monotonic()
+            use = CoreUse(process_id)
             time.sleep(seconds)
-            after, passed = process.cpu_times(), time.monotonic() - start
-            used = after.user + after.system - before.user - before.system
-            return {"core_fraction": used / passed, "rss_mib": process.memory_info().rss / 2**20}
+            return {"core_fraction": use.fraction(), "rss_mib": use.rss_mib()}
     finally:
         publisher.kill()
         publisher.wait()
-
-
-def first_frame_of_many_s() -> float:
-    for _ in range(NUM_RUNS):
-        run, lock = create_run("many", {"config": {"env": "none"}}, rank=0)
-        session = RunSession(run, lock, publish_interval_s=1.0, max_metrics=4, recorder=None)
-        session.metrics.publish({"episode/return": 1.0}, 1, 1)
-        session.close("finished", 0)
-    start = time.perf_counter()
-    with operant_in_a_terminal("monitor") as (_, terminal):
-        read_until(terminal, b"finished")
-        return time.perf_counter() - start
-
-
-def _drain(terminal: int) -> None:
-    with contextlib.suppress(OSError):
-        while os.read(terminal, 65536):
-            pass
 
 
 def main() -> None:
@@ -164,14 +138,12 @@ def main() -> None:
         os.environ["TERM"], os.environ["COLORTERM"] = "xterm-256color", "truecolor"
         times = asyncio.run(frame_ms())
         share = share_of_a_core(arguments.seconds)
-        first_s = first_frame_of_many_s()
     spread = summary(times)
     print(f"a frame of {NUM_CHARTS} charts: median {spread['median']:.1f} ms of CPU, "
           f"worst {spread['max']:.1f} ms")  # fmt: skip
     print(f"watching: {share['core_fraction']:.1%} of a core, {share['rss_mib']:.0f} MiB")
-    print(f"first frame of {NUM_RUNS} runs: {first_s:.2f} s")
     about = {**machine(), **versions("textual", "rich", "numpy")}
-    result = {"frame_ms": spread, "watching": share, "first_frame_of_many_s": first_s}
+    result = {"frame_ms": spread, "watching": share}
     write_json(arguments.json, {"machine": about, **result})
 
 

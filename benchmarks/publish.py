@@ -1,8 +1,8 @@
-"""What it costs to publish: operant against what others log with, alternating, a process each.
+"""Cost of publishing: operant and other loggers, in alternating fresh processes.
 
-First the call itself: how long one step of a training loop is held up by logging sixteen numbers
-(and thirty-two, for operant). Then a whole PPO run on CartPole with each of them, logging every
-iteration: env steps per second from the first iteration to the last.
+It measures the call itself first: how long logging sixteen numbers delays one training step.
+Then it measures a PPO run on CartPole with each logger, logging every iteration:
+env steps per second from the first iteration to the last.
 
     python benchmarks/publish.py [--rounds 5] [--calls 2000] [--pairs 5] [--json FILE]
 
@@ -26,13 +26,14 @@ from measuring import machine, run_side, summary, versions, write_json
 CALL_SIDES = [name for name in LOGGERS if name != "nothing"]
 TRAINING_SIDES = ["nothing", "operant", "operant and a monitor", "tensorboard", "wandb"]
 WARM_UP_CALLS = 200
+NUM_VALUES = 16
 
 
-def call_side(name: str, num_values: int, calls: int, every_us: float) -> dict[str, float]:
+def call_side(name: str, calls: int, every_us: float) -> dict[str, float]:
     """Microseconds of a call: median, 99th percentile, mean."""
     import numpy as np
 
-    names = [f"group{i % 4}/metric_{i}" for i in range(num_values)]
+    names = [f"group{i % 4}/metric_{i}" for i in range(NUM_VALUES)]
     taken_ns = np.zeros(calls)
     with logger(name) as log:
         for step in range(WARM_UP_CALLS + calls):
@@ -50,13 +51,15 @@ def call_side(name: str, num_values: int, calls: int, every_us: float) -> dict[s
 
 def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
     """The preset cart_pole_ppo, its numbers given to logger `name` at every iteration."""
+    from gpu_parts import NoPage
     from monitor_cost import attached_monitor
 
-    from operant.shared.run_folder import create_run
-    from operant.shared.session import RunSession
+    from operant.shared.runs.run_folder import create_run
+    from operant.shared.runs.session import RunSession
     from operant.trainer.config.files import load_config
-    from operant.trainer.loop import train
-    from operant.trainer.run.telemetry import PUBLISH_INTERVAL_S, metrics_of
+    from operant.trainer.config.metrics import metrics_of
+    from operant.trainer.running.loop import train
+    from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S
 
     threads = max(1, len(os.sched_getaffinity(0)) - 1)
     overrides = [f"seed={seed}", f"total_env_steps={env_steps}", f"num_threads={threads}"]
@@ -68,7 +71,7 @@ def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
         session = RunSession(
             run, lock, metrics_of(load_config()), publish_interval_s=PUBLISH_INTERVAL_S
         )
-        metrics: Any = session.metrics if name.startswith("operant") else _NoPage()
+        metrics: Any = session.metrics if name.startswith("operant") else NoPage()
         log = None if name.startswith("operant") else stack.enter_context(logger(name))
 
         def report(values: dict[str, float], iteration: int, steps: int) -> None:
@@ -86,55 +89,34 @@ def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
     return {"env_steps_per_s": (end - begin) / (end_s - begin_s)}
 
 
-class _NoPage:
-    """Takes what a page would and does nothing with it."""
-
-    num_publishes = 0
-
-    def publish(self, values: object, iteration: int, env_steps: int) -> None: ...
-
-    def event(self, level: str, text: str, env_steps: int = -1) -> None: ...
-
-
-def measure_calls(asked: argparse.Namespace) -> dict[str, Any]:
-    sides = {f"{name}, 16 values": (name, 16) for name in CALL_SIDES}
-    sides["operant, 32 values"] = ("operant", 32)
-    rounds: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
-    for _ in range(asked.rounds):
-        for side, (name, num_values) in sides.items():
-            calls = 10 * asked.calls if name == "operant" else asked.calls
-            options = ["--calls", str(calls), "--every-us", str(asked.every_us)]
-            answer = run_side(__file__, "--call-side", name, "--values", str(num_values), *options)
-            rounds[side].append(answer)
+def measure_calls(arguments: argparse.Namespace) -> dict[str, Any]:
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in CALL_SIDES}
+    for _ in range(arguments.rounds):
+        for name, answers in rounds.items():
+            calls = 10 * arguments.calls if name == "operant" else arguments.calls
+            options = ["--calls", str(calls), "--every-us", str(arguments.every_us)]
+            answers.append(run_side(__file__, "--call-side", name, *options))
     table = {
         side: {key: summary([answer[key] for answer in answers]) for key in answers[0]}
         for side, answers in rounds.items()
     }
-    cheapest = min(
-        table[f"{name}, 16 values"]["p50_us"]["median"] for name in CALL_SIDES if name != "operant"
-    )
-    ours = table["operant, 16 values"]["p50_us"]["median"]
-    wandb = table["wandb, 16 values"]["p50_us"]["median"]
     for side, row in table.items():
         spread = "{min:.1f} to {max:.1f}".format(**row["p50_us"])
         print(
             f"{side:24} p50 {row['p50_us']['median']:8.1f} us ({spread})  "
             f"p99 {row['p99_us']['median']:8.1f} us  mean {row['mean_us']['median']:8.1f} us"
         )
-    print(
-        f"operant is {cheapest / ours:.0f} x cheaper than the cheapest, {wandb / ours:.0f} x wandb"
-    )
-    return {"calls": table, "cheapest_ratio": cheapest / ours, "wandb_ratio": wandb / ours}
+    return {"calls": table}
 
 
-def measure_training(asked: argparse.Namespace) -> dict[str, Any]:
+def measure_training(arguments: argparse.Namespace) -> dict[str, Any]:
     speeds: dict[str, list[float]] = {name: [] for name in TRAINING_SIDES}
     run_side(__file__, "--training-side", "nothing", "--env-steps", "200000")  # compiles
-    for seed in range(1, asked.pairs + 1):
+    for seed in range(1, arguments.pairs + 1):
         # Each side goes first in turn: what a machine does over time hits all of them.
         order = TRAINING_SIDES[seed % 5 :] + TRAINING_SIDES[: seed % 5]
         for name in order:
-            options = ["--seed", str(seed), "--env-steps", str(asked.env_steps)]
+            options = ["--seed", str(seed), "--env-steps", str(arguments.env_steps)]
             answer = run_side(__file__, "--training-side", name, *options)
             speeds[name].append(answer["env_steps_per_s"])
     table = {name: summary(values) for name, values in speeds.items()}
@@ -158,23 +140,22 @@ def main() -> None:
     parser.add_argument("--json", help="also write everything to this file")
     parser.add_argument("--call-side", help=argparse.SUPPRESS)
     parser.add_argument("--training-side", help=argparse.SUPPRESS)
-    parser.add_argument("--values", type=int, default=16, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.call_side:
-        print(json.dumps(call_side(asked.call_side, asked.values, asked.calls, asked.every_us)))
+    arguments = parser.parse_args()
+    if arguments.call_side:
+        print(json.dumps(call_side(arguments.call_side, arguments.calls, arguments.every_us)))
         return
-    if asked.training_side:
-        print(json.dumps(training_side(asked.training_side, asked.seed, asked.env_steps)))
+    if side := arguments.training_side:
+        print(json.dumps(training_side(side, arguments.seed, arguments.env_steps)))
         return
     about = {
         **machine(),
-        **versions("torch", "tensorboard", "wandb", "trackio", "prometheus-client"),
+        **versions("torch", "tensorboard", "wandb", "prometheus-client"),
     }
-    result = {"machine": about, **measure_calls(asked)}
-    if asked.pairs:
-        result |= measure_training(asked)
-    write_json(asked.json, result)
+    result = {"machine": about, **measure_calls(arguments)}
+    if arguments.pairs:
+        result |= measure_training(arguments)
+    write_json(arguments.json, result)
 
 
 if __name__ == "__main__":

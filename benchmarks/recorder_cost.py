@@ -14,15 +14,14 @@ import argparse
 import os
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
-from measuring import machine, summary, versions, write_json
+from measuring import CoreUse, machine, summary, versions, write_json
 
-from operant.shared.lock import RECORDER, lock_holder
-from operant.shared.recorder_process import RecorderSettings
-from operant.shared.run_folder import Run, create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RECORDER, lock_holder
+from operant.shared.runs.recorder_process import RecorderSettings
+from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.session import RunSession
 
 NAMES = [f"group/metric_{i:02}" for i in range(32)]
 
@@ -50,16 +49,15 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
     session.metrics.publish(dict(zip(NAMES, walks[0].tolist(), strict=True)), 1, 100)
     while not run.metrics_path().exists():
         time.sleep(0.01)
-    cpu_s, began = cpu_seconds(pid), time.perf_counter()
+    use, began = CoreUse(pid), time.perf_counter()
     for number in range(1, len(walks)):
         values = dict(zip(NAMES, walks[number].tolist(), strict=True))
         session.metrics.publish(values, 1 + number, 100 * (1 + number))
         time.sleep(max(0.0, number / per_s - (time.perf_counter() - began)))
-    share = (cpu_seconds(pid) - cpu_s) / (time.perf_counter() - began)
-    memory_mib = resident_mib(pid)
-    cpu_s, began = cpu_seconds(pid), time.perf_counter()
+    share, memory_mib = use.fraction(), use.rss_mib()
+    use = CoreUse(pid)
     time.sleep(seconds / 2)
-    idle = (cpu_seconds(pid) - cpu_s) / (time.perf_counter() - began)
+    idle = use.fraction()
     session.close("finished", 0)
     while lock_holder(run.lock_path, RECORDER, 1):
         time.sleep(0.01)
@@ -76,16 +74,6 @@ def recorder_of(run: Run) -> int:
     while not (holder := lock_holder(run.lock_path, RECORDER, 1)):
         time.sleep(0.001)
     return holder.pid
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_mib(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def main() -> None:

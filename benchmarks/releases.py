@@ -1,11 +1,11 @@
-"""This version of operant beside another: what people wait for, what publishing costs, how fast PPO
-is, and what presets return. Sides alternate, each command in a process of its own.
+"""This version of operant and another: waiting times of commands, the cost of publishing, and the
+speed of PPO. Sides alternate, each command in a process of its own.
 
     git worktree add ../other TAG
-    python benchmarks/releases.py ../other [--rounds 7] [--returns PRESET ...] [--json FILE]
+    python benchmarks/releases.py ../other [--rounds 7] [--json FILE]
 
 Both run with this Python and what is installed for it, with caches and runs of their own. Machine
-code is compiled before it is measured, from an empty cache; how long that takes is told as well.
+code is compiled before it is measured, from an empty cache; that time is printed as well.
 Trainings race in turns of half a second, one side frozen while the other computes: a core's clock
 changes too much from one process to the next to compare them otherwise.
 """
@@ -145,19 +145,10 @@ def turn(trainer: subprocess.Popen[bytes]) -> float:
     return time.perf_counter() - begun
 
 
-def returned(side: Side, preset: str, seed: int) -> float:
-    """The return of the last evaluation of a whole run."""
-    answer = json.loads(side.operant("train", preset, "--seed", str(seed), "--json"))
-    found: float = answer["metrics"]["evaluation/return"]
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, help="a checkout of the other version")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--returns", nargs="+", default=[], metavar="PRESET")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
@@ -169,7 +160,6 @@ def main() -> None:
             for name, checkout in zip(SIDES, places, strict=True)
         }
         result |= measured(sides, arguments.rounds)
-        result["returns"] = returns(sides, arguments.returns, arguments.seeds)
     write_json(arguments.json, result)
 
 
@@ -194,19 +184,6 @@ def measured(sides: Mapping[str, Side], rounds: int) -> dict[str, Any]:
               f"{median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})  load {busy():.1f}",
               flush=True)  # fmt: skip
     return {"empty cache": cold, "measured": found}
-
-
-def returns(
-    sides: Mapping[str, Side], presets: list[str], seeds: list[int]
-) -> dict[str, dict[str, list[float]]]:
-    found: dict[str, dict[str, list[float]]] = {}
-    for preset in presets:
-        found[preset] = {
-            name: [returned(side, preset, seed) for seed in seeds] for name, side in sides.items()
-        }
-        told = "; ".join(f"{name} {values}" for name, values in found[preset].items())
-        print(f"{preset}, seeds {seeds}: {told}", flush=True)
-    return found
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from measuring import machine, summary, versions, write_json
 
-from operant.trainer.replay import Priorities, Replay
-from operant.trainer.rollout import Rollout
+from operant.trainer.memory.replay import Priorities, Replay
+from operant.trainer.memory.rollout import Rollout
 
 NUM_ENVS, OBS_SIZE, NUM_ACTIONS = 8, 4, 2
 ROUND_S = 0.1
@@ -136,7 +136,7 @@ def on(device: torch.device, call: Call) -> Call:
     """The call, as a replayed graph where it is for a GPU."""
     if device.type == "cpu":
         return call
-    from operant.trainer.cuda.graphs import Replayed
+    from operant.trainer.jit.graphs import Replayed
 
     return Replayed(call, capture=True)
 

@@ -28,9 +28,9 @@ from operant.monitor.app import MonitorApp
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
-from operant.shared.lock import lock_holder
-from operant.shared.rank_place import page_path
-from operant.shared.run_folder import Run, create_run
+from operant.shared.page.rank_place import page_path
+from operant.shared.processes.lock import lock_holder
+from operant.shared.runs.run_folder import Run, create_run
 
 SIZE = (200, 60)
 SAMPLE_EVERY_S = 1.0
@@ -40,9 +40,9 @@ PATIENCE_S = 60.0
 PUBLISHER = """
 import math, sys, time
 from pathlib import Path
-from operant.shared.lock import RunLock
-from operant.shared.run_folder import Run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.session import RunSession
 run = Run(Path(sys.argv[1]))
 lock = RunLock(run.lock_path, 0)
 session = RunSession(run, lock, publish_interval_s=0.5, continue_from=10**15)

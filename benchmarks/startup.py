@@ -19,9 +19,9 @@ import time
 from measuring import machine, summary, versions, write_json
 from terminal import operant_in_a_terminal, read_until
 
-from operant.shared.run_folder import create_run
-from operant.shared.schema import Metric
-from operant.shared.session import RunSession
+from operant.shared.page.schema import Metric
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 NUM_PUBLISHES = 50_000
 NUM_METRICS = 64

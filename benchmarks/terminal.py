@@ -9,6 +9,7 @@ import pty
 import struct
 import sys
 import termios
+import threading
 from collections.abc import Iterator
 
 ROWS, COLUMNS = 40, 120
@@ -43,3 +44,14 @@ def read_until(terminal: int, text: bytes) -> bytes:
             raise EOFError(f"{text!r} was not shown in {shown[-2000:]!r}")
         shown += data
     return shown
+
+
+def drain(terminal: int) -> None:
+    """Read and drop whatever comes, in a thread of its own."""
+
+    def read() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(terminal, 65536):
+                pass
+
+    threading.Thread(target=read, daemon=True).start()

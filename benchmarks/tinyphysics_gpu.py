@@ -29,9 +29,9 @@ def measured(
     precision is from that in float32, as a fraction.
     """
     from operant.trainer.config.files import load_config
-    from operant.trainer.executors import as_numbers
-    from operant.trainer.making import processor_experiment
-    from operant.trainer.run.threads import Threads
+    from operant.trainer.experiment.build import processor_experiment
+    from operant.trainer.experiment.executors import as_numbers
+    from operant.trainer.machine.threads import Threads
 
     os.environ["OPERANT_TINYPHYSICS"] = str(data)
     config = load_config(

@@ -1,4 +1,4 @@
-"""`operant alerts`: who is told when something happens to a run."""
+"""`operant alerts`: who receives messages about runs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import click
 
 
 @click.command("alerts")
-@click.option("--try", "is_trial", is_flag=True, help="Tell each of them that this is a trial.")
+@click.option("--try", "is_trial", is_flag=True, help="Send a test message to each of them.")
 def command(is_trial: bool) -> None:
-    """Who is told of alerts, and of runs that finish, crash or stall.
+    """Show who receives alerts, and messages when runs finish, crash or stall.
 
-    Shows the rules, commands and webhooks of your own settings, alerts.toml, or what is wrong with
-    them; docs/alerts.md says what may stand there. No run can add to them.
+    Prints the rules, commands and webhooks of your own settings file, alerts.toml, or its errors;
+    see docs/alerts.md. Runs cannot change this file.
     """
-    from ..monitor.look.formatting import format_duration
-    from ..monitor.telling.settings import alert_settings_path, load_alert_settings
-    from ..monitor.telling.trial import tell_on_trial
+    from ..monitor.notify.settings import alert_settings_path, load_alert_settings
+    from ..monitor.notify.trial import tell_on_trial
+    from ..monitor.render.formatting import format_duration
     from ..shared.errors import OperantError, UsageError
-    from .output import print_line
+    from .helpers.output import print_line
 
     path = alert_settings_path()
     settings = load_alert_settings(path)
@@ -43,4 +43,6 @@ def command(is_trial: bool) -> None:
     if is_trial and not settings.receivers:
         raise UsageError(f"nobody to try: {path} has no [[tell]] with a command or a webhook")
     if num_failed:
-        raise OperantError(f"{num_failed} of {len(settings.receivers)} were not told")
+        raise OperantError(
+            f"{num_failed} of {len(settings.receivers)} did not get the test message"
+        )

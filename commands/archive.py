@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import click
 
-from .candidates import run_ids
-from .choosing_a_run import runs_here
+from .helpers.candidates import run_ids
+from .helpers.choosing_a_run import runs_here
 
 
 @click.command("archive")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=run_ids)
-@click.option("--undo", is_flag=True, help="Have lists show them again.")
+@click.option("--undo", is_flag=True, help="Show the runs in lists again.")
 def command(runs: tuple[str, ...], undo: bool) -> None:
-    """Leave RUNs out of the lists; nothing of them is moved or deleted.
+    """Hide RUNs from lists. Nothing is moved or deleted.
 
-    `operant runs --archived` and the filter `archived:yes` of the monitor's list show them, and
-    each command takes them by name as before.
+    `operant runs --archived` and the filter `archived:yes` of the monitor's list show archived
+    runs. All commands still accept them by name.
     """
     from dataclasses import replace
 
-    from ..shared.run_notes import change_notes
-    from .output import print_line
+    from ..shared.runs.run_notes import change_notes
+    from .helpers.output import print_line
 
     for run in runs_here(runs):
         was_archived = run.notes().is_archived

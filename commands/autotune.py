@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
-from .candidates import configs, settings
-from .numbers import NumberRange
+from .helpers.candidates import configs, settings
+from .helpers.numbers import NumberRange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..trainer.bench.autotune import Tried
     from ..trainer.config import TrainConfig
+    from .bench.autotune import Tried
 
 
 @click.command("autotune")
@@ -26,47 +26,49 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=settings,
-    help="Change one key of the configuration, and leave it so; may be repeated.",
+    help="Change one key and keep it fixed; may be repeated.",
 )
 @click.option(
     "--seconds",
     type=NumberRange(0, 3600),
     default=3.0,
     show_default=True,
-    help="How long each candidate is measured, once it is warm.",
+    help="How long to measure each candidate after its warm-up.",
 )
-@click.option("--output", type=Path, metavar="FILE", help="By default CONFIG-autotuned.toml, here.")
+@click.option(
+    "--output", type=Path, metavar="FILE", help="The file to write. Default: CONFIG-autotuned.toml."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")  # fmt: skip
 def command(
     config: str, overrides: tuple[str, ...], seconds: float, output: Path | None, as_json: bool
 ) -> None:
-    """Measure which numbers of environments, workers and groups collect fastest with CONFIG, and
-    whether minibatches learn faster in pieces; writes a configuration with them.
+    """Find the fastest numbers of environments, workers and groups for CONFIG on this machine, and
+    whether splitting minibatches makes learning faster. Writes a configuration with them.
 
-    An iteration keeps its env steps and minibatches their size, so that as much is learned from
-    each. Scores are not measured: `operant bench compare` does that.
+    The env steps per iteration and the size of minibatches do not change, so that as much is
+    learned per iteration. Returns are not measured: use `operant bench compare` for that.
     """
-    from ..trainer.bench.autotune import Autotune
-    from ..trainer.bench.measuring import machine
-    from ..trainer.config.files import load_config
-    from ..trainer.run.main_memory import keep_freed_memory
-    from .output import check_can_be_written, print_json, print_line
+    from ..trainer.experiment.plan import load_runnable
+    from ..trainer.machine.main_memory import keep_freed_memory
+    from .bench.autotune import Autotune
+    from .bench.measuring import machine
+    from .helpers.output import check_can_be_written, print_json, print_line
 
     keep_freed_memory()  # as training does
 
     def load(settings: Sequence[str]) -> TrainConfig:
-        return load_config(config, (*overrides, *settings))
+        return load_runnable(config, (*overrides, *settings))
 
-    def told(tried: Tried) -> None:
+    def report(tried: Tried) -> None:
         if not as_json:
             print_line(line_of(tried))
 
     output = output or Path(f"{Path(config).stem}-autotuned.toml")
     if output.exists():
-        raise UsageError(f"--output {output}: it is there already")
+        raise UsageError(f"--output {output} exists already; name another file")
     check_can_be_written("--output", output)
     fixed = [override.partition("=")[0].strip() for override in overrides]
-    tuning = Autotune(load, seconds, told, fixed)
+    tuning = Autotune(load, seconds, report, fixed)
     chosen = tuning.run()
     measured = machine()
     write_config(output, load(chosen), comment(config, tuning.tried, chosen, measured))
@@ -78,7 +80,7 @@ def command(
 
 
 def line_of(tried: Tried) -> str:
-    from ..monitor.look.formatting import format_rate
+    from ..monitor.render.formatting import format_rate
 
     found = tried.failure or f"{format_rate(tried.env_steps_per_s)}"
     return f"{tried.phase:<8}{' '.join(tried.settings) or 'as configured'}: {found}"
@@ -101,7 +103,7 @@ def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> Non
     """A configuration as a TOML file. Raises UsageError."""
     import tomli_w
 
-    from ..shared.harmless import harmless, harmless_toml
+    from ..shared.text.harmless import harmless, harmless_toml
 
     values = config.model_dump(mode="json", exclude_none=True)
     if (workers := values.get("workers")) and workers["num_workers"] != "auto":

@@ -110,7 +110,8 @@ add_completion_class(Zsh)
 @click.argument("shell", required=False, type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str | None) -> None:
-    """Print what has SHELL, by default yours, complete commands, runs, presets, keys and themes.
+    """Print the shell script that completes commands, runs, presets, keys and themes. Default: your
+    shell.
 
     In ~/.bashrc or ~/.zshrc: eval "$(operant completion bash)", or zsh; in
     ~/.config/fish/config.fish: operant completion fish | source

@@ -9,53 +9,58 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
-from .choosing_a_run import chosen_run, run_argument, trust_code_option
+from ..shared.text.short_numbers import short_number
+from .helpers.choosing_a_run import checkpoint_option, chosen_run, run_argument, trust_code_option
 
 if TYPE_CHECKING:
-    from ..shared.run_folder import Run
+    from ..shared.runs.run_folder import Run
     from ..trainer.envs import AnySpec
-    from ..trainer.evaluation import Evaluation
-    from ..trainer.trained_policy import TrainedPolicy
+    from ..trainer.experiment.trained_policy import TrainedPolicy
+    from ..trainer.returns.episodes import Evaluation
 
 DEFAULT_EPISODES = 100
 
 
 @click.command("eval")
 @run_argument
+@checkpoint_option
 @trust_code_option
 @click.option(
     "--episodes", type=click.IntRange(1, 100_000),
-    help=f"How many; by default {DEFAULT_EPISODES}, or all scenarios where there are such.",
+    help=f"Number of episodes. Default: {DEFAULT_EPISODES}, or all scenarios of the environment.",
 )  # fmt: skip
 @click.option(
     "--scenarios", "scenario_file", type=click.Path(path_type=Path),
-    help="Play the scenarios of this file, in environments that have such.",
+    help="Play the scenarios of this file; for environments with scenario files.",
 )  # fmt: skip
 @click.option(
     "--risk", metavar="FRACTION|adaptive",
-    help="The lower part of the return to act by, of implicit quantiles; or by what is near.",
+    help="IQN: act by this lowest fraction of returns; adaptive: choose it by the distance to "
+    "obstacles.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     run: str | None,
     latest: bool,
+    checkpoint: str,
     episodes: int | None,
     scenario_file: Path | None,
     risk: str | None,
     as_json: bool,
 ) -> None:
-    """Play greedy episodes with a run's newest checkpoint.
+    """Evaluate a run's policy over greedy episodes.
 
-    RUN is a run's id or any part of it that no other run has; without one, the latest.
+    RUN is a run's id, its name, or any part of either that no other run has. Default: the latest
+    run.
     """
     chosen = chosen_run(run, latest)
 
-    from ..trainer.evaluation import cut_off_message, evaluate, scenarios_of
-    from .began_elsewhere import told_where_it_began
-    from .output import print_json, print_line, warn
+    from ..trainer.experiment.evaluation import cut_off_message, evaluate, scenarios_of
+    from .helpers.began_elsewhere import told_where_it_began
+    from .helpers.output import print_json, print_line, warn
 
     with told_where_it_began(chosen):
-        trained, spec = _loaded(chosen, risk)
+        trained, spec = _loaded(chosen, risk, checkpoint)
     config = trained.config
     scenarios = scenarios_of(spec, scenario_file)
     wanted = episodes or len(scenarios) or DEFAULT_EPISODES
@@ -72,22 +77,24 @@ def command(
     if as_json:
         print_json({"run": chosen.id, **figures})
         return
+    mean, deviation, lowest, highest = (
+        short_number(figures[f"{name}_return"]) for name in ("mean", "std", "min", "max")
+    )
     print_line(
-        f"{chosen.id}, iteration {trained.iteration}: return {figures['mean_return']:.1f} "
-        f"± {figures['std_return']:.1f} ({figures['min_return']:.1f} to "
-        f"{figures['max_return']:.1f}) over {figures['episodes']} greedy episodes"
+        f"{chosen.id}, iteration {trained.iteration}: return {mean} ± {deviation} "
+        f"({lowest} to {highest}) over {figures['episodes']} greedy episodes"
     )
     for setting in evaluation.settings:
         print_line("  " + in_words(setting))
 
 
-def _loaded(run: Run, risk: str | None) -> tuple[TrainedPolicy, AnySpec]:
+def _loaded(run: Run, risk: str | None, checkpoint: str) -> tuple[TrainedPolicy, AnySpec]:
     """A run's policy, and what it is played in."""
     from ..trainer.envs import env_spec_of
-    from ..trainer.trained_policy import act_with_risk, load_trained
-    from .output import warn
+    from ..trainer.experiment.trained_policy import act_with_risk, load_trained
+    from .helpers.output import warn
 
-    trained = load_trained(run, warn)
+    trained = load_trained(run, warn, checkpoint)
     if trained.config.env == "tinyphysics":
         raise UsageError(
             "its episodes are routes, which have costs; "
@@ -114,7 +121,7 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
 
 def in_words(setting: Mapping[str, float | None]) -> str:
     """The figures of one kind of episode."""
-    told = {name: value for name, value in setting.items() if value is not None}
+    values = {name: value for name, value in setting.items() if value is not None}
     return "  ".join(
-        f"{name} {value:{'.0f' if value >= 1000 else '.4g'}}" for name, value in told.items()
+        f"{name} {value:{'.0f' if value >= 1000 else '.4g'}}" for name, value in values.items()
     )

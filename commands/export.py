@@ -9,45 +9,58 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
-from .candidates import run_ids
-from .choosing_a_run import run_here, trust_code_option
+from .helpers.candidates import run_ids
+from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_option
 
 if TYPE_CHECKING:
-    from ..shared.run_folder import Run
+    from ..shared.runs.run_folder import Run
 
 ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", "onnx": ".onnx"}
 
 
 @click.command("export")
 @click.argument("run", shell_complete=run_ids)
-@click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The kind of file.")
-@click.option("--output", type=Path, metavar="PATH", help="By default RUN.csv and so on, here.")
-@click.option("--yes", is_flag=True, help="Write over what is there without asking.")
-@click.option("--rank", default=0, type=click.IntRange(0), help="Of a run of several processes.")
+@click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The format to write.")
+@click.option(
+    "--output", type=Path, metavar="PATH", help="The file to write. Default: RUN.csv and so on."
+)
+@click.option("--yes", is_flag=True, help="Overwrite an existing file without asking.")
+@click.option("--rank", default=0, type=click.IntRange(0), help="With several ranks: whose rows.")
 @trust_code_option
-@click.option("--spread", is_flag=True, help="Also lowest and highest values of such means.")
-def command(run: str, to: str, output: Path | None, yes: bool, rank: int, spread: bool) -> None:
-    """Write every row of RUN, running, finished or crashed, to a file; or, as onnx, the policy of
-    its newest checkpoint: observation in, greedy action out.
+@checkpoint_option
+@click.option("--spread", is_flag=True, help="Add the lowest and highest values of means.")
+def command(
+    run: str,
+    to: str,
+    output: Path | None,
+    yes: bool,
+    rank: int,
+    spread: bool,
+    checkpoint: str,
+) -> None:
+    """Write all rows of RUN to a file, or its policy as ONNX.
 
-    RUN is a run's id or any part of it that no other run has. What was overwritten before a
-    recorder could keep it has a row for 8, 64, ... publishes, with their mean.
+    RUN is a run's id, its name, or any part of either that no other run has; it may be running,
+    finished or crashed. The ONNX file maps observations to greedy actions. If rows were overwritten
+    before a recorder saved them, one row stands for 8, 64, ... publishes and holds their mean.
     """
     if spread and to == "tensorboard":
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
     if to == "onnx" and (spread or rank):
         raise UsageError("--to onnx writes a policy: --spread and --rank are for histories")
+    if to != "onnx" and checkpoint != "newest":
+        raise UsageError(f"--checkpoint {checkpoint} is for --to onnx: a history has no checkpoint")
     chosen = run_here(run)
     output = output or Path(chosen.id + ENDINGS[to])
     if output.is_file() and not yes:
         ask_to_overwrite(output)
     if to == "onnx":
-        _export_policy(chosen, output)
+        _export_policy(chosen, output, checkpoint)
         return
 
     from ..monitor.export.writing import export
-    from ..monitor.look.formatting import counted
-    from .output import print_line, warn
+    from ..monitor.render.formatting import counted
+    from .helpers.output import print_line, warn
 
     done = export(chosen, to, output, rank=rank, spread=spread)
     print_line(f"{output}: {counted(done.num_rows, 'row')}")
@@ -62,17 +75,17 @@ def command(run: str, to: str, output: Path | None, yes: bool, rank: int, spread
 def ask_to_overwrite(output: Path) -> None:
     """Raises UsageError where there is nobody to ask, Abort where the answer is no."""
     if not sys.stdin.isatty():
-        raise UsageError(f"{output} is there already; --yes writes over it")
+        raise UsageError(f"{output} exists already; pass --yes to overwrite it")
     click.confirm(f"{output} is there already; write over it?", abort=True, err=True)
 
 
-def _export_policy(run: Run, output: Path) -> None:
+def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
     from ..trainer.envs import spec_of
-    from ..trainer.onnx_export import write_onnx
-    from ..trainer.trained_policy import load_trained
-    from .output import print_line, warn
+    from ..trainer.experiment.onnx_export import write_onnx
+    from ..trainer.experiment.trained_policy import load_trained
+    from .helpers.output import print_line, warn
 
-    trained = load_trained(run, warn)
+    trained = load_trained(run, warn, checkpoint)
     config = trained.config
     about = f"{run.id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
     try:

@@ -34,7 +34,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, and an unknown command is answered with the nearest one."""
+        """Like click's, and suggests the nearest command for an unknown one."""
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:

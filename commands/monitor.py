@@ -9,8 +9,8 @@ import click
 from ..monitor.remote.host import RemoteName
 from ..monitor.session.browser import end_with_the_server, is_in_a_browser
 from ..shared.errors import UsageError, nearest
-from .candidates import theme_option
-from .choosing_a_run import (
+from .helpers.candidates import theme_option
+from .helpers.choosing_a_run import (
     checked_hosts,
     chosen_host,
     chosen_run,
@@ -19,7 +19,7 @@ from .choosing_a_run import (
     looked_anywhere,
     run_argument,
 )
-from .terminal import has_terminal
+from .helpers.terminal import has_terminal
 
 DEFAULT_PORT = 8765
 
@@ -30,13 +30,17 @@ DEFAULT_PORT = 8765
 @click.option("--once", is_flag=True, help="Print one plain report and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and exit.")
 @click.option("--follow", is_flag=True, help="With --json: a line per snapshot until the run ends.")
-@click.option("--readonly", is_flag=True, help="No way to ask the trainer for anything.")
+@click.option("--readonly", is_flag=True, help="Send the trainer no requests; write no notes.")
 @theme_option
-@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
-@click.option("--rank", type=click.IntRange(min=0), help="Of several ranks: whose charts.")
-@click.option("--web", is_flag=True, help="Show it in a browser, at an address that is printed.")
-@click.option("--port", type=click.IntRange(0, 65535), help="With --web; by default 8765, 0: any.")
-@click.option("--address", help="With --web, what may reach it; 127.0.0.1: this machine.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
+@click.option(
+    "--rank", type=click.IntRange(min=0), help="With several ranks: whose charts to show."
+)
+@click.option("--web", is_flag=True, help="Serve the monitor to a browser and print its address.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="With --web: the port. Default: 8765; 0: any."
+)
+@click.option("--address", help="With --web: where to listen. Default: 127.0.0.1.")
 def command(
     run: str | None,
     latest: bool,
@@ -54,26 +58,26 @@ def command(
 ) -> None:
     """Watch a run from any terminal, or choose one from the list of all runs.
 
-    RUN is a run's id or any part of it that no other run has. Leaving the monitor, or killing it,
-    changes nothing for the run; `?` lists the keys. HOST:RUN watches a run on another machine over
-    your own ssh, HOST: its latest; HOST:/ lists its runs, and --host HOST adds them to those of
-    this machine; $OPERANT_SSH and $OPERANT_REMOTE replace the commands `ssh`
-    here, `operant` there.
+    RUN is a run's id, its name, or any part of either that no other run has. The run goes on when
+    you leave or kill the monitor. `?` lists the keys. HOST:RUN watches a run on another machine
+    over your own ssh, HOST: its latest run; HOST:/ lists its runs, and --host HOST adds them to
+    those of this machine. $OPERANT_SSH replaces the command `ssh`, $OPERANT_REMOTE the command
+    `operant` on the other machine.
     """
     theme = known_theme(theme)
     if web:
         if once or as_json or follow:
-            raise UsageError("--web shows a screen, and goes with no --once, --json or --follow")
+            raise UsageError("--web shows a screen, and excludes --once, --json and --follow")
         _serve(run, latest, rank, address, port)
         return
     end_with_the_server()
     if port is not None or address is not None:
-        raise UsageError("--port and --address go with --web")
+        raise UsageError("--port and --address need --web")
     if follow and not as_json:
-        raise UsageError("--follow goes with --json")
+        raise UsageError("--follow needs --json")
     if hosts or listed_host(run):
         if once or as_json or rank is not None:
-            raise UsageError("a list of machines is for a screen; `operant runs --host` prints it")
+            raise UsageError("a list of machines needs a screen; `operant runs --host` prints it")
         _watch_machines(run, latest, hosts, known_theme(theme), as_ascii, readonly)
         return
     if rank is not None:
@@ -109,7 +113,7 @@ def _serve(
         _check_rank(run, latest, rank, has_charts=True)
     if (run or latest) and not (listed_host(run) or chosen_host(run, latest)):
         chosen_run(run, latest)
-    from .web_monitor import serve
+    from .helpers.web_monitor import serve
 
     serve(_same_arguments(), address or "127.0.0.1", DEFAULT_PORT if port is None else port)
 
@@ -117,7 +121,7 @@ def _serve(
 def _same_arguments() -> list[str]:
     """Those of this command, less those about the server."""
     context = click.get_current_context()
-    told: list[str] = []
+    options: list[str] = []
     names: list[str] = []
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
@@ -127,16 +131,16 @@ def _same_arguments() -> list[str]:
             if isinstance(parameter, click.Argument):
                 names.append(str(each))
             else:
-                told += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
-    return [*told, "--", *names]
+                options += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
+    return [*options, "--", *names]
 
 
 def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:
     """Raises UsageError where there are no charts of this rank."""
     if not has_charts:
-        raise UsageError("--rank says whose charts are drawn, and goes with no --once or --json")
+        raise UsageError("--rank chooses the charts to draw, and excludes --once and --json")
     if not (run or latest) or chosen_host(run, latest):
-        raise UsageError("--rank goes with a run of this machine")
+        raise UsageError("--rank needs a run of this machine")
     chosen = chosen_run(run, latest)
     if rank not in chosen.ranks():
         raise UsageError(f"{chosen.id} has no rank {rank}; it has {_in_words(chosen.ranks())}")
@@ -148,7 +152,7 @@ def _in_words(ranks: list[int]) -> str:
 
 def known_theme(name: str | None) -> str | None:
     """`name`, if there is such a theme. Raises UsageError."""
-    from ..monitor.look.palette import THEMES
+    from ..monitor.render.palette import THEMES
 
     if name is not None and name not in THEMES:
         hint = nearest(name, THEMES)
@@ -157,7 +161,7 @@ def known_theme(name: str | None) -> str | None:
 
 
 def _follow(run: str | None, latest: bool) -> None:
-    from .following import follow_remote, follow_run
+    from .helpers.following import follow_remote, follow_run
 
     remote = chosen_host(run, latest)
     if remote:
@@ -168,7 +172,7 @@ def _follow(run: str | None, latest: bool) -> None:
 
 def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
     """All of a run of this machine; of one elsewhere its status."""
-    from .output import print_json, print_report, print_status
+    from .helpers.output import print_json, print_report, print_status
 
     if as_json:
         status, notes = looked_anywhere(run, latest)
@@ -192,7 +196,7 @@ def _watch_machines(
     """
     alone = listed_host(run)
     if (alone and hosts) or latest or (run and not alone):
-        raise UsageError("--host lists runs, and goes with no RUN or --latest; try HOST:RUN")
+        raise UsageError("--host lists runs, and excludes RUN and --latest; try HOST:RUN")
     wanted = checked_hosts([alone] if alone else hosts)
     if not has_terminal():
         raise UsageError("the monitor needs a terminal; `operant runs --host` prints the list")

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import click
 
-from .candidates import run_ids
-from .choosing_a_run import run_here
+from .helpers.candidates import run_ids
+from .helpers.choosing_a_run import run_here
 
 
 @click.command("note")
 @click.argument("run", shell_complete=run_ids)
 @click.argument("text", required=False)
 def command(run: str, text: str | None) -> None:
-    """Write a note about RUN, in place of the one it has; without TEXT print it.
+    """Write a note about RUN and replace its old one. Without TEXT: print the note.
 
-    A note is a line of up to 1,000 characters; "" takes it away. It is kept in the run's folder,
-    whether the run goes on or has ended, and shown by status, the list of runs and the monitor,
-    where `e` edits it.
+    A note is one line of up to 1,000 characters; "" deletes it. It is saved in the run's folder,
+    during and after the run. `operant status`, the list of runs and the monitor show it; `e` in the
+    monitor edits it.
     """
     from dataclasses import replace
 
-    from ..shared.run_notes import change_notes
-    from .output import print_line
+    from ..shared.runs.run_notes import change_notes
+    from .helpers.output import print_line
 
     chosen = run_here(run)
     if text is None:

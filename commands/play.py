@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
-from .candidates import theme_option
-from .choosing_a_run import chosen_run, run_argument, trust_code_option
+from .helpers.candidates import theme_option
+from .helpers.choosing_a_run import checkpoint_option, chosen_run, run_argument, trust_code_option
+from .helpers.numbers import NumberRange
+from .helpers.terminal import has_terminal
 from .monitor import known_theme
-from .numbers import NumberRange
-from .terminal import has_terminal
 
 if TYPE_CHECKING:
-    from ..shared.run_folder import Run
-    from ..shared.scene import Episodes
+    from ..shared.episodes.scene import Episodes
+    from ..shared.runs.run_folder import Run
 
 GETTING_READY = "getting ready; what was never played is compiled first ..."
 FILMED_STEPS = 1000
@@ -26,24 +26,29 @@ FILMED_STEPS = 1000
 
 @click.command("play")
 @run_argument
+@checkpoint_option
 @trust_code_option
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the episodes; the run's own.")
-@click.option("--episodes", type=click.IntRange(1), help="Leave after so many.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of the episodes. Default: the run's."
+)
+@click.option("--episodes", type=click.IntRange(1), help="Quit after so many episodes.")
 @click.option("--speed", default=20.0, show_default=True, type=NumberRange(1, 5120),
-              help="Env steps a second.")  # fmt: skip
+              help="Env steps per second.")  # fmt: skip
 @click.option("--fps", default=20.0, show_default=True, type=NumberRange(1, 60),
-              help="Frames a second, at most.")  # fmt: skip
+              help="Frames per second at most.")  # fmt: skip
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write one episode as FILE.svg, .gif or .mp4 instead.")  # fmt: skip
+              help="Write one episode to FILE.svg, .gif or .mp4 instead.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 100_000),
-              help=f"With --to: env steps at most, by default {FILMED_STEPS}.")  # fmt: skip
+              help=f"With --to: env steps at most. Default: {FILMED_STEPS}.")  # fmt: skip
 @click.option("--risk", metavar="FRACTION|adaptive",
-              help="The lower part of the return to act by, of implicit quantiles.")  # fmt: skip
+              help="IQN: act by this lowest fraction of returns; adaptive: choose it by the "
+              "distance to obstacles.")  # fmt: skip
 @theme_option
-@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII alone.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
 def command(
     run: str | None,
     latest: bool,
+    checkpoint: str,
     seed: int | None,
     episodes: int | None,
     speed: float,
@@ -54,19 +59,22 @@ def command(
     theme: str | None,
     as_ascii: bool,
 ) -> None:
-    """Watch greedy episodes of a run's newest checkpoint in the terminal.
+    """Watch greedy episodes of a run's policy in the terminal.
 
-    RUN is a run's id or any part of it that no other run has; without one, the latest. It may also
-    be a file of an episode, as runs with `episodes.every_*` leave them in episodes/. Keys: space
-    pauses, + and - change the speed, n and p go to the next episode and the one before, s to the
-    next seed, . plays one step, tab looks at the next robot, q leaves.
+    RUN is a run's id, its name, or any part of either that no other run has. Default: the latest
+    run. RUN may also be an episode file, which runs with `episodes.every_*` write to episodes/.
+    Keys: space pauses, + and - change the speed, n and p show the next and the previous episode, s
+    the next seed, . plays one step, tab shows the next robot, q quits.
     """
     theme, of_runs = known_theme(theme), {"seed": seed, "risk": risk}
+    if checkpoint != "newest":
+        of_runs["checkpoint"] = checkpoint
     if to:
         if episodes or as_ascii:
             raise UsageError("--episodes and --ascii are for the terminal, not for --to")
         most_steps = steps or FILMED_STEPS
-        _write(_what(run, latest, of_runs), to, risk, seed, speed, fps, most_steps, theme)
+        what = _what(run, latest, of_runs)
+        _write(what, to, risk, checkpoint, seed, speed, fps, most_steps, theme)
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
@@ -75,9 +83,9 @@ def command(
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player
     from ..monitor.play.showing import make_terminal, show
-    from ..shared.run_folder import Run
+    from ..shared.runs.run_folder import Run
     from ..trainer.config.stored_code import trusts_all_code
-    from ..trainer.run.checkpoints import latest_checkpoint
+    from ..trainer.experiment.checkpoints import latest_checkpoint
 
     terminal = make_terminal(theme, as_ascii)
     if isinstance(chosen, Run) and trusts_all_code():
@@ -87,7 +95,7 @@ def command(
     # The terminal is taken first: keys that are pressed meanwhile are not written over it.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)
-        playing = _episodes_of(chosen, risk)
+        playing = _episodes_of(chosen, risk, checkpoint)
         try:
             title = chosen.name if isinstance(chosen, Path) else chosen.id
             show(Player(playing, title, seed, speed, fps, episodes), terminal)
@@ -97,7 +105,7 @@ def command(
 
 def _what(run: str | None, latest: bool, of_runs: Mapping[str, object]) -> Run | Path:
     """A run, or the file of an episode, for which none of the options `of_runs` may be given."""
-    from ..shared.run_folder import EPISODE_ENDING
+    from ..shared.runs.run_folder import EPISODE_ENDING
 
     if run and run.endswith(EPISODE_ENDING):
         if latest:
@@ -115,6 +123,7 @@ def _write(
     run: Run | Path,
     path: Path,
     risk: str | None,
+    checkpoint: str,
     seed: int | None,
     speed: float,
     fps: float,
@@ -122,10 +131,10 @@ def _write(
     theme: str | None,
 ) -> None:
     from ..monitor.play.filming import write_episode, writer_for
-    from .output import print_line
+    from .helpers.output import print_line
 
     writer_for(path)  # which says what is wrong before anything is loaded
-    playing = _episodes_of(run, risk)
+    playing = _episodes_of(run, risk, checkpoint)
     try:
         num_frames = write_episode(path, playing, seed, speed, fps, steps, theme)
     finally:
@@ -133,20 +142,20 @@ def _write(
     print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
-def _episodes_of(run: Run | Path, risk: str | None) -> Episodes:
+def _episodes_of(run: Run | Path, risk: str | None, checkpoint: str) -> Episodes:
     """Played by the policy of a run's newest checkpoint, here and with one thread; or recorded."""
     if isinstance(run, Path):
-        from ..shared.episode_file import read_episode
+        from ..shared.episodes.episode_file import read_episode
 
         return read_episode(run)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # no greeting on the screen
+    from ..trainer.experiment.trained_policy import act_with_risk, load_trained
     from ..trainer.playing import make_episodes
-    from ..trainer.trained_policy import act_with_risk, load_trained
-    from .began_elsewhere import told_where_it_began
-    from .output import warn
+    from .helpers.began_elsewhere import told_where_it_began
+    from .helpers.output import warn
 
     with told_where_it_began(run):
-        trained = load_trained(run, warn)
+        trained = load_trained(run, warn, checkpoint)
         if risk:
             act_with_risk(trained, risk)
         return make_episodes(trained)

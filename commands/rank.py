@@ -11,19 +11,19 @@ from typing import Any
 import click
 
 from ..shared.errors import OperantError, UsageError
-from ..shared.life_pipe import killed_when_closed
+from ..shared.processes.life_pipe import killed_when_closed
 
 STANDARD_INPUT = 0
 
 
 @click.command("rank", hidden=True)
 def command() -> int:
-    """Be one of several ranks, as a line on standard input says.
+    """Run one rank, as the first line of standard input describes.
 
-    `operant train --processes` and `--nodes` start this; nobody needs to call it by hand. It ends
-    with whoever started it, whose end of standard input is closed then.
+    `operant train --processes` and `--nodes` start this; you need not call it yourself. It ends
+    when the process that started it closes standard input or ends.
     """
-    from .ranks.messages import go_to_folder, read_task
+    from .ranks.rank_process import go_to_folder, read_task
 
     if sys.stdin.isatty():
         raise UsageError("a rank is started by `operant train --processes` or `--nodes`")
@@ -37,14 +37,13 @@ def command() -> int:
         return 0
     if task["do"] == "train":
         return train(task)
-    raise OperantError(f"this operant knows no task '{task['do']}' of a rank")
+    raise OperantError(f"this version of operant does not know the task '{task['do']}' of a rank")
 
 
 def train(task: dict[str, Any]) -> int:
     """Train as the rank that the task says, to the end."""
-    from ..trainer.ranks.place import Place
-    from .ended_at_once import ended_at_once
-    from .following_rank import following_rank
+    from ..trainer.distributed.place import Place
+    from .helpers.following_rank import ended_at_once, following_rank
 
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # one line says what is wrong
     known = {each.name for each in fields(Place)}

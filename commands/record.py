@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..shared.recorder_process import SINK_PACKAGES
-from .choosing_a_run import chosen_run, run_argument
-from .numbers import NumberRange
+from ..shared.runs.recorder_process import SINK_PACKAGES
+from .helpers.choosing_a_run import chosen_run, run_argument
+from .helpers.numbers import NumberRange
 
 
 @click.command("record")
@@ -18,30 +18,31 @@ from .numbers import NumberRange
     "--to",
     multiple=True,
     type=click.Choice(list(SINK_PACKAGES)),
-    help="Send the rows there as well; may be repeated.",
+    help="Send the rows to this sink too; may be repeated.",
 )
 @click.option(
     "--every",
     "every_s",
     type=NumberRange(0.1, 3600),
     metavar="SECONDS",
-    help="Time between two rows.",
+    help="Seconds between rows.",
 )
-@click.option("--prometheus-port", type=click.IntRange(1, 65535), help="Where Prometheus asks.")
-@click.option("--prometheus-address", help="What Prometheus may reach; 127.0.0.1: this machine.")
+@click.option("--prometheus-port", type=click.IntRange(1, 65535), help="The port for Prometheus.")
+@click.option("--prometheus-address", help="Where Prometheus may connect. Default: 127.0.0.1.")
 @click.option("--beside", is_flag=True, hidden=True, help="Started by the run itself.")
 def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None:
-    """Keep a run's numbers on disk, until it ends: metrics.csv, events.log, a copy of its page.
+    """Save a run's numbers to disk until it ends: metrics.csv, events.log and a copy of its page.
 
-    Every run starts a recorder of its own. This one goes on where that one was killed, and writes
-    what is missing of a run that has ended. What is not given is as the run's configuration says.
-    Ctrl-C ends the recorder, not the run.
+    Every run starts a recorder of its own. Use this command if that recorder was killed; it
+    continues where the old one stopped. For a run that has ended, it writes what is missing.
+    Options that are not given come from the run's configuration. Ctrl-C ends the recorder, not the
+    run.
     """
     from ..monitor.recorder.recording import LOCK_PATIENCE_S, record, recorder_lock
     from ..shared.errors import UsageError
-    from ..shared.harmless import one_line
-    from ..shared.recorder_process import RecorderSettings, lacking
-    from .output import print_line
+    from ..shared.runs.recorder_process import RecorderSettings, lacking
+    from ..shared.text.harmless import one_line
+    from .helpers.output import print_line
 
     chosen = chosen_run(run, latest)
     given = {name: value for name, value in changed.items() if value}

@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from ..shared.errors import UsageError
-from .candidates import run_ids
-from .choosing_a_run import run_here
+from .helpers.candidates import run_ids
+from .helpers.choosing_a_run import run_here
 
 
 @click.command("rename")
 @click.argument("run", shell_complete=run_ids)
 @click.argument("name", required=False)
-@click.option("--undo", is_flag=True, help="Show its id again.")
+@click.option("--undo", is_flag=True, help="Remove the name; show the id again.")
 def command(run: str, name: str | None, undo: bool) -> None:
-    """Show RUN as NAME, in lists, the monitor and wherever a run is asked for.
+    """Give RUN a name, which lists, the monitor and all commands then use.
 
-    Its folder and its id stay what they are, and go on naming it; no two runs have one name.
+    The run's folder and id do not change, and the id still works. No two runs have the same name.
     """
     from dataclasses import replace
 
-    from ..shared.run_notes import change_notes
-    from .output import print_line
+    from ..shared.runs.run_notes import change_notes
+    from .helpers.output import print_line
 
     chosen = run_here(run)
     if bool(name and name.strip()) == undo:
@@ -35,7 +35,7 @@ def command(run: str, name: str | None, undo: bool) -> None:
 
 def _check_is_free(name: str, run_id: str) -> None:
     """Raises UsageError where another run goes by `name`."""
-    from ..shared.find_runs import list_runs
+    from ..shared.runs.find_runs import list_runs
 
     for other in list_runs():
         if other.id != run_id and name in (other.id, other.notes().name):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ..monitor.look.formatting import format_bytes, format_duration
+from ..monitor.render.formatting import format_bytes, format_duration
 from ..shared.errors import OperantError, UsageError, nearest
-from .candidates import run_ids, states_of
-from .choosing_a_run import runs_here
-from .numbers import parse_duration
+from .helpers.candidates import run_ids, states_of
+from .helpers.choosing_a_run import runs_here
+from .helpers.numbers import parse_duration
 
 if TYPE_CHECKING:
-    from ..shared.run_folder import Run
-    from ..shared.run_notes import RunNotes
-    from ..shared.status import RunStatus
+    from ..shared.runs.run_folder import Run
+    from ..shared.runs.run_notes import RunNotes
+    from ..shared.runs.status import RunStatus
 
 _STATES = ("crashed", "ended", "failed", "finished", "stopped")
 
@@ -34,15 +34,19 @@ class Chosen(NamedTuple):
 
 @click.command("rm")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=run_ids)
-@click.option("--older-than", metavar="30d", help="That ended so long ago: 45m, 12h, 30d or 8w.")
+@click.option(
+    "--older-than", metavar="30d", help="Runs that ended at least so long ago: 45m, 12h, 30d or 8w."
+)
 @click.option(
     "--state",
     metavar="STATE,...",
     shell_complete=states_of(*_STATES),
-    help="That are crashed, ended, failed, finished or stopped.",
+    help="Runs that are crashed, ended, failed, finished or stopped.",
 )
-@click.option("--archived", is_flag=True, help="That are archived; else those stay, unless named.")
-@click.option("--keep-checkpoints", is_flag=True, help="Delete rows, logs and traces alone.")
+@click.option(
+    "--archived", is_flag=True, help="Archived runs; without it, they are deleted only if named."
+)
+@click.option("--keep-checkpoints", is_flag=True, help="Delete only rows, logs and traces.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def command(
     runs: tuple[str, ...],
@@ -52,17 +56,17 @@ def command(
     keep_checkpoints: bool,
     yes: bool,
 ) -> None:
-    """Delete RUNs, or all runs for which the options hold; shows them, and asks first.
+    """Delete RUNs, or all runs that match the options, after showing them and asking.
 
-    A run that goes on is never deleted, and no link in a run's folder is followed. With
+    A live run is never deleted, and links in a run's folder are not followed. With
     --keep-checkpoints a run keeps its configuration, notes, events, checkpoints and last curves, so
-    that eval, play, export --to onnx and train --resume go on with it.
+    that `operant eval`, `play`, `export --to onnx` and `train --resume` still work.
     """
-    from ..shared.removal import remove_leftovers
-    from .output import print_line
+    from ..shared.runs.removal import remove_leftovers
+    from .helpers.output import print_line
 
     if not (runs or older_than or state or archived):
-        raise UsageError("name runs, or say which: --older-than 30d, --state crashed, --archived")
+        raise UsageError("name runs, or choose some: --older-than 30d, --state crashed, --archived")
     states = _states(state)
     age_s = parse_duration("--older-than", older_than) if older_than else 0.0
     found = _chosen(runs, keep_checkpoints, archived)
@@ -85,9 +89,9 @@ def command(
     print_line(f"removed {total}")
 
 
-def _states(told: str | None) -> tuple[str, ...]:
+def _states(text: str | None) -> tuple[str, ...]:
     """Those asked for; of a run whose state only a newer operant knows, nothing is known."""
-    states = tuple(told.split(",")) if told else _STATES
+    states = tuple(text.split(",")) if text else _STATES
     for state in states:
         if state not in _STATES:
             hint = nearest(state, _STATES)
@@ -99,8 +103,8 @@ def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> 
     """Those that are named, each of which must be one that can go; else all that can, without the
     archived ones where those are not asked for.
     """
-    from ..shared.find_runs import list_runs
-    from ..shared.removal import check_can_be_removed
+    from ..shared.runs.find_runs import list_runs
+    from ..shared.runs.removal import check_can_be_removed
 
     if wanted:
         named = runs_here(wanted)
@@ -121,8 +125,8 @@ def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> 
 def _looked_at(run: Run, keep_checkpoints: bool) -> Chosen:
     import time
 
-    from ..shared.ranks import status_in_list
-    from ..shared.removal import size_bytes
+    from ..shared.runs.ranks import status_in_list
+    from ..shared.runs.removal import size_bytes
 
     status = status_in_list(run)
     # Where no publish tells, what was written last: the folder's own time.
@@ -132,7 +136,7 @@ def _looked_at(run: Run, keep_checkpoints: bool) -> Chosen:
 
 def _is_meant(chosen: list[Chosen], total: str, keep_checkpoints: bool) -> bool:
     """Show what goes, and ask. Raises UsageError where nobody can answer."""
-    from .output import print_line
+    from .helpers.output import print_line
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -160,7 +164,7 @@ def _num_checkpoints(run: Run) -> int:
 
 def _remove(chosen: list[Chosen], keep_checkpoints: bool) -> None:
     """One after the other. Raises what the first that stays says, once the others are gone."""
-    from ..shared.removal import remove_run
+    from ..shared.runs.removal import remove_run
 
     errors = []
     for one in chosen:

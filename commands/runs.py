@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .choosing_a_run import checked_hosts, host_option
+from .helpers.choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
-    from ..shared.run_notes import RunNotes
-    from ..shared.status import RunStatus
-    from .tables import Column
+    from ..shared.runs.run_notes import RunNotes
+    from ..shared.runs.status import RunStatus
+    from .helpers.tables import Column
 
 RETURN = "episode/return"
 
@@ -26,8 +26,8 @@ class Listed(NamedTuple):
     device: str
 
     def as_json(self) -> dict[str, Any]:
-        """Of all its metrics the return."""
-        from ..shared.status import json_value
+        """The status with the return as its only metric, and the notes."""
+        from ..shared.runs.status import json_value
 
         of_run = {"return": json_value(self.status.metrics.get(RETURN)), "device": self.device}
         return self.status.as_json(metrics=False) | of_run | self.notes.as_json()
@@ -35,22 +35,21 @@ class Listed(NamedTuple):
 
 @click.command("runs")
 @host_option
-@click.option("--archived", is_flag=True, help="Those that `operant archive` left out.")
+@click.option("--archived", is_flag=True, help="List archived runs too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(hosts: tuple[str, ...], archived: bool, as_json: bool) -> int:
-    """List all runs with how they are doing, newest first; archived ones only where they are asked
-    for.
+    """List all runs and their states, newest first. Archived runs are listed with --archived only.
 
-    Age is the time since a run last wrote. The table is as wide as the terminal, and whole where it
-    is piped. With --host those of other machines as well, as HOST:RUN; what a machine that does not
-    answer has to say goes to standard error, and the exit code is 1.
+    Age is the time since a run last wrote. The table is as wide as the terminal, and uncut when
+    piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer, its
+    error goes to standard error, and the exit code is 1.
     """
     if hosts:
         return _of_machines(checked_hosts(hosts), archived, as_json)
-    from ..shared.find_runs import list_runs, no_runs_text
-    from ..shared.ranks import status_in_list
-    from .output import print_json, print_line
-    from .status_lines import device_of
+    from ..shared.runs.find_runs import list_runs, no_runs_text
+    from ..shared.runs.ranks import status_in_list
+    from .helpers.output import print_json, print_line
+    from .helpers.status_lines import device_of
 
     all_notes = {run: run.notes() for run in list_runs()}
     listed = [
@@ -73,7 +72,7 @@ def command(hosts: tuple[str, ...], archived: bool, as_json: bool) -> int:
 def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
     """This machine's runs and those of `hosts`; all but the silent ones where some are."""
     from ..monitor.remote.listing import list_machines
-    from .output import print_json, warn
+    from .helpers.output import print_json, warn
 
     rows, troubles = list_machines(hosts)
     listed = [
@@ -96,8 +95,8 @@ def _named(host: str, notes: RunNotes) -> RunNotes:
 
 
 def _print_table(listed: Sequence[Listed]) -> None:
-    from .output import print_line
-    from .tables import table_lines, terminal_width
+    from .helpers.output import print_line
+    from .helpers.tables import table_lines, terminal_width
 
     for line in table_lines(columns_of(listed), terminal_width()):
         print_line(line)
@@ -106,7 +105,7 @@ def _print_table(listed: Sequence[Listed]) -> None:
 def columns_of(listed: Sequence[Listed]) -> list[Column]:
     """Those of the monitor's list, and what there is to say about a run."""
     from ..monitor.charts.charted_metrics import main_heading, main_metric
-    from ..monitor.look.formatting import (
+    from ..monitor.render.formatting import (
         UNKNOWN,
         format_age,
         format_count,
@@ -114,9 +113,9 @@ def columns_of(listed: Sequence[Listed]) -> list[Column]:
         format_rate,
         format_written,
     )
-    from ..monitor.runs.conditions import condition_of
-    from .output import notes_in_words
-    from .tables import Column
+    from ..monitor.runs.reading.conditions import condition_of
+    from .helpers.status_lines import notes_in_words
+    from .helpers.tables import Column
 
     statuses = [one.status for one in listed]
     conditions = [condition_of(status) for status in statuses]
@@ -135,7 +134,7 @@ def columns_of(listed: Sequence[Listed]) -> list[Column]:
     speeds = [format_rate(status.env_steps_per_s) for status in statuses]
     names = [one.notes.name or one.status.run for one in listed]
     return [
-        Column("run", names, least=20, is_told_by_ends=True),
+        Column("run", names, least=20, differs_at_ends=True),
         Column("state", [condition.word for condition in conditions]),
         Column("age", [format_age(s.age_s) for s in statuses], ">", goes_at=3),
         Column("steps", steps, ">", goes_at=4),

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from ..shared.errors import OperantError, UsageError, nearest
-from .candidates import run_ids, theme_option
-from .choosing_a_run import chosen_run, run_argument, run_here
+from .helpers.candidates import run_ids, theme_option
+from .helpers.choosing_a_run import chosen_run, run_argument, run_here
 from .monitor import known_theme
 
 _SMALLEST, _LARGEST = (20, 6), (500, 200)
@@ -22,24 +22,25 @@ _SMALLEST, _LARGEST = (20, 6), (500, 200)
     "path",
     required=True,
     type=click.Path(path_type=Path),
-    help="picture.svg or picture.png.",
+    help="The file to write, as picture.svg or picture.png.",
 )
-@click.option("--size", default="120x40", show_default=True, help="Columns x rows.")
+@click.option(
+    "--size", default="120x40", show_default=True, help="Size of the screen in columns x rows."
+)
 @theme_option
 @click.option(
     "--beside",
     multiple=True,
     metavar="RUN",
     shell_complete=run_ids,
-    help="Another run on the same charts.",
+    help="Draw another run on the same charts.",
 )
 @click.option(
-    "--reference",
-    metavar="RUN",
-    shell_complete=run_ids,
-    help="A run to show the differences to.",
+    "--reference", metavar="RUN", shell_complete=run_ids, help="Show the differences to this run."
 )
-@click.option("--press", default="", metavar="KEYS", help="Keys to press first: enter,z,s")
+@click.option(
+    "--press", default="", metavar="KEYS", help="Keys to press before the picture, as enter,z,s"
+)
 def command(
     run: str | None,
     latest: bool,
@@ -50,7 +51,7 @@ def command(
     reference: str | None,
     press: str,
 ) -> None:
-    """Write what the screen of RUN shows to an SVG or PNG file; RUN is the latest by default."""
+    """Save the monitor's screen of RUN as an SVG or PNG file. Default: the latest run."""
     width, height = _size(size)
     if path.suffix not in (".svg", ".png"):
         raise UsageError(f"--to {path}: expected a name that ends in .svg or .png")
@@ -58,8 +59,8 @@ def command(
     chosen = chosen_run(run, latest)
 
     from ..monitor.picture import DRAWINGS, picture
-    from ..monitor.runs.comparison import Comparison
-    from .output import print_line
+    from ..monitor.runs.list.comparison import Comparison
+    from .helpers.output import print_line
 
     others = tuple(run_here(other, "snapshot --beside") for other in beside)
     compared = run_here(reference, "snapshot --reference") if reference else None
@@ -74,7 +75,7 @@ def command(
 
 
 def known_keys(text: str) -> list[str]:
-    """The keys of `enter,z,ctrl+p,comma`. Raises UsageError for what is none."""
+    """The keys of `enter,z,ctrl+p,comma`. Raises UsageError for an unknown key."""
     from textual.keys import Keys, key_to_character
 
     keys = [key for key in text.split(",") if key]

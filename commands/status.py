@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import click
 
-from .choosing_a_run import chosen_host, looked_anywhere, run_argument
+from .helpers.choosing_a_run import chosen_host, looked_anywhere, run_argument
 
 
 @click.command("status")
 @run_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Show how a run is doing, the latest by default; where one thing takes most of its time, what
-    to try.
+    """Show the state and the newest numbers of a run. Default: the latest run. If one phase takes
+    most of the time, it also prints advice.
 
-    RUN is a run's id or any part of it that no other run has; HOST:RUN one on another machine, over
-    your own ssh.
+    RUN is a run's id, its name, or any part of either that no other run has. HOST:RUN is a run on
+    another machine, over your own ssh.
     """
     from ..monitor.panels.hints import hint_of
-    from ..monitor.runs.run_poller import look_once
-    from ..shared.find_runs import find_run
-    from .output import print_json, print_line, print_status
+    from ..monitor.runs.reading.run_poller import look_once
+    from ..shared.runs.find_runs import find_run
+    from .helpers.output import print_json, print_line, print_status
 
     status, notes = looked_anywhere(run, latest)
     is_remote = chosen_host(run, latest) is not None  # whose folder is out of reach
@@ -43,8 +43,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
 def _num_lost(run_id: str) -> dict[str, int]:
     """What was lost, by its name, and how much of it; what was not is not there."""
-    from ..shared.find_runs import find_run
-    from ..shared.row_file_reader import num_lost
+    from ..shared.rows.row_file_reader import num_lost
+    from ..shared.runs.find_runs import find_run
 
     run = find_run(run_id)
     num_rows, num_events = num_lost(run.rows_path(rank) for rank in run.ranks())

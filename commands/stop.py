@@ -6,11 +6,15 @@ import contextlib
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import OperantError
-from .choosing_a_run import chosen_run, run_argument
+from .helpers.choosing_a_run import chosen_run, run_argument
+
+if TYPE_CHECKING:
+    from ..shared.runs.run_folder import Run
 
 PATIENCE_S = 30.0
 LOOK_AGAIN_S = 0.05
@@ -20,19 +24,29 @@ NAMED_WITHIN_S = 0.5  # a process that has taken the lock this moment says next 
 @click.command("stop")
 @run_argument
 def command(run: str | None, latest: bool) -> None:
-    """Stop a run, the latest by default: it finishes its iteration and saves a checkpoint. Asked
-    once more, two seconds later or more, it ends at once, with the newest checkpoint on disk.
+    """Stop a run after its iteration and save a checkpoint. Default: the latest run. A second stop,
+    at least two seconds later, ends the run at once; the newest checkpoint on disk remains.
 
-    `operant train --resume RUN` goes on from there. A training loop of your own gets SIGTERM.
+    `operant train --resume RUN` continues it. A training loop of your own gets SIGTERM.
     """
-    from ..shared.ranks import read_status
-    from ..shared.status import holder_of
-    from .output import headline, print_line
+    from ..shared.runs.ranks import read_status
+    from ..shared.runs.status import holder_of
+    from .helpers.output import headline, print_line
 
     chosen = chosen_run(run, latest)
     if holder_of(chosen) is None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
+    stop_run(chosen)
+    print_line(f"{chosen.id}: {headline(read_status(chosen))}")
+
+
+def stop_run(chosen: Run) -> None:
+    """Stop a run and return once it has stopped. Raises OperantError if it does not stop within
+    `PATIENCE_S`, or cannot be signalled.
+    """
+    from ..shared.runs.status import holder_of
+
     signalled = set()
     began_s = time.monotonic()
     deadline = began_s + PATIENCE_S
@@ -51,4 +65,3 @@ def command(run: str | None, latest: bool) -> None:
                 f"{chosen.id} (process {holder.pid}) has not stopped within {PATIENCE_S:.0f} s"
             )
         time.sleep(LOOK_AGAIN_S)
-    print_line(f"{chosen.id}: {headline(read_status(chosen))}")

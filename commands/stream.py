@@ -7,8 +7,8 @@ import sys
 import click
 
 from ..shared.errors import UsageError
-from .choosing_a_run import chosen_run, run_argument
-from .numbers import NumberRange
+from .helpers.choosing_a_run import chosen_run, run_argument
+from .helpers.numbers import NumberRange
 
 LIST_EVERY_S = 1.0  # as often as the list is drawn
 
@@ -21,14 +21,16 @@ LIST_EVERY_S = 1.0  # as often as the list is drawn
     type=NumberRange(0.05, 60.0),
     default=0.25,
     show_default=True,
-    help="Seconds between two looks at the run.",
+    help="Seconds between two readings of the run.",
 )
-@click.option("--list", "is_list", is_flag=True, help="All runs, in place of one.")
+@click.option(
+    "--list", "is_list", is_flag=True, help="Stream the list of all runs instead of one run."
+)
 def command(run: str | None, latest: bool, every_s: float, is_list: bool) -> None:
-    """Write a run to standard output for a monitor elsewhere.
+    """Write a run to standard output for a monitor on another machine.
 
-    `operant monitor HOST:RUN` starts this on HOST over ssh, `operant monitor --host HOST` with
-    --list; nobody needs to call it by hand.
+    `operant monitor HOST:RUN` starts this on HOST over ssh, and `operant monitor --host HOST`
+    starts it with --list. You need not call it yourself.
     """
     if is_list:
         _send_list(run, latest, every_s)
@@ -42,7 +44,7 @@ def command(run: str | None, latest: bool, every_s: float, is_list: bool) -> Non
 
 def _send_list(run: str | None, latest: bool, every_s: float) -> None:
     if run or latest:
-        raise UsageError("--list is of all runs, and goes with no RUN or --latest")
+        raise UsageError("--list shows all runs, and excludes RUN and --latest")
     from ..monitor.remote.sending_list import send_list
 
     _check_output()
@@ -51,4 +53,4 @@ def _send_list(run: str | None, latest: bool, every_s: float) -> None:
 
 def _check_output() -> None:
     if sys.stdout.isatty():
-        raise UsageError("a stream is for programs; `operant monitor` shows a run in a terminal")
+        raise UsageError("a stream is for programs; use `operant monitor` to watch a run")

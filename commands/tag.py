@@ -5,23 +5,23 @@ from __future__ import annotations
 import click
 
 from ..shared.errors import UsageError, nearest
-from .candidates import run_ids
-from .candidates import tags as known_tags
-from .choosing_a_run import run_here
+from .helpers.candidates import run_ids
+from .helpers.candidates import tags as known_tags
+from .helpers.choosing_a_run import run_here
 
 
 @click.command("tag")
 @click.argument("run", shell_complete=run_ids)
 @click.argument("tags", nargs=-1, metavar="[TAG]...", shell_complete=known_tags)
-@click.option("--remove", is_flag=True, help="Take these tags away.")
+@click.option("--remove", is_flag=True, help="Remove these tags.")
 def command(run: str, tags: tuple[str, ...], remove: bool) -> None:
-    """Give RUN tags, besides those it has; without a TAG print them.
+    """Add tags to RUN. Without a TAG: print its tags.
 
-    A tag is one word. `tag:baseline` in the monitor's list leaves the runs that have it, and `E`
-    edits those of a run.
+    A tag is one word. The filter `tag:baseline` of the monitor's list shows the runs with that tag;
+    `E` edits a run's tags.
     """
-    from ..shared.run_notes import RunNotes, change_notes
-    from .output import print_line
+    from ..shared.runs.run_notes import RunNotes, change_notes
+    from .helpers.output import print_line
 
     def changed(notes: RunNotes) -> RunNotes:
         if not remove:

@@ -7,7 +7,7 @@ import time
 import click
 
 from ..shared.errors import OperantError
-from .choosing_a_run import chosen_run, run_argument
+from .helpers.choosing_a_run import chosen_run, run_argument
 
 LOOK_AGAIN_S = 0.05
 
@@ -16,15 +16,15 @@ LOOK_AGAIN_S = 0.05
 @run_argument
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Have a run, the latest by default, trace an iteration; prints the files' names.
+    """Record a trace of one iteration of a run and print the files' names. Default: the latest run.
 
-    They are for https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are traced:
-    one as it runs anyway, and one in which the host waits after each phase. The run goes on.
+    Open the files in https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are
+    traced: one as usual, and one in which the host waits after each phase. The run goes on.
     """
-    from ..shared.requests import send_request
-    from ..shared.status import holder_of, open_page
-    from ..shared.tracing import read_notice
-    from .output import print_json, print_line
+    from ..shared.page.requests import send_request
+    from ..shared.runs.status import holder_of, open_page
+    from ..shared.runs.tracing import read_notice
+    from .helpers.output import print_json, print_line
 
     chosen = chosen_run(run, latest)
     page = open_page(chosen)
@@ -43,7 +43,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
             if sizes:
                 return
             if is_over:
-                raise OperantError(f"{chosen.id} ended before it had traced an iteration")
+                raise OperantError(f"{chosen.id} ended before an iteration was traced")
             time.sleep(LOOK_AGAIN_S)
     finally:
         page.detach()

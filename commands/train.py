@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError, nearest
-from .candidates import algorithms, configs, hardware, run_ids, settings
-from .choosing_a_run import run_here, trust_code_option
-from .ended_at_once import ended_at_once
-from .terminal import has_terminal
+from .helpers.candidates import algorithms, configs, hardware, run_ids, settings
+from .helpers.choosing_a_run import run_here, trust_code_option
+from .helpers.following_rank import ended_at_once, following_rank
+from .helpers.terminal import has_terminal
 
 if TYPE_CHECKING:
-    from ..trainer.ranks.place import Place
+    from ..trainer.distributed.place import Place
     from .ranks.launch import Launch
 
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     "config_option",
     metavar="CONFIG",
     shell_complete=configs,
-    help="The same as the argument.",
+    help="The same as the argument CONFIG.",
 )
 @click.option(
     "--algorithm",
     metavar="NAME",
     shell_complete=algorithms,
-    help="ppo, sac, dqn, ...; by default the preset's, and ppo for an environment.",
+    help="The algorithm, as ppo, sac or dqn. Default: the preset's, or ppo for an environment.",
 )
 @click.option(
     "--set",
@@ -40,41 +40,43 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUE",
     shell_complete=settings,
-    help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated. none takes away "
-    "what a key need not have, as in --set ppo.target_kl=none.",
+    help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated. The value none "
+    "clears an optional key, as in --set ppo.target_kl=none.",
 )
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
 @click.option(
     "--hardware",
     metavar="NAME",
     shell_complete=hardware,
-    help="Sizes for cpu, gpu_small or gpu_large.",
+    help="Use sizes that fit cpu, gpu_small or gpu_large.",
 )
-@click.option("--seed", type=int, help="The seed of everything random.")
-@click.option("--name", help="The middle of the run's id; by default environment and algorithm.")
-@click.option("--detach", is_flag=True, help="Train in the background; return once it runs.")
-@click.option("--monitor", is_flag=True, help="Train in the background, and watch it.")
+@click.option("--seed", type=int, help="The seed of all random numbers.")
+@click.option("--name", help="The middle part of the run's id. Default: environment and algorithm.")
+@click.option("--detach", is_flag=True, help="Train in the background; return after the start.")
+@click.option("--monitor", is_flag=True, help="Train in the background and open the monitor.")
 @click.option(
     "--resume",
     metavar="RUN",
     shell_complete=run_ids,
-    help="Go on from the newest checkpoint of a run.",
+    help="Continue a run from its newest checkpoint.",
 )
 @trust_code_option
-@click.option("--processes", metavar="N", help="So many processes learn as one on each machine.")
-@click.option("--nodes", metavar="HERE,HOST,...", help="Machines that learn as one, by your ssh.")
+@click.option("--processes", metavar="N", help="Train with N processes on each machine as one run.")
 @click.option(
-    "--split", default="", metavar="1.4:1", help="Of several ranks: who has how much, or auto."
+    "--nodes", metavar="HERE,HOST,...", help="Train on these machines as one run, over ssh."
 )
-@click.option("--elastic", is_flag=True, help="Where a rank is lost, go on with those left.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
+@click.option(
+    "--split", default="", metavar="1.4:1", help="With several ranks: their shares, or auto."
+)
+@click.option("--elastic", is_flag=True, help="If a rank is lost, continue with the others.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option(
     "--help-config",
     is_flag=False,
     flag_value="",
     metavar="[PREFIX]",
-    help="Print the configuration keys that begin with PREFIX, as ppo or replay., and exit; "
-    "without one, all keys and presets.",
+    help="Print the configuration keys that begin with PREFIX, as ppo or replay., and exit. "
+    "Without PREFIX: all keys and presets.",
 )
 def command(
     config: str | None,
@@ -95,13 +97,13 @@ def command(
     as_json: bool,
     help_config: str | None,
 ) -> int:
-    """Train a policy and leave a run that everyone can watch.
+    """Train a policy.
 
-    CONFIG is an environment, a preset or a TOML file; without it, cart_pole. An environment, as in
-    `operant train gymnasium:LunarLander-v3 --algorithm dqn`, has the preset that is tuned for it
-    and the algorithm, or else the algorithm's neutral defaults; the run says which. Behind a `+` an
-    overlay may follow, as in mettagrid_ppo+fast: settings for environments of many agents. Ctrl-C
-    finishes the iteration and saves a checkpoint that --resume goes on from.
+    CONFIG is an environment, a preset or a TOML file. Default: cart_pole. For an environment, as in
+    `operant train gymnasium:LunarLander-v3 --algorithm dqn`, operant takes the preset that is tuned
+    for it and the algorithm, or else the algorithm's neutral defaults, and prints which.
+    CONFIG+OVERLAY, as in mettagrid_ppo+fast, adds settings for environments with many agents.
+    Ctrl-C finishes the iteration and saves a checkpoint; --resume continues from it.
     """
     if help_config is not None:
         return print_config_help(help_config)
@@ -112,10 +114,9 @@ def command(
 
     from ..trainer.config.files import load_config
     from ..trainer.config.train_config import TrainConfig
-    from ..trainer.ranks.refusals import check_ranks
-    from .began_elsewhere import told_where_it_began
-    from .following_rank import following_rank
-    from .launching import Prepared, detached_training, foreground_training, prepared_run
+    from ..trainer.experiment.plan import check_ranks
+    from .helpers.began_elsewhere import told_where_it_began
+    from .helpers.launching import Prepared, detached_training, foreground_training, prepared_run
     from .ranks.launch import launch_of
 
     named = {"algorithm": algorithm, "device": device, "seed": seed}
@@ -152,7 +153,7 @@ def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place |
     """Which of several ranks this process is; None where nobody has started several, though it may
     be about to `launch` some. Raises UsageError.
     """
-    from ..trainer.ranks.place import place_of
+    from ..trainer.distributed.place import place_of
 
     place = place_of(os.environ)
     if place or launch:
@@ -173,14 +174,16 @@ def print_config_help(prefix: str) -> int:
     """Every key that begins with `prefix`, with its default and description. Raises UsageError
     where no key does.
     """
-    from ..shared.harmless import harmless_lines
+    from ..shared.text.harmless import harmless_lines
     from ..trainer.config.files import fields_with_defaults, preset_names
 
     fields = list(fields_with_defaults())
     matches = [field for field in fields if field[0].startswith(prefix)]
     if not matches:
         known = {key for field in fields for key in (field[0], field[0].partition(".")[0])}
-        raise UsageError(f"--help-config {prefix}: no key begins with it{nearest(prefix, known)}")
+        raise UsageError(
+            f"--help-config {prefix}: no key begins with it{nearest(prefix.lower(), known)}"
+        )
     if not prefix:
         click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
     for key, default, description in matches:

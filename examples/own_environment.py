@@ -5,7 +5,7 @@ import sys
 import gymnasium
 import numpy as np
 
-from operant.cli import cli
+import operant
 
 
 class Line(gymnasium.Env):
@@ -16,18 +16,18 @@ class Line(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.distance = self.np_random.uniform(-5, 5)
+        self.distance, self.num_steps = self.np_random.uniform(-5, 5), 0
         return np.array([self.distance], np.float32), {}
 
     def step(self, action):
         self.distance = float(np.clip(self.distance - action[0], -10, 10))
-        is_there = abs(self.distance) < 0.1
-        obs = np.array([self.distance], np.float32)
-        return obs, -abs(self.distance), is_there, False, {}
+        self.num_steps += 1
+        obs, is_there = np.array([self.distance], np.float32), abs(self.distance) < 0.1
+        return obs, -abs(self.distance), is_there, self.num_steps == 50, {}
 
 
-gymnasium.register("Line-v0", Line, max_episode_steps=50)
-
-env_steps = sys.argv[1] if len(sys.argv) > 1 else "100_000"
-settings = ["env=gymnasium:Line-v0", "num_envs=16", f"total_env_steps={env_steps}"]
-cli(["train", *(word for setting in settings for word in ("--set", setting))])
+env_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+run = operant.train(Line, total_env_steps=env_steps)
+policy = operant.load(run)
+print("distance 3, action", policy.act([3.0]))
+print("mean return", operant.evaluate(policy, episodes=100).mean())

@@ -1,6 +1,6 @@
 """A trained policy plays one greedy episode in Gymnasium's own CartPole.
 
-First `operant train cart_pole_ppo_smoke`; then this plays the latest run, or the one it is told.
+First `operant train cart_pole_ppo_smoke`; then this plays the latest run, or the run named.
 """
 
 import sys
@@ -8,8 +8,8 @@ import sys
 import gymnasium
 import torch
 
-from operant.shared.find_runs import find_run, latest_run
-from operant.trainer.trained_policy import load_trained
+from operant.shared.runs.find_runs import find_run, latest_run
+from operant.trainer.experiment.trained_policy import load_trained
 
 run = find_run(sys.argv[1]) if len(sys.argv) > 1 else latest_run()
 trained = load_trained(run)

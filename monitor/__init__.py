@@ -1,7 +1,6 @@
-"""What people watch a run with: pure code formats and draws, widgets show, one poller reads.
+"""The monitor: it reads runs and shows them in a terminal.
 
-`app.py` opens screens (`screens/`), those are made of widgets (`widgets/`), and those draw lines
-that `charts/` and `panels/` make, in the words and colours of `look/`. `runs/` reads.
-docs/changing.md says what lives in the other folders, and what a pane, a chart, a key or a sink
-takes.
+`app.py` opens screens (`screens/`), which consist of widgets (`widgets/`). Widgets draw lines that
+`charts/` and `panels/` make, with the numbers and colours of `render/`. `runs/` reads the runs.
+docs/changing.md describes the other folders, and how to add a pane, a chart, a key or a sink.
 """

@@ -13,16 +13,16 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 
 from ..shared.errors import OperantError
-from ..shared.requests import send_request
-from ..shared.run_folder import Run
+from ..shared.page.requests import send_request
+from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
-from .look.ascii import needs_ascii
-from .look.palette import THEMES, Palette
 from .remote.run_elsewhere import RunElsewhere
-from .runs.comparison import MAX_RUNS
-from .runs.run_poller import RunPoller
-from .runs.run_source import Companion, RunSource
-from .runs.runs_poller import RunsPoller
+from .render.ascii import needs_ascii
+from .render.palette import THEMES, Palette
+from .runs.list.comparison import MAX_RUNS
+from .runs.list.runs_poller import RunsPoller
+from .runs.reading.run_poller import RunPoller
+from .runs.reading.run_source import Companion, RunSource
 from .screens.dialog import Dialog
 from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen

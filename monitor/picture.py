@@ -10,9 +10,9 @@ from dataclasses import replace
 from textual._compositor import LayoutUpdate
 from textual.pilot import Pilot
 
-from ..shared.run_folder import Run
+from ..shared.runs.run_folder import Run
 from .app import MonitorApp
-from .runs.comparison import Comparison
+from .runs.list.comparison import Comparison
 from .screens.run_screen import RunScreen
 from .session.settings import Settings, load_settings, settings_path
 

@@ -128,4 +128,4 @@ def _fonts(image_font: Any) -> tuple[Any, Any]:
             continue
         return regular, bold
     known = ", ".join(name.split(".")[0].split("-")[0] for name, _ in FONTS)
-    raise UsageError(f"--to FILE.png needs one of the fonts {known}; .svg needs none")
+    raise UsageError(f"--to FILE.png needs one of the fonts {known}; .svg works without it")

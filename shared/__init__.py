@@ -1,8 +1,8 @@
 """The memory between trainer and monitor: pages, runs and liveness. Never torch or textual.
 
-A page is laid out in `layout.py`, written by `writer.py`, read by `reader.py`, and told of in
-docs/metrics-page.md; a run on disk is `run_folder.py`, a process's part in it `session.py`, who is
-alive `lock.py`, and all of that together `status.py`. `integrations/` are training loops of others.
+A page is laid out in `page/layout.py`, written by `page/writer.py`, read by `page/reader.py`; see
+docs/metrics-page.md. `runs/` is runs on disk, `processes/` says who is alive, `rows/` keeps all
+rows, `episodes/` and `text/` are what their names say, `integrations/` training loops of others.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
         RunNotFoundError,
         UsageError,
     )
-    from .events import Event
-    from .history import History, Series
-    from .outcome import Outcome
-    from .reader import MetricsReader, Snapshot
-    from .schema import Metric
-    from .writer import MetricsWriter
+    from .page.events import Event
+    from .page.history import History, Series
+    from .page.reader import MetricsReader, Snapshot
+    from .page.schema import Metric
+    from .page.writer import MetricsWriter
+    from .runs.outcome import Outcome
 
 # Where each public name lives. They are imported at their first use: `operant --help` needs none.
 _HOMES = {
     "CheckpointError": "errors",
     "ConfigError": "errors",
-    "Event": "events",
-    "History": "history",
-    "Metric": "schema",
-    "MetricsReader": "reader",
-    "MetricsWriter": "writer",
+    "Event": "page.events",
+    "History": "page.history",
+    "Metric": "page.schema",
+    "MetricsReader": "page.reader",
+    "MetricsWriter": "page.writer",
     "NoPageError": "errors",
     "NoRoomError": "errors",
     "OperantError": "errors",
-    "Outcome": "outcome",
+    "Outcome": "runs.outcome",
     "PageError": "errors",
     "RunFolderError": "errors",
     "RunNotFoundError": "errors",
-    "Series": "history",
-    "Snapshot": "reader",
+    "Series": "page.history",
+    "Snapshot": "page.reader",
     "UsageError": "errors",
 }
 

@@ -15,12 +15,12 @@ from operant.cli import cli
 from operant.trainer.config.files import fields_with_defaults
 
 ROOT = Path(__file__).parents[1]
-SIDES = ("commands", "configs", "monitor", "shared", "trainer")
+SIDES = ("api", "commands", "configs", "monitor", "shared", "trainer")
 FOLDERS = (*SIDES, "benchmarks", "docs", "examples", "tests")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SOURCES = [path for side in SIDES for path in sorted((ROOT / side).rglob("*.py"))]
 PACKAGES = [path for path in SOURCES if path.name == "__init__.py"]
-# In `text`: paths from the root, as `trainer/loop.py`; NAME and <name> are anyone's.
+# In `text`: paths from the root, as `trainer/running/loop.py`; NAME and <name> are anyone's.
 PATHS = re.compile(rf"\b((?:{'|'.join(FOLDERS)})/[\w./<>-]*\w)")
 
 
@@ -64,7 +64,7 @@ FOREIGN = {
     "gymnasium.wrappers", "gymnasium.wrappers.RescaleAction", "log_interval", "my_file",
     "report_to", "--capture-video", "--save-model", "--track",
     # systems and other commands
-    "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH", "NO_OCEAN",
+    "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH",
     "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
     # examples of secrets
     "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",

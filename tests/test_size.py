@@ -32,7 +32,7 @@ def test_lines_with_code_count_and_docstrings_and_comments_do_not():
 def test_code_of_other_languages_counts_by_folder_and_data_counts_in_kilobytes():
     found = sizes(
         {
-            "trainer/loop.py": b"x = 1\ny = 2\n",
+            "trainer/running/loop.py": b"x = 1\ny = 2\n",
             "trainer/envs/fast.c": b"int x;\n\nint y;\n",
             "trainer/envs/table.npz": b"\0" * 1_001,
             "tests/support/size.py": b"x = 1\n",

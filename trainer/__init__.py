@@ -1,4 +1,4 @@
 """The trainer: environments, policies, algorithms and the loop. Never textual.
 
-`loop.py` is the main loop; docs/trainer.md says what every other file and folder here is.
+`running/loop.py` is the main loop; docs/trainer.md says what every other file and folder here is.
 """

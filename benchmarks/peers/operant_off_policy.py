@@ -11,8 +11,8 @@ from typing import Any
 
 from operant.shared import MetricsWriter
 from operant.trainer.config.files import make_config
-from operant.trainer.loop import train
-from operant.trainer.run.telemetry import metrics_of
+from operant.trainer.config.metrics import metrics_of
+from operant.trainer.running.loop import train
 
 WARM_STEPS = 1024
 ENVS = {"dqn": "cart_pole", "td3": "pendulum", "sac": "pendulum"}

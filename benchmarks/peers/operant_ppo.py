@@ -1,6 +1,4 @@
-"""One side of `cart_pole.py` and `memory.py`: operant's preset for it, with its page and its
-checkpoints.
-"""
+"""The side of `cart_pole.py` that runs operant's preset, with its page and its checkpoints."""
 
 from __future__ import annotations
 
@@ -15,20 +13,20 @@ from results import EPISODES, print_result
 START_S = time.perf_counter()
 
 
-def main(seed: int, env_steps: int, preset: str = "cart_pole_ppo", *overrides: str) -> None:
+def main(seed: int, env_steps: int) -> None:
     """Train for `env_steps`, or for as long as the preset says where that is 0."""
     from operant.shared import MetricsWriter
     from operant.trainer.config.files import load_config
+    from operant.trainer.config.metrics import metrics_of
     from operant.trainer.envs import load_spec
-    from operant.trainer.evaluation import evaluate
-    from operant.trainer.loop import train
-    from operant.trainer.making import make_policy
-    from operant.trainer.run.checkpoints import latest_checkpoint
-    from operant.trainer.run.telemetry import metrics_of
+    from operant.trainer.experiment.checkpoints import latest_checkpoint
+    from operant.trainer.experiment.evaluation import evaluate
+    from operant.trainer.experiment.untrained import make_policy
+    from operant.trainer.running.loop import train
 
-    settings = [f"seed={seed}", "evaluation.num_episodes=0", *overrides]
+    settings = [f"seed={seed}", "evaluation.num_episodes=0"]
     settings += [f"total_env_steps={env_steps}"] if env_steps else []
-    config = load_config(preset, settings)
+    config = load_config("cart_pole_ppo", settings)
     marks: list[tuple[float, int]] = []
 
     def report(values: Any, iteration: int, steps: int) -> None:
@@ -48,4 +46,4 @@ def main(seed: int, env_steps: int, preset: str = "cart_pole_ppo", *overrides: s
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]), *sys.argv[3:])  # type: ignore[arg-type]
+    main(*map(int, sys.argv[1:]))

@@ -8,7 +8,6 @@ import sys
 import time
 
 from results import EPISODES, print_result
-from sb3_marks import sb3_marks
 
 START_S = time.perf_counter()
 ROLLOUT_SIZE = 4096
@@ -19,11 +18,25 @@ def main(seed: int, env_steps: int, num_envs: int, num_threads: int) -> None:
     """Operant's networks, rollouts, epochs and minibatches; `num_threads` are PyTorch's."""
     import torch
     from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.evaluation import evaluate_policy
 
     torch.set_num_threads(num_threads)
-    marks, callback = sb3_marks()
+    marks: list[tuple[float, int]] = []
+
+    class Marks(BaseCallback):  # type: ignore[misc]
+        """Records the clock and the env steps at the end of every iteration."""
+
+        def _on_rollout_start(self) -> None:
+            if self.num_timesteps:
+                marks.append((time.perf_counter(), self.num_timesteps))
+
+        def _on_step(self) -> bool:
+            return True
+
+        def _on_training_end(self) -> None:
+            marks.append((time.perf_counter(), self.num_timesteps))
 
     networks = {"pi": [64, 64], "vf": [64, 64]}
     model = PPO(
@@ -39,7 +52,7 @@ def main(seed: int, env_steps: int, num_envs: int, num_threads: int) -> None:
         seed=seed,
         device="cpu",
     )
-    model.learn(env_steps, callback=callback)
+    model.learn(env_steps, callback=Marks())
     mean = 0.0
     if env_steps > 5 * ROLLOUT_SIZE:  # less only looks for the best settings
         test_envs = make_vec_env("CartPole-v1", n_envs=10, seed=1000 + seed)

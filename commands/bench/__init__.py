@@ -10,10 +10,10 @@ from .speed import bench_env, bench_rollout, bench_train
 
 @click.group("bench")
 def command() -> None:
-    """Measure on this machine: environments, rollouts or training alone, each a few seconds; or
-    whole runs of several configurations, with their scores beside their speed.
+    """Measure the speed on this machine: environments, rollouts or training, a few seconds each; or
+    compare whole runs of several configurations by score and speed.
 
-    Everything that is done once, compilation above all, is reported apart.
+    One-time costs, above all compilation, are reported separately.
     """
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import ConfigError, UsageError, nearest
-from .. import candidates
+from ..helpers import candidates
 
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
@@ -25,16 +25,17 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
         (
             click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE",
                          shell_complete=candidates.settings,
-                         help="Change one key of every side; may be repeated."),
+                         help="Change one key of all configurations; may be repeated."),
             click.option("--env-steps", type=click.IntRange(1),
-                         help="Of each run; by default the least that a side is configured for."),
+                         help="Length of each run. Default: the smallest total_env_steps of the "
+                         "configurations."),
             click.option("--repeats", type=click.IntRange(1, 1000), default=3, show_default=True,
-                         help="Runs of each side, in turn, with the seeds 1, 2, ..."),
+                         help="Runs of each configuration, alternating, with seeds 1, 2, ..."),
             click.option("--score", default=DEFAULT_SCORE, show_default=True, metavar="METRIC",
                          shell_complete=candidates.metrics,
-                         help="The metric that sides are compared by."),
+                         help="The metric to compare."),
             click.option("--report", type=Path, metavar="FILE",
-                         help="Also one HTML page, with curves by env steps and by time."),
+                         help="Write an HTML page with curves over env steps and over time."),
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         )
     ):  # fmt: skip
@@ -47,10 +48,11 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
                 shell_complete=candidates.configs)  # fmt: skip
 @options
 def compare(configs: tuple[str, ...], overrides: tuple[str, ...], **given: Any) -> int:
-    """Train every CONFIG, a preset or a TOML file, with the same number of env steps, in turn.
+    """Train each CONFIG, a preset or a TOML file, for the same number of env steps and compare
+    scores and speed.
 
-    Scores are compared after equal env steps and after equal seconds of training. The runs stay:
-    the monitor shows them.
+    Scores are compared after equal env steps and after equal training time. The runs are kept and
+    visible in the monitor.
     """
     from .trials import Side
 
@@ -64,11 +66,11 @@ def compare(configs: tuple[str, ...], overrides: tuple[str, ...], **given: Any) 
 @click.argument("after", metavar="TO", shell_complete=candidates.configs)
 @options
 def ablate(before: str, after: str, overrides: tuple[str, ...], **given: Any) -> int:
-    """Train FROM as it is, then with each key in which TO differs, one at a time, then TO."""
-    from ...trainer.config.files import load_config
+    """Train FROM, then FROM with each key in which TO differs, one at a time, then TO."""
+    from ...trainer.experiment.plan import load_runnable
     from .trials import Side
 
-    changes = differing(load_config(before, overrides), load_config(after, overrides))
+    changes = differing(load_runnable(before, overrides), load_runnable(after, overrides))
     if not changes:
         raise UsageError(f"{before} and {after} do not differ")
     sides = [Side(before, before, overrides)]
@@ -90,7 +92,7 @@ def differing(before: TrainConfig, after: TrainConfig) -> list[str]:
                 "`operant bench compare` trains both"
             )
     left_out = {"seed", "total_env_steps"}
-    # What is none cannot be said in TOML: that side is then told of and not trained.
+    # TOML cannot express the value none: such a side is reported and not trained.
     return [
         f"{key}={'none' if value is None else json.dumps(value)}"
         for key, value in latter.items()
@@ -107,10 +109,10 @@ def run(
     report: Path | None,
     as_json: bool,
 ) -> int:
-    from ...trainer.bench.measuring import machine, versions
-    from ...trainer.run.signals import exit_by_sigterm
-    from ..output import check_can_be_written, print_json
+    from ...trainer.running.signals import exit_by_sigterm
+    from ..helpers.output import check_can_be_written, print_json
     from .comparison import compared
+    from .measuring import machine, versions
     from .report import print_comparison, write_comparison
 
     configs = [checked(side, tolerant=bench == "ablate") for side in sides]
@@ -119,7 +121,7 @@ def run(
     most = max(config.rollout_size for config in known)
     if env_steps <= most:
         raise UsageError(
-            f"--env-steps {env_steps}: a side makes {most} in each iteration, and the first is not "
+            f"--env-steps {env_steps}: one iteration has {most} env steps, and the first is not "
             f"measured; {2 * most} at least"
         )
     for side, config in zip(sides, configs, strict=True):
@@ -144,26 +146,26 @@ def run(
         print_json(answer)
     else:
         print_comparison(answer)
-    # What could not be had of an ablation was never run, and is told of.
+    # Sides that were refused are reported and never run.
     return int(any(trial.failure for trial in trials if trial.run))
 
 
 def check_score(score: str, side: str, config: TrainConfig) -> None:
     """Raises UsageError where the runs of a side have no such metric."""
-    from ...trainer.run.telemetry import metrics_of
+    from ...trainer.config.metrics import metrics_of
 
     names = [metric.name for metric in metrics_of(config)]
     if score not in names:
-        told = nearest(score, names) or f"; there are {', '.join(names)}"
-        raise UsageError(f"--score {score}: {side} has no such metric{told}")
+        hint = nearest(score, names) or f"; there are {', '.join(names)}"
+        raise UsageError(f"--score {score}: {side} has no such metric{hint}")
 
 
 def checked(side: Side, tolerant: bool) -> TrainConfig | str:
     """The configuration of a side; where a single key of another cannot be had, why not."""
-    from ...trainer.config.files import load_config
+    from ...trainer.experiment.plan import load_runnable
 
     try:
-        return load_config(side.source, side.overrides)
+        return load_runnable(side.source, side.overrides)
     except ConfigError as error:
         if not tolerant or side.name == side.source:
             raise

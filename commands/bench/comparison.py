@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..helpers.trial_run import mean_up_to
 from .trials import Side, Trial
 
 CURVE_POINTS = 200
@@ -39,8 +40,10 @@ def _result(side: Side, trials: Sequence[Trial], steps: float, seconds: float) -
         "overrides": list(side.overrides),
         "env_steps_per_s": of(lambda trial: trial.env_steps_per_s),
         "train_s": of(lambda trial: trial.curve.train_s[-1]),
-        "score_at_equal_env_steps": of(lambda t: t.curve.mean_up_to(t.curve.env_steps, steps)),
-        "score_at_equal_time": of(lambda t: t.curve.mean_up_to(t.curve.train_s, seconds)),
+        "score_at_equal_env_steps": of(
+            lambda t: mean_up_to(t.curve.env_steps, t.curve.score, steps)
+        ),
+        "score_at_equal_time": of(lambda t: mean_up_to(t.curve.train_s, t.curve.score, seconds)),
         "evaluation": of(lambda trial: trial.evaluation),
         "startup_s": of(lambda trial: trial.startup_s),
         "peak_bytes": max((trial.peak_bytes for trial in whole), default=None),
@@ -55,7 +58,7 @@ def _result(side: Side, trials: Sequence[Trial], steps: float, seconds: float) -
 
 
 def spread(values: Iterable[float]) -> dict[str, float] | None:
-    """Median, lowest and highest of those that are numbers; None where there are none."""
+    """Median, lowest and highest of the finite values; None if there are none."""
     known = [value for value in values if math.isfinite(value)]
     if not known:
         return None

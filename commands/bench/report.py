@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...monitor.look.formatting import (
+from ...monitor.render.formatting import (
     format_count,
     format_duration,
     format_percent,
     format_rate,
     format_value,
 )
-from ..html_page import (
+from ..helpers.html_page import (
     COLOURS,
     HEIGHT,
     MARGIN,
@@ -26,7 +26,7 @@ from ..html_page import (
     table,
     write_page,
 )
-from ..output import print_line
+from ..helpers.output import print_line
 
 COLUMNS = (
     "", "env steps/s", "lowest to highest", "ratio", "score, equal steps", "score, equal time",

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from .. import candidates
-from ..numbers import NumberRange
+from ..helpers import candidates
+from ..helpers.numbers import NumberRange
 
 
 def options(function: Callable[..., int]) -> Callable[..., int]:
@@ -23,13 +23,13 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
             click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto",
                          show_default=True, help="Where to measure."),
             click.option("--num-envs", type=click.IntRange(1, 2**24),
-                         help="Environments at once; by default as configured."),
+                         help="Parallel environments. Default: the configuration's."),
             click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True,
-                         help="Measurements of each side, in turn."),
+                         help="Measurements of each side, alternating."),
             click.option("--seconds", type=NumberRange(0, 3600), default=2.0,
-                         show_default=True, help="How long each measurement takes, at least."),
+                         show_default=True, help="Minimum length of each measurement."),
             click.option("--against", metavar="NAMES",
-                         help="Others to measure as well, as in gymnasium,stable-baselines3."),
+                         help="Other libraries to measure too, as in gymnasium,stable-baselines3."),
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         )
     ):  # fmt: skip
@@ -40,21 +40,21 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
 @click.command("env")
 @options
 def bench_env(**given: Any) -> int:
-    """Raw environment steps, with observations, resets and flags written."""
+    """Measure raw environment steps: physics, observations, resets and flags."""
     return run("env", **given)
 
 
 @click.command("rollout")
 @options
 def bench_rollout(**given: Any) -> int:
-    """Rollouts: environments and the policy that acts in them."""
+    """Measure rollouts: environments and the policy that acts in them."""
     return run("rollout", **given)
 
 
 @click.command("train")
 @options
 def bench_train(**given: Any) -> int:
-    """Training, end to end."""
+    """Measure training from end to end."""
     return run("train", **given)
 
 
@@ -69,21 +69,23 @@ def run(
     against: str | None,
     as_json: bool,
 ) -> int:
-    from ...trainer.bench.measuring import alternate, machine, versions
-    from ...trainer.bench.peers import peer_sides
-    from ...trainer.bench.sides import own_sides
-    from ...trainer.config.files import load_config
-    from ...trainer.run.device import chosen_device, device_name
-    from ...trainer.run.main_memory import keep_freed_memory
-    from ..output import print_json
+    import torch
+
+    from ...trainer.experiment.plan import load_runnable, plan, this_machine
+    from ...trainer.machine.device import device_name
+    from ...trainer.machine.main_memory import keep_freed_memory
+    from ..helpers.output import print_json
+    from .measuring import alternate, machine, versions
+    from .peers import peer_sides
+    from .sides import own_sides
 
     keep_freed_memory()  # as training does
     named = {"device": device, "num_envs": num_envs}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
-    chosen = load_config(config, overrides)
-    place = chosen_device(chosen.device)
+    chosen = load_runnable(config, overrides)
+    place = plan(chosen, this_machine()).device
     names = [name.strip() for name in (against or "").split(",") if name.strip()]
-    sides = [*own_sides(bench, chosen, place), *peer_sides(names, bench, chosen)]
+    sides = [*own_sides(bench, chosen, torch.device(place)), *peer_sides(names, bench, chosen)]
     answer = {
         "bench": bench,
         "env": chosen.env,
@@ -103,8 +105,8 @@ def run(
 
 def print_table(answer: dict[str, Any]) -> None:
     """Medians with their spread, what was done once, and where the time went."""
-    from ...monitor.look.formatting import format_percent, format_rate
-    from ..output import print_line
+    from ...monitor.render.formatting import format_percent, format_rate
+    from ..helpers.output import print_line
 
     print_line(
         f"{answer['bench']}, {answer['env']}, {answer['num_envs']:,} environments, "

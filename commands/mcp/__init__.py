@@ -14,10 +14,11 @@ MISSING = "`operant mcp` needs the package mcp: pip install 'operant-rl[mcp]'"
 
 @click.command("mcp")
 def command() -> None:
-    """Answer an MCP client on standard input and output: runs, status, metrics, settings, events.
+    """Serve runs, their status, metrics, settings and events to an MCP client over standard input
+    and output.
 
-    Nothing is ever changed or started. In a client's configuration the command is operant and its
-    arguments are mcp; docs/tools.md says what can be asked.
+    It never changes or starts anything. In the client's configuration the command is operant and
+    its argument is mcp; docs/tools.md lists the requests.
     """
     if importlib.util.find_spec("mcp") is None:
         raise UsageError(MISSING)

@@ -11,18 +11,18 @@ from typing import Any
 from ...monitor.charts.charted_metrics import RETURN
 from ...monitor.panels.event_lines import with_alerts
 from ...monitor.panels.hints import hint_of
-from ...monitor.runs.filter_terms import FilterError, parse_filter
-from ...monitor.runs.run_description import description_of
-from ...monitor.runs.run_filter import filtered
-from ...monitor.runs.run_poller import look_once
-from ...monitor.runs.runs_poller import RunRow, RunsPoller
+from ...monitor.runs.list.filter_terms import FilterError, parse_filter
+from ...monitor.runs.list.run_filter import filtered
+from ...monitor.runs.list.runs_poller import RunRow, RunsPoller
+from ...monitor.runs.reading.run_description import description_of
+from ...monitor.runs.reading.run_poller import look_once
 from ...shared.errors import UsageError, nearest
-from ...shared.events import LEVELS
-from ...shared.find_runs import find_run, latest_run
-from ...shared.harmless import one_line
-from ...shared.run_folder import Run
-from ...shared.schema import Metric
-from ..status_lines import device_of
+from ...shared.page.events import LEVELS
+from ...shared.page.schema import Metric
+from ...shared.runs.find_runs import find_run, latest_run
+from ...shared.runs.run_folder import Run
+from ...shared.text.harmless import one_line
+from ..helpers.status_lines import device_of
 
 MAX_RUNS, MAX_METRICS, MAX_SETTINGS, MAX_EVENTS = 100, 300, 300, 200
 MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FILTER_CHARACTERS = 300, 1000, 1000
@@ -48,7 +48,7 @@ class RunList:
         """Those that a filter of the monitor's list leaves. Raises UsageError."""
         check_number("limit", limit, 1, MAX_RUNS)
         if len(wanted) > MAX_FILTER_CHARACTERS:
-            raise UsageError(f"a filter has up to {MAX_FILTER_CHARACTERS} characters")
+            raise UsageError(f"a filter may have up to {MAX_FILTER_CHARACTERS} characters")
         try:
             found = filtered(self.rows(), parse_filter(wanted))
         except FilterError as error:
@@ -115,18 +115,18 @@ def events_answer(run: Run, level: str = "info", limit: int = 50, contains: str 
     if level not in known:
         raise UsageError(f"level = {level}{nearest(level, known)}; there are {', '.join(known)}")
     view = look_once(run)
-    told = [
+    matching = [
         event
         for event in with_alerts(view.events, view.alerts)
         if known.index(event.level) >= known.index(level) and contains in event.text
     ]
-    told.reverse()
+    matching.reverse()
     events = [
         {"at": moment(event.wall_ns), "level": event.level, "text": event.text}
         | ({"env_steps": event.env_steps} if event.env_steps >= 0 else {})
-        for event in told[:limit]
+        for event in matching[:limit]
     ]
-    return {"run": run.id, "events": events, "left_out": max(0, len(told) - limit)}
+    return {"run": run.id, "events": events, "left_out": max(0, len(matching) - limit)}
 
 
 def bounded(value: Any) -> Any:
@@ -161,17 +161,17 @@ def _in_list(row: RunRow) -> Answer:
     status = row.status
     if status is None:
         return {"run": row.run.id, "state": "unknown"}
-    told = status.as_json(metrics=False)
+    summary = status.as_json(metrics=False)
     names = ("run", "state", "message", "phase", "age_s", "iteration", "env_steps",
              "env_steps_per_s", "progress_fraction", "eta_s")  # fmt: skip
     of_run = {"return": status.metrics.get(RETURN), "device": row.device}
     of_config = {key: row.config.get(key) for key in ("env", "algorithm", "seed")}
-    return {name: told[name] for name in names} | of_run | of_config | row.notes.as_json()
+    return {name: summary[name] for name in names} | of_run | of_config | row.notes.as_json()
 
 
 def _metric(name: str, value: float, metric: Metric | None) -> Answer:
-    told: Answer = {"name": name, "value": value}
+    answer: Answer = {"name": name, "value": value}
     if metric:
         extra = {"unit": metric.unit, "description": metric.description[:200]}
-        told |= {key: text for key, text in extra.items() if text}
-    return told
+        answer |= {key: text for key, text in extra.items() if text}
+    return answer

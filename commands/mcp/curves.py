@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...monitor.charts.point_fold import Points
-from ...monitor.runs.run_poller import RunPoller
-from ...monitor.runs.run_view import RunView
+from ...monitor.runs.reading.run_poller import RunPoller
+from ...monitor.runs.reading.run_view import RunView
 from ...shared.errors import OperantError, UsageError, nearest
-from ...shared.history import Floats, History, Integers
-from ...shared.run_folder import Run
+from ...shared.page.history import Floats, History, Integers
+from ...shared.runs.run_folder import Run
 from .answers import Answer, check_number
 
 MAX_METRICS, MIN_POINTS, MAX_POINTS = 10, 2, 500
@@ -66,7 +66,7 @@ def _curve(view: RunView, name: str, step_metric: str, most: int) -> dict[str, A
     is_there = np.isfinite(known.low) | np.isfinite(known.mean) | np.isfinite(known.high)
     places = np.flatnonzero(is_there)
     parts = np.array_split(places, min(most, len(places))) if len(places) else []
-    told = []
+    curve = []
     for part in parts:
         last = part[-1]
         point: dict[str, Any] = {
@@ -75,9 +75,9 @@ def _curve(view: RunView, name: str, step_metric: str, most: int) -> dict[str, A
             "seconds": round(float(known.elapsed_s[last]), 3),
         }
         point |= _values(known.low[part], known.mean[part], known.high[part], num_rows[part])
-        told.append(point)
-    return {"num_points": len(told), "is_downsampled": known.span > 1 or len(places) > most,
-            "points": told}  # fmt: skip
+        curve.append(point)
+    return {"num_points": len(curve), "is_downsampled": known.span > 1 or len(places) > most,
+            "points": curve}  # fmt: skip
 
 
 def _values(low: Floats, mean: Floats, high: Floats, num_rows: Integers) -> dict[str, float]:

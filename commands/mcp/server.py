@@ -26,7 +26,7 @@ from mcp_types import (
 from pydantic import Field, ValidationError
 
 from ...shared.errors import OperantError, nearest
-from ...shared.harmless import one_line
+from ...shared.text.harmless import one_line
 from .answers import (
     MAX_EVENTS,
     MAX_RUNS,
@@ -115,26 +115,35 @@ def _without_lone_surrogates(line: str) -> str:
 
 def _problem(line: str) -> JSONRPCError | None:
     """The answer to a line that is no message of JSON-RPC; None for a message and an empty line."""
-    try:
-        if line.strip():
-            jsonrpc_message_adapter.validate_json(line, by_name=False)
+    if not line.strip():
         return None
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as error:
         if error.errors(include_url=False)[0]["type"] == "json_invalid":
             data = ErrorData(code=PARSE_ERROR, message="the line is no JSON")
             return JSONRPCError(jsonrpc="2.0", id=None, error=data)
+        message = json.loads(line)
+        known = message.get("id") if isinstance(message, dict) else None
+        own_id = known if type(known) in (int, str) else None
+        return _invalid("the line is no message of JSON-RPC 2.0", own_id)
     message = json.loads(line)
-    known = message.get("id") if isinstance(message, dict) else None
-    data = ErrorData(code=INVALID_REQUEST, message="the line is no message of JSON-RPC 2.0")
-    own_id = known if type(known) in (int, str) else None
+    if "method" in message and type(message.get("id", "")) not in (int, str):
+        # The library would take it for a notification, which has no answer.
+        return _invalid("the id of a request must be a string or an integer")
+    return None
+
+
+def _invalid(text: str, own_id: int | str | None = None) -> JSONRPCError:
+    data = ErrorData(code=INVALID_REQUEST, message=text)
     return JSONRPCError(jsonrpc="2.0", id=own_id, error=data)
 
 
 def _check_names(tool: str, arguments: Iterable[str], known: Sequence[str]) -> None:
     for each in arguments:
         if each not in known:
-            told = f"{tool} has no argument {each!r}{nearest(each, known)}"
-            raise ToolError(one_line(f"{told}; it has {', '.join(known)}", 300))
+            problem = f"{tool} has no argument {each!r}{nearest(each, known)}"
+            raise ToolError(one_line(f"{problem}; it has {', '.join(known)}", 300))
 
 
 def _said(error: ValidationError) -> str:

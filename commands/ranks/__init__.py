@@ -1,1 +1,1 @@
-"""How one command starts several ranks, on this machine and, over ssh, on others."""
+"""Starting several ranks with one command: on this machine and, over ssh, on others."""

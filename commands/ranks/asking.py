@@ -1,4 +1,4 @@
-"""Other machines are asked, all at once, whether ranks can be started on them."""
+"""Ask other machines, all at once, whether ranks can be started on them."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import contextlib
 import secrets
 import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...monitor.remote.error_tail import ErrorTail
 from ...shared.errors import OperantError, UsageError
-from ...shared.harmless import one_line
-from ...trainer.run.signals import exit_by_sigterm
-from .messages import task
+from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
+from ...shared.text.harmless import one_line
+from ...trainer.running.signals import exit_by_sigterm
 from .nodes import LOOPBACK, Node, own_addresses
-from .question import Question
+from .rank_process import MAX_BYTES, answer_in, kill_with_children, rank_command, task
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
 
 LOOK_AGAIN_S = 0.1
-MOST_GPUS = 64
+MAX_GPUS = 64
+ANSWER_WITHIN_S = 90.0  # with a cold disk
+END_WITHIN_S = 2.0
+# Errors of ssh that are not about a question it asks.
+NOT_ABOUT_A_QUESTION = ("refused", "resolve", "timed out", "No route", "no route", "unreachable")
 
 
 class MeetingPlace(NamedTuple):
-    """The address of this machine that all `nodes` reach, and how many GPUs each of them has."""
+    """The address of this machine that all `nodes` reach, and the number of GPUs of each."""
 
     address: str
     nodes: list[Node]
@@ -40,47 +46,52 @@ def meeting_place(
     environ: Mapping[str, str],
     leave_out: Callable[[Node, OperantError], None] | None = None,
 ) -> MeetingPlace:
-    """Where `nodes` reach `listener`: at $MASTER_ADDR where that is set. Raises OperantErrors for
-    the first that is not ready for a rank, UsageErrors where the user's input is what is wrong;
-    `leave_out` takes those that are not ready, and the others meet.
+    """The address at which `nodes` reach `listener`: $MASTER_ADDR if that is set. Raises
+    OperantError for the first machine that is not ready, UsageError if the user's input is wrong.
+    With `leave_out`, that function is called for machines that are not ready, and the others meet.
     """
-    from ...trainer.ranks.versions import versions
+    from ...trainer.distributed.meeting import versions
 
-    own, port = versions(), listener.getsockname()[1]
+    local_versions, port = versions(), listener.getsockname()[1]
     chosen = environ.get("MASTER_ADDR", "")
     addresses = [chosen] if chosen else [*own_addresses(), LOOPBACK]
-    asked = task("ask", versions=own, config=config.model_dump(mode="json"),
+    asked = task("ask", versions=local_versions, config=config.model_dump(mode="json"),
                  addresses=addresses, port=port)  # fmt: skip
-    with word_told(listener) as word, _interruptible():
+    with sending_token(listener) as token, _interruptible():
         answers = answers_of(nodes, asked)
-    found: list[tuple[Node, list[str], int]] = []
+    ready: list[Node] = []
+    reached: list[list[str]] = []
+    num_gpus: list[int] = []
     for node, answer in zip(nodes, answers, strict=True):
         try:
             if isinstance(answer, OperantError):
                 raise answer
-            check_answer(node, answer, own)
+            check_answer(node, answer, local_versions)
             heard = _table(answer, "heard")
-            reached = [each for each in heard if heard[each] == word and chosen in ("", each)]
-            if not reached:
+            addresses_here = [
+                address for address in heard
+                if heard[address] == token and chosen in ("", address)
+            ]  # fmt: skip
+            if not addresses_here:
                 raise OperantError(
                     f"{node.name} cannot reach this machine at {', '.join(addresses[:4])} port "
                     f"{port}: is there a firewall? MASTER_ADDR and MASTER_PORT name another "
                     "address and port"
                 )
-            found.append((node, reached, num_gpus_of(answer)))
+            ready.append(node)
+            reached.append(addresses_here)
+            num_gpus.append(num_gpus_of(answer))
         except OperantError as error:
             if leave_out is None:
                 raise
             leave_out(node, error)
-    ready = [node for node, _, _ in found]
-    return MeetingPlace(_common([each for _, each, _ in found], ready), ready,
-                        [count for _, _, count in found])  # fmt: skip
+    return MeetingPlace(_common(reached, ready), ready, num_gpus)
 
 
 def _common(reached: Sequence[list[str]], nodes: Sequence[Node]) -> str:
-    """The first address that all reach. Raises OperantError where there is none."""
+    """The first address that all reach. Raises OperantError if there is none."""
     for address in reached[0] if reached else [LOOPBACK]:
-        if all(address in each for each in reached):
+        if all(address in addresses for addresses in reached):
             return address
     raise OperantError(
         f"no address of this machine is one that {', '.join(node.name for node in nodes)} all "
@@ -89,14 +100,14 @@ def _common(reached: Sequence[list[str]], nodes: Sequence[Node]) -> str:
 
 
 def answers_of(nodes: Sequence[Node], asked: bytes) -> list[dict[str, Any] | OperantError]:
-    """What each says, or why it says nothing."""
+    """The answer of each machine, or the error that prevented it."""
     questions: list[Question] = []
     with ThreadPoolExecutor(len(nodes)) as pool:
         try:
             questions.extend(Question(node) for node in nodes)
             answers = [pool.submit(_answer, question, asked) for question in questions]
             return [answer.result() for answer in answers]
-        finally:  # before the pool waits for its threads, who wait for these
+        finally:  # before the pool waits for its threads, which wait for these
             for question in questions:
                 question.end()
 
@@ -108,12 +119,84 @@ def _answer(question: Question, asked: bytes) -> dict[str, Any] | OperantError:
         return error
 
 
-def check_answer(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) -> None:
-    """Raises UsageErrors where the other machine has other versions, or lacks something."""
-    found = _table(answer, "versions")
-    for name, version in own.items():
-        if found.get(name) != version:
-            has = one_line(str(found.get(name, "None")), 40)
+class Question:
+    """Asks one machine; `end` can be called from any thread."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._is_over = False
+        try:
+            self._process = subprocess.Popen(
+                rank_command(node),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(f"cannot run ssh: {error.strerror}") from None
+
+    def answer(self, asked: bytes) -> dict[str, Any]:
+        """The machine's answer. Raises OperantErrors that say why there is no answer."""
+        process = self._process
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        errors = ErrorTail(process.stderr)
+        late = threading.Timer(ANSWER_WITHIN_S, self.end)
+        late.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(asked)
+                process.stdin.flush()
+            num_bytes = 0
+            while num_bytes < MAX_BYTES and (line := process.stdout.readline(MAX_BYTES)):
+                num_bytes += len(line)
+                answer = answer_in(line)
+                if answer is not None:
+                    return answer
+            raise self._why_not(errors)
+        finally:
+            late.cancel()
+            for pipe in (process.stdin, process.stdout):
+                with contextlib.suppress(BrokenPipeError):  # it has not read everything
+                    pipe.close()
+
+    def _why_not(self, errors: ErrorTail) -> OperantError:
+        """The reason, from the exit code of ssh or of operant there and the last error line."""
+        name = self._node.name
+        if self._is_over:
+            return OperantError(f"{name} has not answered within {ANSWER_WITHIN_S:.0f} s")
+        try:
+            exit_code = self._process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            return OperantError(f"{name} sent an answer that operant cannot read")
+        said = errors.last_line(END_WITHIN_S).removeprefix("operant: ")
+        if exit_code == SSH_NOT_REACHED:
+            message = f"cannot reach {name}: {said.rstrip('.') or 'ssh failed'}"
+            if not any(word in said for word in NOT_ABOUT_A_QUESTION):
+                message += f"; `ssh {self._node.host}` must get in without asking anything"
+            return OperantError(message)
+        if exit_code == SHELL_NOT_FOUND:
+            return UsageError(
+                f"{name} has no operant where its shell looks ({said}); write "
+                f"{name}=COMMAND, or set OPERANT_REMOTE, to the command that starts it there"
+            )
+        if "no such command" in said.lower():
+            return UsageError(f"{name} has an operant of another version, which knows no ranks")
+        return OperantError(f"{name}: {said or f'operant there ended with exit code {exit_code}'}")
+
+    def end(self) -> None:
+        self._is_over = True
+        kill_with_children(self._process)
+
+
+def check_answer(node: Node, answer: Mapping[str, Any], local_versions: Mapping[str, str]) -> None:
+    """Raises UsageError if the other machine has other versions, or something is missing there."""
+    versions_there = _table(answer, "versions")
+    for name, version in local_versions.items():
+        if versions_there.get(name) != version:
+            has = one_line(str(versions_there.get(name, "None")), 40)
             raise UsageError(
                 f"{node.name} has {f'no {name}' if has == 'None' else f'{name} {has}'}, and this "
                 f"machine has {version}; all need the same"
@@ -123,35 +206,37 @@ def check_answer(node: Node, answer: Mapping[str, Any], own: Mapping[str, str]) 
 
 
 def num_gpus_of(answer: Mapping[str, Any]) -> int:
-    """0 where it says nothing that can be true."""
-    said = answer.get("num_gpus")
-    return said if type(said) is int and 0 <= said <= MOST_GPUS else 0
+    """The number of GPUs in an answer; 0 if it has no valid number."""
+    count = answer.get("num_gpus")
+    return count if type(count) is int and 0 <= count <= MAX_GPUS else 0
 
 
 def _table(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = answer.get(name)
-    return found if isinstance(found, dict) else {}
+    table = answer.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 @contextlib.contextmanager
-def word_told(listener: socket.socket) -> Iterator[str]:
-    """Meanwhile whoever connects to `listener` is told this word, and so knows whom it reaches."""
-    word = secrets.token_hex(8)
+def sending_token(listener: socket.socket) -> Iterator[str]:
+    """Send a token to everyone who connects to `listener` while the block runs: whoever receives it
+    knows that the connection reaches this process.
+    """
+    token = secrets.token_hex(8)
     is_over = threading.Event()
 
-    def tell() -> None:
+    def send() -> None:
         while not is_over.is_set():
             with contextlib.suppress(OSError):
                 connection, _ = listener.accept()
                 with connection:
                     connection.settimeout(LOOK_AGAIN_S)
-                    connection.sendall(word.encode())
+                    connection.sendall(token.encode())
 
     listener.settimeout(LOOK_AGAIN_S)
-    thread = threading.Thread(target=tell, name="word", daemon=True)
+    thread = threading.Thread(target=send, name="token", daemon=True)
     thread.start()
     try:
-        yield word
+        yield token
     finally:
         is_over.set()
         thread.join()
@@ -160,8 +245,8 @@ def word_told(listener: socket.socket) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end what is inside at once: there is no run yet that would stop in good
-    order. Where a thread asks beside a run there is one.
+    """Ctrl-C and SIGTERM end the block at once: no run exists yet that could stop in good order. In
+    another thread, which asks during a run, signals stay as they are.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

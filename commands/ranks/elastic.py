@@ -1,9 +1,9 @@
-"""A run of several ranks that goes on by itself: with the machines that are left, and with those
-that answer again.
+"""A run of several ranks that continues automatically after a rank is lost, with the machines that
+answer.
 
-After a loss all ranks end, and rank 0's process becomes `operant train --resume` of the same ranks,
-less those whose machines do not answer. What was learned since the newest checkpoint is lost, and
-nothing else: ranks go on in any number exactly.
+After a loss all ranks end, and rank 0's process executes `operant train --resume` with the same
+ranks, except on machines that do not answer. Only the training since the newest checkpoint is lost:
+any number of ranks continues exactly.
 """
 
 from __future__ import annotations
@@ -17,36 +17,35 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...shared.errors import OperantError, UsageError
-from ...shared.harmless import one_line
-from ...shared.run_folder import Run
-from .nodes import Node
+from ...shared.runs.run_folder import Run
+from ...shared.text.harmless import one_line
+from .nodes import Node, listening
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
     from .launch import Launch
 
 ASK_AGAIN, ASK_AGAIN_S = "OPERANT_ASK_AGAIN_S", 30.0
-MOST_IN_VAIN = 3  # times in a row that a run ends without a newer checkpoint
-IN_VAIN = "OPERANT_RESUMED_IN_VAIN"  # how many there were, where a run goes on by itself
+MAX_IN_VAIN = 3  # how often in a row a run may end without a newer checkpoint
+IN_VAIN = "OPERANT_RESUMED_IN_VAIN"  # the environment variable that counts them
 
 
 def goes_on_by_itself() -> bool:
-    """Whether this process is what a run became that lost a rank."""
+    """Whether this process continues a run that lost a rank."""
     return IN_VAIN in os.environ
 
 
 def say_left_out(node: Node, error: OperantError) -> None:
-    """For `meeting_place`: it is not waited for."""
+    """For `meeting_place`: tell the user that the run continues without a machine."""
     with suppress(OSError):  # the terminal may have gone
         print(f"operant: {node.name} is left out: {one_line(str(error), 300)}", file=sys.stderr)
 
 
 def is_ready(node: Node, config: TrainConfig) -> bool:
-    """Whether a machine answers, could train and reaches this one."""
+    """Whether a machine answers, can train and reaches this one."""
     from .asking import meeting_place
-    from .launch import listening
 
-    try:  # ranks meet at MASTER_PORT this moment; elsewhere a firewall may forbid it
+    try:  # at any port: the ranks of the run are using MASTER_PORT
         with listening("", 0) as listener:
             meeting_place([node], config, listener, os.environ)
     except OperantError:
@@ -55,7 +54,7 @@ def is_ready(node: Node, config: TrainConfig) -> bool:
 
 
 def ask_again_s(environ: Mapping[str, str]) -> float:
-    """Raises UsageError where $OPERANT_ASK_AGAIN_S is no time."""
+    """Raises UsageError if $OPERANT_ASK_AGAIN_S is not a number of seconds."""
     text = environ.get(ASK_AGAIN, "")
     try:
         seconds = float(text or ASK_AGAIN_S)
@@ -67,7 +66,7 @@ def ask_again_s(environ: Mapping[str, str]) -> float:
 
 
 class Elastic:
-    """What becomes of a run of `launch` once it ended."""
+    """Continues a run of `launch` once it has ended."""
 
     def __init__(
         self, launch: Launch, run: Run, config: TrainConfig, stop_signals: Sequence[int]
@@ -81,7 +80,7 @@ class Elastic:
             threading.Thread(target=self._ask_again, name="left out", daemon=True).start()
 
     def _ask_again(self) -> None:
-        """Stop the run in good order once a machine that was left out answers again."""
+        """Stop the run in good order once a machine that is left out answers again."""
         while not self._is_over.wait(ask_again_s(os.environ)):
             if any(is_ready(node, self._config) for node in self._launch.left_out):
                 self._takes_back = not (self._is_over.is_set() or self._stop_signals)
@@ -90,15 +89,15 @@ class Elastic:
                 return
 
     def go_on(self, exit_code: int, as_json: bool = False) -> None:
-        """Does not return where the run goes on: this process is then its next one. It does not
-        after stop signals of others, though a rank was lost as well.
+        """Execute the next process of the run in place of this one if the run continues. It does
+        not continue after a stop signal of a user, even if a rank was lost as well.
         """
         self._is_over.set()
         if len(self._stop_signals) > self._takes_back:
             return
         newest = _newest(self._run)
         in_vain = 0 if newest > self._first_checkpoint else int(os.environ.get(IN_VAIN, "0")) + 1
-        is_lost = exit_code == 1 and newest >= 0 and in_vain <= MOST_IN_VAIN
+        is_lost = exit_code == 1 and newest >= 0 and in_vain <= MAX_IN_VAIN
         is_for_more = self._takes_back and exit_code == 128 + signal.SIGTERM
         if not (is_lost or is_for_more):
             return
@@ -113,16 +112,9 @@ class Elastic:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "operant", *arguments])
 
 
-def elastic_of(
-    launch: Launch | None, run: Run, config: TrainConfig, stop_signals: Sequence[int]
-) -> Elastic | None:
-    is_elastic = launch and launch.is_elastic
-    return Elastic(launch, run, config, stop_signals) if launch and is_elastic else None
-
-
 def _newest(run: Run) -> int:
-    """The iteration of the newest checkpoint, -1 where there is none."""
-    from ...trainer.run.checkpoints import latest_checkpoint
+    """The iteration of the newest checkpoint, -1 if there is none."""
+    from ...trainer.experiment.checkpoints import latest_checkpoint
 
     try:
         return latest_checkpoint(run.checkpoint_folder).iteration

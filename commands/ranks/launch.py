@@ -1,4 +1,4 @@
-"""What a command starts: how many ranks on which machines, and where they meet."""
+"""The ranks that a command starts: how many on which machines, and where they meet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ...shared.errors import OperantError, UsageError
-from ...trainer.ranks.place import MAX_RANKS, Place
-from ...trainer.ranks.refusals import check_ranks
+from ...shared.errors import UsageError
+from ...trainer.distributed.place import MAX_RANKS, Place
+from ...trainer.experiment.plan import check_ranks
 from .elastic import ask_again_s, goes_on_by_itself, say_left_out
-from .nodes import HERE, LOOPBACK, Node, nodes_of
+from .nodes import HERE, LOOPBACK, Node, listening, nodes_of
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
@@ -34,8 +34,8 @@ class Member(NamedTuple):
 
 @dataclass
 class Launch:
-    """Ranks on each of `nodes`, of which the first is this machine: `counts` in the same order, as
-    is the `split`. They meet at `address` and the port of `listener`, once there is one.
+    """The number of ranks (`counts`) on each of `nodes`, the first of which is this machine, and
+    the `split` in the same order. They meet at `address` and the port of `listener`.
     """
 
     nodes: Sequence[Node]
@@ -43,10 +43,10 @@ class Launch:
     split: str
     address: str = LOOPBACK
     listener: socket.socket | None = field(default=None, repr=False)
-    asked: Mapping[str, str] = field(default_factory=dict)  # the options that were typed
+    asked: Mapping[str, str] = field(default_factory=dict)  # the options as typed
     is_elastic: bool = False
-    left_out: list[Node] = field(default_factory=list)  # of `nodes`, while a run goes on by itself
-    first: int = 0  # where this machine stood among the names
+    left_out: list[Node] = field(default_factory=list)  # while an elastic run continues
+    first: int = 0  # the place of this machine among the typed names
 
     @property
     def world_size(self) -> int:
@@ -57,13 +57,12 @@ class Launch:
         return len(self.nodes) == 1
 
     def again(self) -> list[str]:
-        """The options that start the same ranks, and not by what GPUs there are then."""
+        """The options that start the same ranks again, even if the number of GPUs has changed."""
         return [word for option in self.asked.items() for word in option]
 
     def check(self, config: TrainConfig) -> None:
-        """Raises ConfigError where the ranks cannot do what the configuration says, and, where
-        there are other machines, OperantError for the first that is not ready for it. The ranks
-        may then meet.
+        """Find the address where the ranks can meet. Raises ConfigError if ranks cannot train the
+        configuration, and OperantError for the first other machine that is not ready.
         """
         if self.is_elastic:
             ask_again_s(os.environ)
@@ -73,7 +72,7 @@ class Launch:
         if self.is_here_alone:
             self.listener = listening(LOOPBACK, 0)
             return
-        from ...trainer.run.device import num_gpus
+        from ...trainer.machine.device import num_gpus
         from .asking import meeting_place
 
         self.listener = listening("", _port_asked_for(os.environ))
@@ -91,10 +90,10 @@ class Launch:
         typed = [*counts[1 : self.first + 1], counts[0], *counts[self.first + 1 :]]
         _check_number(sum(typed))
         self.asked = {**self.asked, "--processes": ",".join(map(str, typed))}
-        self.split = _here_first_split(self.asked.get("--split", ""), self.first, typed)
+        self.split = _local_first_split(self.asked.get("--split", ""), self.first, typed)
 
     def _leave_out(self, ready: Sequence[Node]) -> None:
-        """Go on with this machine and those that are `ready`."""
+        """Continue with this machine and those that are `ready`."""
         keeps = [node.is_here or node in ready for node in self.nodes]
         parts = self.split.split(":")
         if len(parts) == self.world_size:
@@ -105,39 +104,39 @@ class Launch:
         self.counts = list(compress(self.counts, keeps))
 
     def members(self) -> list[Member]:
-        """All ranks in their order."""
+        """All ranks in order."""
         port = self.listener.getsockname()[1] if self.listener else 0
-        found: list[Member] = []
+        members: list[Member] = []
         for node, count in zip(self.nodes, self.counts, strict=True):
             for local_rank in range(count):
-                rank = len(found)
+                rank = len(members)
                 place = Place(rank, self.world_size, local_rank, count, self.address, port)
-                found.append(Member(node, place))
-        return found
+                members.append(Member(node, place))
+        return members
 
     def as_argument(self) -> str:
         """For a process that inherits the listener."""
-        told = {
+        fields = {
             "nodes": self.nodes, "counts": self.counts, "split": self.split,
             "asked": self.asked, "is_elastic": self.is_elastic, "left_out": self.left_out,
         }  # fmt: skip
         fd = self.listener.fileno() if self.listener else -1
-        return json.dumps({**told, "address": self.address, "fd": fd})
+        return json.dumps({**fields, "address": self.address, "fd": fd})
 
     @classmethod
     def of_argument(cls, text: str) -> Launch:
-        told = json.loads(text)
-        nodes = [Node(*node) for node in told["nodes"]]
-        listener = socket.socket(fileno=told["fd"])
-        left_out = [Node(*node) for node in told["left_out"]]
-        return cls(nodes, told["counts"], told["split"], told["address"], listener,
-                   told["asked"], told["is_elastic"], left_out)  # fmt: skip
+        fields = json.loads(text)
+        nodes = [Node(*node) for node in fields["nodes"]]
+        listener = socket.socket(fileno=fields["fd"])
+        left_out = [Node(*node) for node in fields["left_out"]]
+        return cls(nodes, fields["counts"], fields["split"], fields["address"], listener,
+                   fields["asked"], fields["is_elastic"], left_out)  # fmt: skip
 
 
 def launch_of(
     processes: str | None, nodes: str | None, split: str, is_elastic: bool = False
 ) -> Launch | None:
-    """What `--processes` and `--nodes` ask for; None where that is one process. Raises
+    """The ranks that `--processes` and `--nodes` ask for; None for one process. Raises
     UsageError.
     """
     if processes is None and nodes is None:
@@ -153,9 +152,9 @@ def launch_of(
     first = next(i for i, node in enumerate(machines) if node.is_here)
     options = {"--processes": processes, "--nodes": nodes, "--split": split or None}
     return Launch(
-        _here_first(machines, first),
-        _here_first(counts, first),
-        _here_first_split(split, first, counts),
+        _local_first(machines, first),
+        _local_first(counts, first),
+        _local_first_split(split, first, counts),
         asked={name: value for name, value in options.items() if value is not None},
         is_elastic=is_elastic,
         first=first,
@@ -163,7 +162,9 @@ def launch_of(
 
 
 def _counts(processes: str | None, num_machines: int) -> list[int]:
-    """How many ranks each machine has: of `2` all have two, of `2,1` the first two."""
+    """The number of ranks of each machine: `2` applies to all machines, `2,1` to one after the
+    other.
+    """
     if processes is None:
         return [1] * num_machines
     if not re.fullmatch(r"0*[1-9]\d{0,8}(,0*[1-9]\d{0,8})*", processes, re.ASCII):
@@ -188,39 +189,24 @@ def _check_number(num_ranks: int) -> None:
         raise UsageError(f"{num_ranks} ranks are too many: {MAX_RANKS} are the most")
 
 
-def _here_first(items: Sequence[T], first: int) -> list[T]:
+def _local_first(items: Sequence[T], first: int) -> list[T]:
     return [items[first], *items[:first], *items[first + 1 :]]
 
 
-def _here_first_split(split: str, first: int, counts: Sequence[int]) -> str:
-    """The parts of `split` for `counts` ranks a machine, with those of this machine, the `first`,
-    before the others: rank 0 has the run, wherever its machine was named.
+def _local_first_split(split: str, first: int, counts: Sequence[int]) -> str:
+    """`split` in the order of ranks, for `counts` ranks of each machine: this machine, the `first`,
+    comes before the others, because rank 0 owns the run.
     """
     parts = split.split(":")
     if len(parts) != sum(counts):
         return split
     ends = list(accumulate(counts))
     of_machines = [parts[end - n : end] for end, n in zip(ends, counts, strict=True)]
-    return ":".join(chain.from_iterable(_here_first(of_machines, first)))
-
-
-def listening(address: str, port: int) -> socket.socket:
-    """A socket that listens, at all addresses where `address` is empty. Raises OperantError where
-    the port is in use.
-    """
-    try:
-        if not address and socket.has_dualstack_ipv6():
-            return socket.create_server(
-                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=MAX_RANKS
-            )
-        return socket.create_server((address, port), backlog=MAX_RANKS)
-    except OSError as error:
-        why = "it is in use" if "in use" in str(error) else error.strerror
-        raise OperantError(f"cannot listen at port {port}, where ranks meet: {why}") from None
+    return ":".join(chain.from_iterable(_local_first(of_machines, first)))
 
 
 def _port_asked_for(environ: Mapping[str, str]) -> int:
-    """$MASTER_PORT, as a firewall may need it; 0 for any that is free."""
+    """$MASTER_PORT, which a firewall may require; 0 for any free port."""
     text = environ.get("MASTER_PORT", "0")
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise UsageError(f"MASTER_PORT = {text} is not a port")

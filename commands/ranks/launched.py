@@ -1,4 +1,4 @@
-"""Ranks that this process has started, rank 0 itself: watched until they meet, ended with it."""
+"""Ranks that this process starts, watches until they meet, and ends; it is rank 0 itself."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from ...monitor.runs.log_tail import LogTail
+from ...monitor.runs.reading.log_tail import LogTail
 from ...shared.errors import OperantError
-from ...shared.harmless import harmless, one_line
-from ...shared.run_folder import Run
-from ...shared.small_file import open_to_append
-from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
-from ...trainer.ranks.place import Place
-from ...trainer.run.signals import STOP_SIGNALS
+from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
+from ...shared.runs.run_folder import Run
+from ...shared.runs.small_file import open_to_append
+from ...shared.text.harmless import harmless, one_line
+from ...trainer.distributed.place import Place
+from ...trainer.running.signals import STOP_SIGNALS
+from .elastic import Elastic
 from .launch import Launch, Member
-from .messages import task
-from .reaching import kill_with_children, rank_command
+from .rank_process import kill_with_children, rank_command, task
 
-PATIENCE_S = 5.0  # of an end in good order: ranks leave together
-SHORT_PATIENCE_S = 0.5  # where the run failed: they know, or are what it failed of
-END_WITHIN_S = 0.5  # ssh that is killed closes its connection as well
+if TYPE_CHECKING:
+    from ...trainer.running.signals import Received
+    from ..helpers.launching import Prepared
+    from ..helpers.progress import Progress
+
+WAIT_S = 5.0  # time for the other ranks to end in good order; all end together
+WAIT_AFTER_FAILURE_S = 0.5  # the other ranks have noticed the failure, or caused it
+END_WITHIN_S = 0.5  # killing ssh closes its connection as well
 LOOK_AGAIN_S = 0.02
 LOG_LINES = 15
 
@@ -36,8 +42,8 @@ class LaunchError(OperantError):
 
 
 class StartedRank:
-    """A rank as a process: operant's own here, or the ssh that it hangs on. It ends once its
-    standard input is closed, as it is when this process is gone.
+    """The process of a rank: operant on this machine, or the ssh that connects to it. A rank ends
+    when its standard input is closed, also by the end of this process.
     """
 
     def __init__(self, member: Member, split: str, run: Run) -> None:
@@ -47,7 +53,9 @@ class StartedRank:
         self._log = LogTail(self.log_path)
         self._num_old_lines = len(self._log.read())
         self.is_ended_by_us = False
-        self._process, self._why_not = self._started(task_of(member, split))
+        # Rank 0 sends the configuration when they meet.
+        first_line = task("train", place=asdict(member.place), split=split)
+        self._process, self._why_not = self._started(first_line)
 
     def _started(self, first_line: bytes) -> tuple[subprocess.Popen[bytes] | None, str]:
         with _opened_log(self) as log:
@@ -57,12 +65,12 @@ class StartedRank:
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
-                    start_new_session=True,  # ctrl-c is for rank 0, who tells the others
+                    start_new_session=True,  # ctrl-c is for rank 0, which stops the others
                 )
             except OSError as error:
                 return None, f"it cannot be started, {error.strerror}"
         assert process.stdin
-        with contextlib.suppress(BrokenPipeError):  # it has ended; `why_ended` tells of what
+        with contextlib.suppress(BrokenPipeError):  # it has ended: see `why_ended`
             process.stdin.write(first_line)
             process.stdin.flush()
         return process, ""
@@ -73,7 +81,7 @@ class StartedRank:
 
     @property
     def exit_code(self) -> int | None:
-        """As of `Popen`; None while it lives."""
+        """The exit code, as in `Popen.returncode`; None while the process runs."""
         return self._process.poll() if self._process else 1
 
     def said(self) -> list[str]:
@@ -81,7 +89,7 @@ class StartedRank:
         return list(self._log.read()[self._num_old_lines :])[-LOG_LINES:]
 
     def why_ended(self) -> str:
-        """In a few words, for one that is no more."""
+        """Why the rank ended, in a few words."""
         if self._why_not:
             return self._why_not
         code = self.exit_code or 0
@@ -96,7 +104,7 @@ class StartedRank:
         return last or f"exit code {code}"
 
     def tells_more(self) -> bool:
-        """Whether its log has more of a failure than the line that rank 0 says as well."""
+        """Whether its log has more than the line that rank 0 shows anyway."""
         failed = self.exit_code not in (None, 0) and not self.is_ended_by_us
         return failed and any(
             line.strip() and not line.startswith(f"operant: rank {self.rank}:")
@@ -104,7 +112,7 @@ class StartedRank:
         )
 
     def hang_up(self) -> None:
-        """Let it end."""
+        """Close its standard input, which ends it."""
         if self._process and self._process.stdin:
             self.is_ended_by_us |= self.exit_code is None
             with contextlib.suppress(OSError):
@@ -120,16 +128,14 @@ class StartedRank:
 
 
 class Launched:
-    """All ranks but this process itself, which is rank 0 at its `place`; without a `launch` there
-    are none.
-    """
+    """All ranks except this process, which is rank 0 at its `place`. Empty without a `launch`."""
 
     def __init__(self, launch: Launch | None, run: Run) -> None:
         self.place: Place | None = None
         self._ranks: list[StartedRank] = []
         if launch is None:
             return
-        if launch.world_size == 1:  # all others are left out, and nobody is met
+        if launch.world_size == 1:  # all others are left out
             if launch.listener:
                 launch.listener.close()
             return
@@ -144,7 +150,7 @@ class Launched:
             raise
 
     def check(self) -> None:
-        """While the ranks have not met: raises LaunchError where one has ended."""
+        """Raises LaunchError where a rank ended before all had met."""
         for rank in self._ranks:
             if rank.exit_code is not None:
                 raise LaunchError(
@@ -152,14 +158,14 @@ class Launched:
                 )
 
     def wait(self, exit_code: int) -> None:
-        """Rank 0 ended with this code: give the others the time that takes them."""
+        """Rank 0 ended with this exit code: wait for the others to end by themselves."""
         is_orderly = exit_code in (0, *(128 + number for number in STOP_SIGNALS))
-        deadline = time.monotonic() + (PATIENCE_S if is_orderly else SHORT_PATIENCE_S)
+        deadline = time.monotonic() + (WAIT_S if is_orderly else WAIT_AFTER_FAILURE_S)
         while time.monotonic() < deadline and any(r.exit_code is None for r in self._ranks):
             time.sleep(LOOK_AGAIN_S)
 
     def close(self) -> None:
-        """End all that still live."""
+        """End all ranks that still run."""
         for rank in self._ranks:
             rank.hang_up()
         deadline = time.monotonic() + END_WITHIN_S
@@ -167,7 +173,7 @@ class Launched:
             rank.end(deadline)
 
     def show_failures(self) -> None:
-        """On standard error, what ranks said as they failed, where rank 0 does not say it."""
+        """Print what the logs of failed ranks say and rank 0 does not show, to standard error."""
         for rank in self._ranks:
             if rank.tells_more():
                 with contextlib.suppress(OSError):  # the terminal may have gone
@@ -176,27 +182,39 @@ class Launched:
                         print(f"  {harmless(line)}", file=sys.stderr)
 
 
-@contextlib.contextmanager
-def launched(launch: Launch | None, run: Run) -> Iterator[Launched]:
-    """The ranks that `launch` asks for, none of which outlives the block."""
-    ranks = Launched(launch, run)
+def train(
+    prepared: Prepared, stop_signals: Received, launch: Launch | None,
+    reporting: AbstractContextManager[Progress], place: Place | None = None, split: str = "",
+) -> tuple[int, Elastic | None]:  # fmt: skip
+    """Train in this process: alone, as rank 0 at its `place`, or with the ranks of `launch`, all of
+    which end before this returns. Returns the exit code, and the object that may continue an
+    elastic run.
+    """
+    from ...trainer.running.process import run_training
+
+    run, config, is_elastic = prepared.run, prepared.config, launch and launch.is_elastic
+    elastic = Elastic(launch, run, config, stop_signals) if launch and is_elastic else None
+    others = Launched(launch, run)
     try:
-        yield ranks
+        with reporting as report:
+            exit_code = run_training(
+                run, prepared.lock, config, stop_signals, resume_publish=prepared.resume_publish,
+                take_request=stop_signals.take, report=report, report_phase=report.phase,
+                place=place or others.place, split=launch.split if launch else split,
+                check_others=others.check,
+            )  # fmt: skip
+        others.wait(exit_code)
     finally:
-        ranks.close()
-        ranks.show_failures()
-
-
-def task_of(member: Member, split: str) -> bytes:
-    """What a rank is told: rank 0 tells the configuration as they meet."""
-    return task("train", place=asdict(member.place), split=split)
+        others.close()
+        others.show_failures()
+    return exit_code, elastic
 
 
 @contextlib.contextmanager
 def _opened_log(rank: StartedRank) -> Iterator[int | IO[bytes]]:
     try:
         log = os.fdopen(open_to_append(rank.log_path), "ab")
-    except OSError:  # a disk that takes nothing is no reason not to train
+    except OSError:  # training does not need the log: the disk may be full
         yield subprocess.DEVNULL
         return
     with log:

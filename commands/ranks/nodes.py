@@ -1,4 +1,4 @@
-"""The machines that a command names."""
+"""The machines that a command names, and the socket of this one where ranks meet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import psutil
 
-from ...shared.errors import UsageError
+from ...shared.errors import OperantError, UsageError
+from ...trainer.distributed.place import MAX_RANKS
 
 LOOPBACK = "127.0.0.1"
 
@@ -19,8 +20,8 @@ _NODE = re.compile(r"(?P<host>(?:[^@:]+@)?(?:[^@:]+|[0-9a-fA-F:]+))(?::(?P<port>
 
 
 class Node(NamedTuple):
-    """A machine by the name that ssh reaches it by, and what starts operant there: '' is found.
-    That which the command is typed on has no `host`.
+    """A machine: its name for ssh, and the command that starts operant there; '' for the command
+    that a login shell finds. The machine where the user types has no `host`.
     """
 
     name: str
@@ -37,8 +38,8 @@ HERE = Node("this machine")
 
 
 def nodes_of(text: str) -> list[Node]:
-    """`laptop,me@mini:2222,air=venv/bin/operant`, in its order. Raises UsageError where a name is
-    none or comes twice, and where none is that of this machine.
+    """The machines in `laptop,me@mini:2222,air=venv/bin/operant`, in this order. Raises UsageError
+    for an invalid name, for a repeated one, and if this machine is not among them.
     """
     nodes = [_node(part.strip(), text) for part in text.split(",")]
     seen: set[tuple[str, str]] = set()
@@ -64,22 +65,22 @@ def _node(part: str, text: str) -> Node:
     name, equals, command = part.partition("=")
     if not equals and is_this_machine(name):
         return Node(name)
-    found = _NODE.fullmatch(name)
-    is_odd = not found or name.startswith("-") or any(letter.isspace() for letter in name)
-    if not found or is_odd or (equals and not command.strip()):
+    match = _NODE.fullmatch(name)
+    is_invalid = not match or name.startswith("-") or any(letter.isspace() for letter in name)
+    if not match or is_invalid or (equals and not command.strip()):
         raise UsageError(
             f"--nodes {text}: '{part}' is not a machine; write HOST, USER@HOST:PORT, and behind it "
             "=COMMAND where operant is not on the PATH there"
         )
-    return Node(name, found["host"], found["port"] or "", command.strip())
+    return Node(name, match["host"], match["port"] or "", command.strip())
 
 
 def is_this_machine(name: str) -> bool:
-    """Whether a name without user and port is this machine's own, or one of its addresses. Nobody
-    is asked: what else leads here ssh reaches.
+    """Whether a name without user and port is this machine's, or one of its addresses. No name
+    server is asked; ssh reaches this machine by any other name.
     """
-    own = socket.gethostname().lower()
-    if name.lower() in ("localhost", own, own.partition(".")[0]):
+    hostname = socket.gethostname().lower()
+    if name.lower() in ("localhost", hostname, hostname.partition(".")[0]):
         return True
     with contextlib.suppress(ValueError):
         return str(ipaddress.ip_address(name)) in own_addresses(with_loopback=True)
@@ -87,12 +88,27 @@ def is_this_machine(name: str) -> bool:
 
 
 def own_addresses(with_loopback: bool = False) -> list[str]:
-    """The addresses that others may reach this machine at, IPv4 first."""
-    found = []
+    """The addresses at which others may reach this machine, IPv4 first."""
+    usable = []
     for family in (socket.AF_INET, socket.AF_INET6):
         for addresses in psutil.net_if_addrs().values():
-            for each in addresses:
-                # With a zone behind it, one is good for a single link.
-                if each.family == family and "%" not in each.address:
-                    found.append(each.address)
-    return [one for one in found if with_loopback or not ipaddress.ip_address(one).is_loopback]
+            for entry in addresses:
+                # An address with a zone is valid on one link only.
+                if entry.family == family and "%" not in entry.address:
+                    usable.append(entry.address)
+    return [one for one in usable if with_loopback or not ipaddress.ip_address(one).is_loopback]
+
+
+def listening(address: str, port: int) -> socket.socket:
+    """A socket that listens at `address`, or at all addresses if that is empty. Raises OperantError
+    if the port is in use.
+    """
+    try:
+        if not address and socket.has_dualstack_ipv6():
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=MAX_RANKS
+            )
+        return socket.create_server((address, port), backlog=MAX_RANKS)
+    except OSError as error:
+        why = "it is in use" if "in use" in str(error) else error.strerror
+        raise OperantError(f"cannot listen at port {port}, where ranks meet: {why}") from None

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import OperantError, UsageError
-from .. import candidates
-from ..choosing_a_run import trust_code_option
+from ..helpers import candidates
+from ..helpers.choosing_a_run import trust_code_option
 
 if TYPE_CHECKING:
-    from ...shared.sweep_folder import Sweep
+    from ...shared.runs.sweep_folder import Sweep
     from .definition import Definition
 
-MISSING = "`operant sweep` needs Optuna: pip install 'operant-rl[sweep]'"
 DEFAULT_TRIALS, DEFAULT_PARALLEL, DEFAULT_SEEDS, DEFAULT_PRUNE_AFTER = 20, 1, 1, 5
 
 
@@ -42,10 +41,12 @@ class BeginCommand(click.Command):
     multiple=True,
     metavar="KEY=RANGE",
     shell_complete=candidates.settings,
-    help="What varies: LOW:HIGH, log:LOW:HIGH, int:LOW:HIGH or A,B,C; once for each key.",
+    help="A key and its range: LOW:HIGH, log:LOW:HIGH, int:LOW:HIGH or A,B,C; may be repeated.",
 )
 @click.option(
-    "--trials", type=click.IntRange(1, 100_000), help=f"How many.  [default: {DEFAULT_TRIALS}]"
+    "--trials",
+    type=click.IntRange(1, 100_000),
+    help=f"Number of trials.  [default: {DEFAULT_TRIALS}]",
 )
 @click.option(
     "--parallel",
@@ -55,21 +56,21 @@ class BeginCommand(click.Command):
 @click.option(
     "--seeds",
     type=click.IntRange(1, 1000),
-    help=f"Runs of each trial, whose mean counts.  [default: {DEFAULT_SEEDS}]",
+    help=f"Runs of each trial, whose mean is its score.  [default: {DEFAULT_SEEDS}]",
 )
 @click.option(
     "--maximize",
     multiple=True,
     metavar="METRIC",
     shell_complete=candidates.metrics,
-    help="What trials are judged by; by default the return of evaluations.",
+    help="The metric to maximise. Default: evaluation/return.",
 )
 @click.option(
     "--minimize",
     multiple=True,
     metavar="METRIC",
     shell_complete=candidates.metrics,
-    help="As well or instead; seconds is the time of training.",
+    help="A metric to minimise, too or instead; seconds: the training time.",
 )
 @click.option(
     "--set",
@@ -84,32 +85,34 @@ class BeginCommand(click.Command):
     "tries",
     multiple=True,
     metavar="KEY=VALUE,...",
-    help="Values to be tried first; what is not named is drawn.",
+    help="Values for a first trial; other keys are sampled.",
 )
 @click.option("--no-prune", is_flag=True, help="Let every trial train to its end.")
 @click.option(
     "--prune-after",
     type=click.IntRange(1, 100_000),
-    help=f"Finished trials before any is pruned.  [default: {DEFAULT_PRUNE_AFTER}]",
+    help=f"Finished trials before pruning starts.  [default: {DEFAULT_PRUNE_AFTER}]",
 )
-@click.option("--name", help="By default that of the configuration.")
+@click.option("--name", help="Name of the sweep. Default: the configuration's.")
 @click.option(
     "--resume",
     metavar="NAME",
     shell_complete=candidates.sweeps,
-    help="Go on with a sweep; --trials says up to how many.",
+    help="Continue a sweep; --trials sets its total number of trials.",
 )
 @trust_code_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it is over.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
-    """Search for the values of keys that make the best runs of CONFIG, a preset or a TOML file.
+    """Search for the best values of keys of CONFIG, a preset or a TOML file.
 
-    Every trial is a run, or one for each seed, that the monitor shows like any other; `w` in its
-    list shows the sweep. `operant sweep status [NAME]` prints how it goes, and `operant sweep
-    enqueue NAME KEY=VALUE ...` has values tried next. Ctrl-C saves checkpoints, and --resume NAME
-    goes on from there; so it does after a kill or a crash.
+    Every trial is one run, or one run per seed, and the monitor shows them like other runs; `w` in
+    its list shows the sweep. `operant sweep status [NAME]` prints the trials, and `operant sweep
+    enqueue NAME KEY=VALUE ...` adds values to try next. Ctrl-C saves checkpoints, and --resume NAME
+    continues, also after a kill or a crash.
     """  # fmt: skip
     if importlib.util.find_spec("optuna") is None:
+        from .definition import MISSING
+
         raise UsageError(MISSING)
     name = ""
     try:
@@ -137,10 +140,10 @@ def command(config: str | None, resume: str | None, as_json: bool, **given: Any)
 
 def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
     """A new sweep, checked and locked. Raises UsageErrors; nothing is left behind then."""
-    from ...shared.lock import RunLock
-    from ...shared.provenance import provenance
-    from ...shared.sweep_folder import free_name, new_sweep
-    from ..launching import VERSIONS_OF
+    from ...shared.processes.lock import RunLock
+    from ...shared.runs.provenance import provenance
+    from ...shared.runs.sweep_folder import free_name, new_sweep
+    from ..helpers.launching import VERSIONS_OF
     from .definition import checked_definition, write_definition
     from .parameters import parse_parameters
 
@@ -171,14 +174,14 @@ def _gone_on_with(
     """A sweep that there is, with as many trials and as many at once as are asked for now. Raises
     UsageErrors.
     """
-    from ...shared.lock import RunLock
-    from ...shared.sweep_folder import find_sweep
+    from ...shared.processes.lock import RunLock
+    from ...shared.runs.sweep_folder import find_sweep
     from .definition import read_definition, write_definition
 
     may_change = {"trials": "num_trials", "parallel": "parallel"}
-    told = [key for key, value in given.items() if value and key not in may_change]
-    if config is not None or told:
-        what = config or f"--{'set' if told[0] == 'overrides' else told[0].replace('_', '-')}"
+    changed = [key for key, value in given.items() if value and key not in may_change]
+    if config is not None or changed:
+        what = config or f"--{'set' if changed[0] == 'overrides' else changed[0].replace('_', '-')}"
         what = {"--params": "--param", "--tries": "--try"}.get(what, what)
         also = "; `operant sweep enqueue` has values tried" if what == "--try" else ""
         raise UsageError(
@@ -199,8 +202,8 @@ def _gone_on_with(
 
 def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bool) -> int:
     """Sweep to the end, or until a signal comes; returns the exit code."""
-    from ...trainer.run.signals import stop_requests
-    from ..output import print_json, print_line
+    from ...trainer.running.signals import stop_requests
+    from ..helpers.output import print_json, print_line
     from .study import enqueue, open_study
     from .sweeper import Sweeper
 

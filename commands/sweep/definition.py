@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import RunFolderError, UsageError, nearest
-from ...shared.sweep_folder import Sweep
-from ...shared.sweep_table import SweepObjective
+from ...shared.runs.sweep_folder import Sweep
+from ...shared.runs.sweep_table import SweepObjective
 from .parameters import Parameter, Value, check_parameters
 
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
 
+MISSING = "`operant sweep` needs Optuna: pip install 'operant-rl[sweep]'"
 SECONDS = "seconds"  # an objective that no run publishes
 EVALUATION = "evaluation/return"
 NUM_MARKS = 20  # points of a run at which trials are compared
@@ -52,15 +53,15 @@ class Definition:
         return range(self.first_seed, self.first_seed + self.num_seeds)
 
     def overrides_of(self, values: dict[str, Value]) -> tuple[str, ...]:
-        """What a trial with these `values` is told."""
-        told = (p.override(values[p.key]) for p in self.parameters if p.key in values)
-        return (*self.overrides, *told)
+        """The `--set` overrides of a trial with these `values`."""
+        sampled = (p.override(values[p.key]) for p in self.parameters if p.key in values)
+        return (*self.overrides, *sampled)
 
 
 def loader_of(source: str, overrides: Sequence[str]) -> Callable[[Sequence[str]], TrainConfig]:
-    from ...trainer.config.files import load_config
+    from ...trainer.experiment.plan import load_runnable
 
-    return lambda changes: load_config(source, (*overrides, *changes))
+    return lambda changes: load_runnable(source, (*overrides, *changes))
 
 
 def checked_definition(
@@ -73,7 +74,7 @@ def checked_definition(
     **numbers: int,
 ) -> Definition:
     """A definition that holds at every end of every range. Raises UsageError, and ConfigError."""
-    from ..machine import check_machine
+    from ..helpers.machine import check_machine
 
     load = loader_of(source, overrides)
     config = load(())
@@ -106,15 +107,15 @@ def objectives_of(
 
 def check_objectives(objectives: Iterable[SweepObjective], config: TrainConfig) -> None:
     """Raises UsageError where runs have no such metric."""
-    from ...trainer.run.telemetry import metrics_of
+    from ...trainer.config.metrics import metrics_of
 
     names = [*(metric.name for metric in metrics_of(config)), SECONDS]
     for objective in objectives:
         metric = objective.metric
         if metric not in names:
-            told = nearest(metric, names) or f"; there are {', '.join(names)}"
+            hint = nearest(metric, names) or f"; there are {', '.join(names)}"
             raise UsageError(
-                f"{objective.option}: {config.algorithm} does not publish this metric{told}"
+                f"{objective.option}: {config.algorithm} does not publish this metric{hint}"
             )
         if metric.startswith("evaluation/") and not config.evaluation.num_episodes:
             raise UsageError(
@@ -151,9 +152,9 @@ def write_definition(
     """
     import tomli_w
 
-    from ...shared.harmless import harmless_toml
-    from ...shared.plain_values import plain
-    from ...shared.small_file import write_whole
+    from ...shared.runs.small_file import write_whole
+    from ...shared.text.harmless import harmless_toml
+    from ...shared.text.plain_values import plain
     from ...trainer.config.overlays import split_overlays
     from ...trainer.config.stored_code import added_seals
 
@@ -181,13 +182,19 @@ def read_definition(sweep: Sweep) -> Definition:
     """Raises RunFolderError where there is none that can be read, and UsageErrors where it names
     code that is not the user's own, see `stored_code`.
     """
-    from ...shared.harmless import one_line
+    from ...shared.text.harmless import one_line
+    from ...trainer.config.files import config_path
+    from ...trainer.config.overlays import split_overlays
     from ...trainer.config.stored_code import check_stored_code
+    from ...trainer.config.toml_file import PRESET_FOLDER
 
     path = sweep.definition_path
     try:
         table = _read(sweep)
         definition = _definition(table)
+        source = config_path(split_overlays(definition.source)[0])
+        if source.parent != PRESET_FOLDER and source != sweep.config_path:
+            raise ValueError(f"source is neither a preset nor {sweep.config_path}")
         for values in _stored_values(definition):
             check_stored_code(values, sweep.folder, [path], lambda: table)
         return definition
@@ -212,7 +219,7 @@ def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
 
 
 def _read(sweep: Sweep) -> dict[str, Any]:
-    from ...shared.small_file import read_toml
+    from ...shared.runs.small_file import read_toml
 
     return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES, sweep.folder)
 

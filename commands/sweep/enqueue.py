@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ...shared.errors import ConfigError, UsageError
-from ..candidates import sweeps
-from ..choosing_a_run import trust_code_option
+from ..helpers.candidates import sweeps
+from ..helpers.choosing_a_run import trust_code_option
 
 if TYPE_CHECKING:
     from .definition import Definition
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 @click.argument("values", nargs=-1, required=True, metavar="KEY=VALUE ...")
 @trust_code_option
 def command(name: str, values: tuple[str, ...]) -> None:
-    """Have these values tried next in a sweep; keys that are not named are drawn as ever.
+    """Add values to try next in a sweep; keys that are not named are sampled.
 
-    A sweep that does not run tries them once `operant sweep --resume` goes on with it. They are
-    tried even where all trials that were asked for have been begun.
+    If the sweep is not running, `operant sweep --resume` tries them. They are tried even if all
+    requested trials have been started.
     """
-    from ...shared.sweep_folder import find_sweep
-    from ..output import print_line
-    from .begin import MISSING
-    from .definition import read_definition
+    from ...shared.runs.sweep_folder import find_sweep
+    from ..helpers.output import print_line
+    from .definition import MISSING, read_definition
 
     if importlib.util.find_spec("optuna") is None:
         raise UsageError(MISSING)
@@ -51,7 +50,7 @@ def command(name: str, values: tuple[str, ...]) -> None:
 
 
 def checked_suggestion(texts: Sequence[str], definition: Definition) -> dict[str, Value]:
-    """Raises UsageErrors where values are none of the sweep's, or do not hold together."""
+    """Raises UsageError if a value is not allowed in the sweep, or values do not fit together."""
     from .definition import loader_of
     from .parameters import suggestion_of
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from ...monitor.look.formatting import format_value
-from ...shared.sweep_folder import Sweep
-from ...shared.sweep_table import SweepTable, SweepTrial, with_best
-from ...shared.sweep_table import TrialState as State
+from ...monitor.render.formatting import format_value
+from ...shared.runs.sweep_folder import Sweep
+from ...shared.runs.sweep_table import SweepTable, SweepTrial, with_best
+from ...shared.runs.sweep_table import TrialState as State
 from .definition import Definition
 from .open_trial import MESSAGE, RUNS
 from .parameters import Value, written

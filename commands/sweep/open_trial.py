@@ -3,22 +3,80 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 from optuna.trial import Trial
 
-from ...shared.run_folder import make_run_id
-from .definition import Definition
+from ...shared.errors import PageError
+from ...shared.runs.run_folder import Run, make_run_id
+from ...shared.runs.sweep_table import SweepObjective
+from ..helpers.trial_run import (
+    LEARNING,
+    PAUSES,
+    Series,
+    TrialRun,
+    columns_of,
+    iterations_of,
+    mean_up_to,
+)
+from .definition import SECONDS, Definition
 from .parameters import Value
-from .scores import mean_scores, scores_of
-from .trial_run import TrialRun
 
 RUNS, SCORES, MESSAGE = "runs", "scores", "message"  # attributes of a trial in the journal
 
 
+@dataclass(frozen=True)
+class Scores:
+    """The rows of a run, as far as a sweep wants to know them."""
+
+    env_steps: Series
+    columns: dict[str, Series]
+
+    def at(self, metric: str, env_steps: float) -> float:
+        """The mean of the last tenth before that many env steps; the newest value where there is
+        none in it, NaN where there never was one.
+        """
+        column = self.columns.get(metric)
+        return math.nan if column is None else mean_up_to(self.env_steps, column, env_steps)
+
+    def last(self, objective: SweepObjective) -> float:
+        """The value of the objective over the whole run."""
+        if objective.metric == SECONDS:
+            return self.seconds()
+        return (
+            self.at(objective.metric, float(self.env_steps[-1]))
+            if len(self.env_steps)
+            else math.nan
+        )
+
+    def seconds(self) -> float:
+        """Seconds of training: no evaluations, no saving, no first iteration, which compiles."""
+        _, train_s = iterations_of(self.columns)
+        return float(train_s[-1]) if len(train_s) > 1 else math.nan
+
+
+def scores_of(run: Run, objectives: Iterable[SweepObjective]) -> Scores:
+    """Empty where nothing of the run can be read."""
+    wanted = {objective.metric for objective in objectives}
+    if SECONDS in wanted:
+        wanted |= {LEARNING, *PAUSES}
+    try:
+        columns = columns_of(run, wanted)
+    except (PageError, OSError):
+        columns = {}
+    return Scores(columns.get("env_steps", np.zeros(0)), columns)
+
+
+def mean_scores(scores: Sequence[Sequence[float]]) -> list[float]:
+    """The mean over seeds, objective by objective."""
+    return [sum(each) / len(each) for each in zip(*scores, strict=True)]
+
+
 class OpenTrial:
-    """All that must outlive a sweeper is in the journal before it is done: a run's id before there
-    is the run, a seed's scores before its trial is told.
+    """A trial whose runs go on. The journal gets everything that must outlive the sweeper before it
+    happens: a run's id before the run exists, a seed's scores before its trial is reported.
     """
 
     def __init__(self, trial: Trial, definition: Definition, sweep_name: str) -> None:

@@ -55,18 +55,18 @@ class Parameter:
             yield self.low + 0.381966 * (self.high - self.low)
 
     def value_of(self, text: str) -> Value:
-        """The value that somebody wrote. Raises UsageError where it is none of the range."""
-        told = f"{self.key}={text}"
+        """The value of a text. Raises UsageError if it is outside the range."""
+        setting = f"{self.key}={text}"
         if self.choices:
             for choice in self.choices:
                 if _parsed(choice) == _parsed(text):
                     return choice
-            raise UsageError(f"{told}: expected one of {self.in_words()}")
-        number = _finite(text, told)
+            raise UsageError(f"{setting}: expected one of {self.in_words()}")
+        number = _finite(text, setting)
         if not self.low <= number <= self.high:
-            raise UsageError(f"{told}: it is not within {self.in_words()}")
+            raise UsageError(f"{setting}: not within {self.in_words()}")
         if self.is_whole and number != int(number):
-            raise UsageError(f"{told}: expected a whole number; the range is {self.in_words()}")
+            raise UsageError(f"{setting}: expected a whole number; the range is {self.in_words()}")
         return self.bound(number)
 
 
@@ -76,7 +76,7 @@ def written(value: Value) -> str:
 
 
 def parse_parameters(texts: Iterable[str], overrides: Iterable[str]) -> tuple[Parameter, ...]:
-    """Raises UsageError for a text that is none, and for keys that are given twice."""
+    """Raises UsageError for a text that is not a parameter, and for keys that are given twice."""
     parameters = tuple(map(parse_parameter, texts))
     if not parameters:
         raise UsageError(f"a sweep needs --param; {RULE}")
@@ -95,39 +95,39 @@ def parse_parameters(texts: Iterable[str], overrides: Iterable[str]) -> tuple[Pa
 
 def parse_parameter(text: str) -> Parameter:
     """Raises UsageError with what is wrong with it."""
-    told = f"--param {text}"
+    option = f"--param {text}"
     key, equals, rest = (part.strip() for part in text.partition("="))
     if not equals or not key or not rest:
-        raise UsageError(f"{told}: {RULE}")
+        raise UsageError(f"{option}: {RULE}")
     choices = split_commas(rest)
     if len(choices) > 1:
         if not all(choices):
-            raise UsageError(f"{told}: there is nothing between two commas")
+            raise UsageError(f"{option}: a value between two commas is empty")
         if len({repr(_parsed(choice)) for choice in choices}) < len(choices):
-            raise UsageError(f"{told}: a choice is given twice")
+            raise UsageError(f"{option}: a choice is given twice")
         return Parameter(key, choices=tuple(choices))
     kinds, rest = set(), rest
     while (kind := rest.partition(":")[0].strip()) in ("log", "int"):
         if kind in kinds:
-            raise UsageError(f"{told}: '{kind}' is given twice")
+            raise UsageError(f"{option}: '{kind}' is given twice")
         kinds.add(kind)
         rest = rest.partition(":")[2]
-    return _range(told, key, rest, kinds)
+    return _range(option, key, rest, kinds)
 
 
-def _range(told: str, key: str, text: str, kinds: set[str]) -> Parameter:
+def _range(option: str, key: str, text: str, kinds: set[str]) -> Parameter:
     ends = [end.strip() for end in text.split(":")]
     if len(ends) == 1 and not kinds:
-        raise UsageError(f"{told}: one value leaves nothing to search; --set {key}={text} sets it")
+        raise UsageError(f"{option}: one value is not a range; use --set {key}={text} for it")
     if len(ends) != 2:
-        raise UsageError(f"{told}: {RULE}")
-    low, high = (_finite(end, told) for end in ends)
+        raise UsageError(f"{option}: {RULE}")
+    low, high = (_finite(end, option) for end in ends)
     if not low < high:
-        raise UsageError(f"{told}: {ends[0]} is not below {ends[1]}")
+        raise UsageError(f"{option}: {ends[0]} is not below {ends[1]}")
     if "log" in kinds and low <= 0:
-        raise UsageError(f"{told}: a logarithmic range begins above 0")
+        raise UsageError(f"{option}: a logarithmic range must begin above 0")
     if "int" in kinds and (low != int(low) or high != int(high)):
-        raise UsageError(f"{told}: the ends of int: are whole numbers")
+        raise UsageError(f"{option}: the ends of an int: range must be whole numbers")
     return Parameter(key, low, high, "int" in kinds, "log" in kinds)
 
 
@@ -144,11 +144,11 @@ def check_parameters(
             try:
                 configs.append(load([override]))
             except ConfigError as error:
-                told = f"--param {parameter.key}"
+                option = f"--param {parameter.key}"
                 if place == 2 and not parameter.choices:
                     whole = f"int:{parameter.low:g}:{parameter.high:g}"
-                    told = f"--param {parameter.key}={whole} would draw whole numbers alone"
-                raise UsageError(f"{told}: {error}") from None
+                    option = f"--param {parameter.key}={whole} would draw whole numbers alone"
+                raise UsageError(f"{option}: {error}") from None
     return configs
 
 
@@ -189,18 +189,18 @@ def split_commas(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _finite(text: str, told: str) -> float:
+def _finite(text: str, option: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise UsageError(f"{told}: {text or 'nothing'} is not a number") from None
+        raise UsageError(f"{option}: {text or 'nothing'} is not a number") from None
     if not math.isfinite(number):
-        raise UsageError(f"{told}: {text} is not a finite number")
+        raise UsageError(f"{option}: {text} is not a finite number")
     return number
 
 
 def _parsed(text: str) -> Any:
-    """As --set reads it."""
+    """The value that --set would read."""
     from ...trainer.config.files import parse_override
 
     return parse_override(f"value={text}")[1]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..candidates import sweeps
+from ..helpers.candidates import sweeps
 
 if TYPE_CHECKING:
-    from ...shared.sweep_folder import Sweep
-    from ...shared.sweep_table import SweepTable
+    from ...shared.runs.sweep_folder import Sweep
+    from ...shared.runs.sweep_table import SweepTable
 
 FILE_WIDTH = 160  # where no terminal says how wide it is
 
@@ -21,9 +21,11 @@ FILE_WIDTH = 160  # where no terminal says how wide it is
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=sweeps)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(name: str | None, as_json: bool) -> None:
-    """Show the trials of a sweep, the latest by default: best first, with what matters most."""
-    from ...shared.sweep_folder import find_sweep
-    from ..output import print_json
+    """Show the trials of a sweep, best first, and the importance of each key. Default: the latest
+    sweep.
+    """
+    from ...shared.runs.sweep_folder import find_sweep
+    from ..helpers.output import print_json
 
     sweep = find_sweep(name)
     table = sweep.table()
@@ -34,10 +36,10 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def print_table(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
-    """As the monitor draws it, all of it."""
-    from ...monitor.look.formatting import format_duration
+    """Print the whole table as the monitor draws it."""
+    from ...monitor.render.formatting import format_duration
     from ...monitor.sweeps.lines import draw_head, draw_importances, draw_trial, ranked, summary
-    from ..output import print_line
+    from ..helpers.output import print_line
 
     width = (
         shutil.get_terminal_size((FILE_WIDTH, 24)).columns if sys.stdout.isatty() else FILE_WIDTH

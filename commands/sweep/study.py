@@ -27,8 +27,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from ...shared.errors import RunFolderError
-from ...shared.harmless import one_line
-from ...shared.sweep_folder import Sweep
+from ...shared.runs.sweep_folder import Sweep
+from ...shared.text.harmless import one_line
 from .definition import Definition
 from .parameters import Parameter, Value
 
@@ -82,7 +82,7 @@ def drop_half_line(journal: Path) -> None:
 
 
 def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:
-    """The study of a sweep, made where there is none. Raises RunFolderError."""
+    """The study of a sweep, created if it does not exist. Raises RunFolderError."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     path = sweep.journal_path

@@ -9,22 +9,22 @@ import optuna
 from optuna.trial import TrialState
 
 from ...shared.errors import ConfigError
-from ...shared.run_folder import Run, runs_folder
-from ...shared.status import trainer_of
-from ...shared.sweep_folder import Sweep
+from ...shared.runs.run_folder import Run, runs_folder
+from ...shared.runs.status import trainer_of
+from ...shared.runs.sweep_folder import Sweep
+from ..helpers.trial_run import TrialRun
 from .definition import Definition
 from .found_table import Going, TableWriter, line_of
 from .open_trial import MESSAGE, RUNS, OpenTrial
 from .study import ask, asked_before
-from .trial_run import TrialRun
 
 LOOK_EVERY_S = 0.2
 WRITE_EVERY_S = 1.0  # where nothing but progress is new
 
 
 class Sweeper:
-    """Keeps up to `parallel` runs going until all trials that are wanted, and all that somebody
-    wants tried, have ended. `say` is told in a line of everything that happens.
+    """Keeps up to `parallel` runs going until all requested and all suggested trials have ended.
+    `say` gets one line for each event.
     """
 
     def __init__(

@@ -9,8 +9,8 @@ from ..lazy_group import LazyGroup
 
 @click.group("tinyphysics", cls=LazyGroup, package=__name__, names=("download", "eval", "export"))
 def command() -> None:
-    """The comma.ai controls challenge: its simulator for thousands of routes at once.
+    """The comma.ai controls challenge: simulate thousands of routes in parallel.
 
-    `download` gets the model and the routes, `operant train tinyphysics_ppo` learns from them,
-    `eval` says what a controller costs and `export` writes one for the challenge itself.
+    `download` gets the model and the routes, `operant train tinyphysics_ppo` trains on them, `eval`
+    prints the costs of a controller, and `export` writes a controller file for the challenge.
     """

@@ -25,12 +25,12 @@ BLOCK_BYTES = 1 << 20
 
 @click.command("download")
 @click.option("--to", type=click.Path(path_type=Path), metavar="DIR",
-              help="Where to; by default where eval and train look.")  # fmt: skip
-@click.option("--model-only", is_flag=True, help="The model without the routes (0.6 GB).")
+              help="The target folder. Default: where eval and train look.")  # fmt: skip
+@click.option("--model-only", is_flag=True, help="Download the model without the routes (0.6 GB).")
 def command(to: Path | None, model_only: bool) -> None:
-    """Get the challenge's model and its 20,000 routes; what is there already is kept."""
+    """Download the challenge's model and its 20,000 routes. Existing files are kept."""
     from ...trainer.envs.tinyphysics.places import MODEL_NAME, ROUTES_NAME, home
-    from ..output import print_line
+    from ..helpers.output import print_line
 
     folder = to or home()
     model, routes = folder / MODEL_NAME, folder / ROUTES_NAME

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,28 +11,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...shared.errors import UsageError
-from ...shared.harmless import one_line
-from ..candidates import controllers
+from ...shared.text.harmless import one_line
+from ..helpers.candidates import controllers
+from .costs import costs_line, finite_or_none, mean_costs
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
-    from ...trainer.envs.tinyphysics.training.controlling import Driven
+    from ...trainer.tinyphysics_training.controlling import Driven
 
 NUM_EXAMPLES = 4
 
 
 @click.command("eval")
 @click.option("--controller", required=True, metavar="pid|zero|RUN|FILE.py",
-              shell_complete=controllers, help="Who steers.")  # fmt: skip
+              shell_complete=controllers, help="The controller that steers.")  # fmt: skip
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="The ONNX model.")
 @click.option("--routes", type=click.Path(path_type=Path), metavar="DIR", help="The route files.")
-@click.option("--num", type=click.IntRange(1), help="The first so many routes; all by default.")
+@click.option("--num", type=click.IntRange(1), help="Use the first so many routes. Default: all.")
 @click.option("--baseline", metavar="CONTROLLER", shell_complete=controllers,
               help="Another controller to compare with.")  # fmt: skip
-@click.option("--engine", default="auto", show_default=True, help="What runs the model.")
+@click.option(
+    "--engine", default="auto", show_default=True, help="The inference engine for the car model."
+)
 @click.option("--precision", type=click.Choice(["float32", "tf32", "half"]), default="float32",
-              show_default=True, help="Of the torch engine on a GPU.")  # fmt: skip
-@click.option("--look-ahead", is_flag=True, help="A policy tries 16 actions 5 steps ahead.")
+              show_default=True, help="Precision of the torch engine on a GPU.")  # fmt: skip
+@click.option("--look-ahead", is_flag=True, help="Let the policy try 16 actions 5 steps ahead.")
 @click.option("--skip-broken", is_flag=True, help="Leave broken routes out instead of refusing.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html",
               help="Also write a page with histograms and example traces.")  # fmt: skip
@@ -53,15 +55,16 @@ def command(
 ) -> None:
     """Drive the routes with a controller and print its mean costs.
 
-    Every route has the random numbers that the challenge's own program gives it as data/NAME, so
-    the costs are the challenge's, to the last digit where the engine computes in float32.
+    Each route gets the same random numbers as in the challenge's own program, where it is called
+    data/NAME. The costs therefore equal the challenge's to the last digit, if the engine computes
+    in float32.
     """
     from ...trainer.envs.tinyphysics.engines.choosing import check_engine_name, make_engine
     from ...trainer.envs.tinyphysics.engines.engine import agreement
     from ...trainer.envs.tinyphysics.model_file import read_model
     from ...trainer.envs.tinyphysics.places import model_path
-    from ...trainer.envs.tinyphysics.training.controlling import drive, make_controller
-    from ..output import print_json, print_line
+    from ...trainer.tinyphysics_training.controlling import drive, make_controller
+    from ..helpers.output import print_json, print_line
 
     check_engine_name(engine)
     if report and not report.absolute().parent.is_dir():
@@ -115,8 +118,8 @@ def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[st
         "controller": called,
         **mean_costs(result),
         "per_route": [
-            {"name": name, "lataccel_cost": _plain(lataccel), "jerk_cost": _plain(jerk),
-             "total_cost": _plain(total)}
+            {"name": name, "lataccel_cost": finite_or_none(lataccel),
+             "jerk_cost": finite_or_none(jerk), "total_cost": finite_or_none(total)}
             for name, lataccel, jerk, total in zip(
                 result.names, result.lataccel_costs, result.jerk_costs, result.total_costs,
                 strict=True,
@@ -129,28 +132,6 @@ def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[st
     for name, other in others:
         described["baseline"] = {"controller": name, **mean_costs(other)}
     return described
-
-
-def mean_costs(result: Driven) -> dict[str, Any]:
-    return {
-        "routes": len(result.names),
-        "lataccel_cost": _plain(result.lataccel_costs.mean()),
-        "jerk_cost": _plain(result.jerk_costs.mean()),
-        "total_cost": _plain(result.total_costs.mean()),
-    }
-
-
-def costs_line(name: str, result: Driven) -> str:
-    costs = mean_costs(result)
-    return (
-        f"{name}: lataccel_cost {costs['lataccel_cost']:.4f}, jerk_cost {costs['jerk_cost']:.4f}, "
-        f"total_cost {costs['total_cost']:.4f}, mean of {len(result.names)} routes in "
-        f"{result.elapsed_s:.1f} s"
-    )
-
-
-def _plain(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _parsing_progress(paths: Iterable[Path], count: int) -> Iterable[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ...shared.errors import UsageError
-from ..candidates import run_ids
+from ..helpers.candidates import run_ids
 
 
 @click.command("export")
@@ -16,14 +16,15 @@ from ..candidates import run_ids
 def command(run: str, file: Path) -> None:
     """Write the policy of RUN as one file for the challenge's `controllers` folder.
 
-    The file holds the weights and needs NumPy alone; there it steers as `eval` does here.
+    The file holds the weights and needs only NumPy. It steers exactly as in `operant tinyphysics
+    eval`.
     """
-    from ...trainer.envs.tinyphysics.training.controlling import load_policy
-    from ...trainer.envs.tinyphysics.training.exporting import controller_source
-    from ..output import print_line
+    from ...trainer.tinyphysics_training.controlling import load_policy
+    from ...trainer.tinyphysics_training.exporting import controller_source
+    from ..helpers.output import print_line
 
     if file.suffix != ".py":
-        raise UsageError(f"{file} does not end in .py, as a controller of the challenge has to")
+        raise UsageError(f"{file}: a controller's file name must end in .py")
     source = controller_source(load_policy(run), run)
     try:
         file.write_text(source)

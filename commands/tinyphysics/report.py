@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..html_page import (
+from ..helpers.html_page import (
     COLOURS,
     HEIGHT,
     MARGIN,
@@ -23,11 +23,11 @@ from ..html_page import (
     table,
     write_page,
 )
-from .eval import costs_line
+from .costs import costs_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
-    from ...trainer.envs.tinyphysics.training.controlling import Driven
+    from ...trainer.tinyphysics_training.controlling import Driven
 
 Series = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...shared import Event, Metric
-from ..runs.alerts import Alert
-from ..runs.filter_terms import FilterError
+from ..runs.list.filter_terms import FilterError
+from ..runs.reading.alerts import Alert
 from .chart import Chart, column_of, x_at
 from .choice import chart_of, charted
 from .layers import Mark

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from rich.cells import cell_len
 
-from ..look.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, dashed
-from ..look.formatting import format_ticks, log_tick_label
-from ..look.lines import Line, fit
+from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, dashed
+from ..render.formatting import format_ticks, log_tick_label
+from ..render.lines import Line, fit, fit_middle, line_width
 from .curves import NO_CURVE, Columns, Curve, band_spans, gather, line_spans
-from .frame import bottom_edge, inside_of, top_edge
 from .layers import (
     Mark,
     cell_of,
@@ -21,7 +22,6 @@ from .layers import (
     draw_reference,
     draw_selection,
 )
-from .log_axes import log_or_none, log_range, log_x, log_y
 from .ticks import Scale, log_scale, log_tick_rows, nice_scale, tick_rows
 from .x_axis import share_of
 from .x_edge import XEdge, draw_x_edge
@@ -31,6 +31,75 @@ MIN_WIDTH, MIN_HEIGHT = 16, 4
 GUTTER = 6  # cells for the labels at the left: the same in most charts, so that their axes align
 _POINT = "●"
 _MARKER_EVERY = 16  # cells
+
+
+_NOTE_WIDTH = 60  # from here a chart has its note
+
+
+def top_edge(
+    title: str, values: Sequence[Line], note: str, width: int, border: str, is_selected: bool
+) -> Line:
+    """The name at the left, at the right the first of `values` that has room, or the last. A name
+    that is too long keeps its end, which tells most of them apart.
+    """
+    room = width - 6
+    fitting = (value for value in values if cell_len(title) + line_width(value) <= room)
+    shown = next(fitting, values[-1])
+    room -= line_width(shown)
+    title = fit_middle(title, max(0, room))
+    room -= cell_len(title)
+    name: Line = [(title, "strong" if is_selected else "text")]
+    if width >= _NOTE_WIDTH and cell_len(note) + 2 <= room:
+        name.append((f"  {note}", "dim"))
+        room -= cell_len(note) + 2
+    return [("╭ ", border), *name, (f" {'─' * max(1, room + 1)}", border), *shown, (" ╮", border)]
+
+
+def bottom_edge(width: int, border: str) -> Line:
+    """The lower edge of a frame without an axis."""
+    return [("╰" + "─" * (width - 2) + "╯", border)]
+
+
+def inside_of(text: str, width: int, rows: int, border: str) -> list[Line]:
+    """A frame's inside with one line of words in its middle."""
+    text = fit(text, min(cell_len(text), width - 4))
+    left = (width - 2 - cell_len(text)) // 2
+    lines: list[Line] = []
+    for row in range(rows):
+        words = text if row == (rows - 1) // 2 else ""
+        fill = " " * (width - 2 - left - cell_len(words))
+        lines.append([("│", border), (" " * left + words + fill, "dim"), ("│", border)])
+    return lines
+
+
+def log_y(curve: Curve) -> Curve:
+    """The positive points; a band that reaches below ends at its line."""
+    keep = curve.mean > 0
+    low, high = (
+        np.where(side[keep] > 0, side[keep], curve.mean[keep]) for side in (curve.low, curve.high)
+    )
+    low, mean, high = (np.log10(side) for side in (low, curve.mean[keep], high))
+    return Curve(curve.x[keep], low, mean, high, curve.breaks[keep])
+
+
+def log_x(curve: Curve) -> Curve:
+    """The points at positive places."""
+    keep = curve.x > 0
+    low, mean, high = (side[keep] for side in (curve.low, curve.mean, curve.high))
+    return Curve(np.log10(curve.x[keep]), low, mean, high, curve.breaks[keep])
+
+
+def log_range(curves: Sequence[Curve], x_range: tuple[float, float]) -> tuple[float, float]:
+    """An axis whose powers begin where the first of `curves` does, which have powers themselves."""
+    firsts = [10.0 ** float(curve.x[0]) for curve in curves if len(curve)]
+    low, high = x_range
+    low = max(low, min(firsts)) if firsts else low
+    return (math.log10(low), math.log10(high)) if 0 < low < high else (0.0, 0.0)
+
+
+def log_or_none(x: float | None) -> float | None:
+    """The power of ten; None for values that have no logarithm."""
+    return math.log10(x) if x is not None and x > 0 else None
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...shared import Metric
-from ..look.formatting import format_count, format_difference, format_value
-from ..look.palette import series_of_group
+from ...shared.text.patterns import pattern
+from ..render.formatting import format_count, format_difference, format_value
+from ..render.palette import series_of_group
+from ..runs.list.filter_terms import FilterError, Term, parse_filter
 from .chart import Chart, Trace
 from .charted_metrics import is_charted, is_learning_curve, steps_name
 from .curves import Curve, difference, value_at
 from .layers import Mark
-from .metric_filter import metric_filter
 from .options import ChartOptions
 from .seeds import SEEDS, SeedsHistory
 from .shown_run import ShownRun
@@ -36,6 +37,32 @@ _FIRST = (
 )
 
 _COUNTED = ("episodes", "runs", "env steps", "steps", "updates", "iterations")  # units
+
+
+Test = Callable[[str], bool]
+
+
+def metric_filter(text: str) -> Test:
+    """Whether a metric of a name is looked for. Raises FilterError where `text` is not understood
+    or asks for more than names.
+    """
+    tests = [[_test(term) for term in terms] for terms in parse_filter(text)]
+    return lambda name: any(all(test(name) for test in each) for each in tests)
+
+
+def _test(term: Term) -> Test:
+    if term.key != "name":
+        raise FilterError(f"charts can be searched by name only, not by {term.key}")
+    holds = _plain_test(term)
+    return (lambda name: not holds(name)) if term.is_negated else holds
+
+
+def _plain_test(term: Term) -> Test:
+    if term.how == "~":
+        return pattern(term.value).search
+    words = [word for word in term.value.lower().split(",") if word] or [","]
+    is_wanted = term.how != "!="
+    return lambda name: any(word in name.lower() for word in words) == is_wanted
 
 
 def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
@@ -163,7 +190,7 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
 
 
 def _count(name: str, run: ShownRun, cursor: float | None) -> str:
-    """Of how many runs the value is the mean, where it is one."""
+    """The number of runs that the value is the mean of, if it is a mean."""
     history = run.view.history
     if not isinstance(history, SeedsHistory) or name == SEEDS.name:
         return ""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...shared import History
-from ...shared.history import Series
-from ..look.canvas import Integers, Spans, no_spans
+from ...shared.page.history import Series
+from ..render.canvas import Integers, Spans, no_spans
 from .point_fold import Points
 from .ticks import LARGEST
 
@@ -75,7 +75,7 @@ def _curve(series: Series, x: Floats, gaps: Flags, breaks: Flags | None) -> Curv
 
 
 def value_at(curve: Curve, x: float) -> float | None:
-    """The mean of the newest point at or before `x`; None where there is none, or a gap follows."""
+    """Mean of the newest point at or before `x`; None if there is none, or a gap follows."""
     place = int(np.searchsorted(curve.x, x, side="right")) - 1
     if place < 0:
         return None

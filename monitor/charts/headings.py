@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..look.formatting import counted
-from ..look.lines import Line, fit, line_width
+from ..render.formatting import counted
+from ..render.lines import Line, fit, line_width
 from .sections import HIDDEN, Section
 
 _WAYS = "[ ] other groups"

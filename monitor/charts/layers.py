@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..look.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, Spans
-from ..look.formatting import format_value
-from ..look.lines import Line, fit, fit_middle
+from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, Spans
+from ..render.formatting import format_value
+from ..render.lines import Line, fit, fit_middle
 from .curves import Columns
 from .x_axis import share_of
 from .y_range import Beyond

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...shared.history import Floats, Integers
-from ...shared.layout import NEVER_BITS
+from ...shared.page.history import Floats, Integers
+from ...shared.page.layout import NEVER_BITS
 
 MAX_POINTS = 1024  # of a metric, at least; up to twice as many before they are folded
 FEWEST_POINTS = 128  # where there are thousands of metrics

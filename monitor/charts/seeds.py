@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...shared import History, Metric
-from ...shared.history import HEAD_WORDS, NEVER_WRITTEN, Series
-from ...shared.status import RunStatus
-from ..runs.run_groups import Spread
-from ..runs.run_view import RunView
+from ...shared.page.history import HEAD_WORDS, NEVER_WRITTEN, Series
+from ...shared.runs.status import RunStatus
+from ..runs.list.run_groups import Spread
+from ..runs.reading.run_view import RunView
 from .curves import Curve, Floats, curve_of
 
 NUM_PLACES = 512

@@ -1,4 +1,4 @@
-"""A run as charts show it: its view, its place on the axis, and how it is told from the others."""
+"""A run as charts show it: its view, its place on the axis, and how it differs from others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shared import Event
-from ..runs.run_view import RunView
+from ..runs.reading.run_view import RunView
 from .curves import Curve, Flags, Floats, curve_of, curve_of_points, curve_over
 from .point_fold import Points
 from .smoothing import smoothed

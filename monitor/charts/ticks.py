@@ -112,7 +112,7 @@ def log_ticks(low: float, high: float, at_most: int) -> Floats:
 
 
 def log_tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
-    """As `tick_rows`, for a scale of powers: rows to powers of ten."""
+    """Like `tick_rows`, for a logarithmic scale: rows and powers of ten."""
     return _rows_with_air(scale, num_rows, log_ticks)
 
 

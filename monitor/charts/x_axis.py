@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ...shared import History
-from ...shared.history import Integers
+from ...shared.page.history import Integers
 from .curves import Flags, Floats
 from .ticks import steady_end
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..look.formatting import format_ticks, format_value, log_tick_label
-from ..look.lines import Line, fit_middle
+from ..render.formatting import format_ticks, format_value, log_tick_label
+from ..render.lines import Line, fit_middle
 from .ticks import log_ticks, nice_step_below, ticks
 from .x_axis import share_of
 

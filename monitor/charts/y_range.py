@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..look.spikes import spikes
+from ..render.spikes import spikes
 from .curves import Columns, Curve
 from .ticks import Floats
 

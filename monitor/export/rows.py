@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ...shared import History, Metric, MetricsReader, PageError
-from ...shared.history import Integers
-from ...shared.row_blob import CHUNK_ROWS
-from ...shared.row_file_reader import RowFileReader
-from ...shared.row_ring import publish_of
-from ...shared.rows import HEADS, RowBatch, batch_of
-from ...shared.run_folder import Run
-from ...shared.status import open_page
+from ...shared.page.history import Integers
+from ...shared.page.row_ring import publish_of
+from ...shared.rows.row_blob import CHUNK_ROWS
+from ...shared.rows.row_file_reader import RowFileReader
+from ...shared.rows.rows import HEADS, RowBatch, batch_of
+from ...shared.runs.run_folder import Run
+from ...shared.runs.status import open_page
 
 
 class ExportedRows:

@@ -11,8 +11,8 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
-from ...shared.layout import NEVER_BITS
-from ...shared.rows import RowBatch
+from ...shared.page.layout import NEVER_BITS
+from ...shared.rows.rows import RowBatch
 from .rows import ExportedRows
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...shared import Metric, OperantError, UsageError
-from ...shared.harmless import harmless
-from ...shared.layout import NEVER_BITS
-from ...shared.rows import RowBatch
-from ...shared.run_folder import Run
+from ...shared.page.layout import NEVER_BITS
+from ...shared.rows.rows import RowBatch
+from ...shared.runs.run_folder import Run
+from ...shared.text.harmless import harmless
 from .rows import ExportedRows
 
 EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard"}  # and the package each needs

@@ -1,1 +1,1 @@
-"""The lines of the panes around the charts, and which panes there are (`pane_layout.py`)."""
+"""Lines that several panes, screens or commands show; `pane_layout.py` lists the panes."""

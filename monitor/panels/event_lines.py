@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Sequence
 
 from ...shared import Event
-from ...shared.harmless import harmless
-from ..look.formatting import format_clock, format_count
-from ..look.lines import Line, fit
-from ..runs.alerts import Alert
+from ...shared.text.harmless import harmless
+from ..render.formatting import format_clock, format_count
+from ..render.lines import Line, fit
+from ..runs.reading.alerts import Alert
 
 _LOOKS = {
     "debug": ("·", "dim"),
@@ -18,6 +18,7 @@ _LOOKS = {
     "warning": ("▲", "warning"),
     "error": ("✗", "error"),
 }
+_BEST = re.compile(r"^best\.pt: ")  # the trainer says that a better policy is kept
 NO_RECORDER = "no recorder beside this run: no alerts are decided"
 _HEAD_WIDTH = len("12:31:05 · ")
 _ERROR = re.compile(r"\b\w*(Error|Exception)\b|^Traceback|^Fatal Python")
@@ -50,6 +51,7 @@ def full_lines(events: Sequence[Event], width: int) -> list[Line]:
 
 def _first(event: Event, text: str, width: int) -> Line:
     symbol, style = _LOOKS[event.level]
+    symbol = "★" if _BEST.match(event.text) else symbol
     room = max(0, width - _HEAD_WIDTH)
     return [
         (f"{format_clock(event.wall_ns)} ", "dim"),
@@ -70,11 +72,11 @@ def _wrapped(row: str, width: int) -> list[str]:
 
 def with_alerts(events: Sequence[Event], alerts: Sequence[Alert]) -> list[Event]:
     """Events and alerts in the order of their times."""
-    told = [
+    alert_events = [
         Event(0, alert.wall_ns, alert.level, f"{alert.text}{_at(alert)}", alert.env_steps)
         for alert in alerts
     ]
-    return sorted([*events, *told], key=lambda event: event.wall_ns)
+    return sorted([*events, *alert_events], key=lambda event: event.wall_ns)
 
 
 def matching(lines: Sequence[Line], words: Sequence[str]) -> list[Line]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...shared import Event
-from ..runs.log_tail import last_traceback
-from ..runs.run_view import RunView
+from ..runs.reading.log_tail import last_traceback
+from ..runs.reading.run_view import RunView
 
 
 def failure_events(view: RunView) -> tuple[Event, ...] | None:
@@ -16,13 +16,15 @@ def failure_events(view: RunView) -> tuple[Event, ...] | None:
     if view.status.state not in ("failed", "crashed"):
         return None
     logged = "\n".join(last_traceback(view.log))
-    told = next((e for e in reversed(view.events) if e.level == "error" and "\n" in e.text), None)
-    if told is None and not logged:
+    traceback = next(
+        (e for e in reversed(view.events) if e.level == "error" and "\n" in e.text), None
+    )
+    if traceback is None and not logged:
         return None
-    if told is None:
+    if traceback is None:
         newest_ns = max((event.wall_ns for event in view.events), default=0)
-        told = Event(0, newest_ns, "error", logged)
-        return (*view.events, told)
-    if logged.rstrip().endswith(told.text.rstrip()[-60:]):
-        told = replace(told, text=logged)
-    return (*(event for event in view.events if event.number != told.number), told)
+        traceback = Event(0, newest_ns, "error", logged)
+        return (*view.events, traceback)
+    if logged.rstrip().endswith(traceback.text.rstrip()[-60:]):
+        traceback = replace(traceback, text=logged)
+    return (*(event for event in view.events if event.number != traceback.number), traceback)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...shared import History, Metric
 from ..charts.ticks import Floats
-from ..runs.knobs import Knobs
-from ..runs.run_view import RunView
+from ..runs.machine.tuning_advice import Knobs
+from ..runs.reading.run_view import RunView
 from .phases import NUM_ITERATIONS, PART_OF, phase_seconds
 from .publish_cost import first_single
 
@@ -78,14 +78,14 @@ def hint_for(knobs: Knobs, shares: Shares, gpu_busy: float | None = None) -> Hin
 
 def _pause_hints(knobs: Knobs, shares: Shares) -> list[Hint]:
     """The longest first."""
-    told = [
+    ranked = [
         (share, Hint(f"{doing} takes {share:.0%} of the time", doing, knob))
         for (name, doing), knob in zip(
             PAUSES.items(), (knobs.evaluate, knobs.checkpoint), strict=True
         )
         if (share := getattr(shares, name)) >= PAUSE_SHARE
     ]
-    return [hint for _, hint in sorted(told, key=lambda one: -one[0])]
+    return [hint for _, hint in sorted(ranked, key=lambda one: -one[0])]
 
 
 def _gpu_hint(knobs: Knobs, shares: Shares, gpu_busy: float | None) -> Hint | None:
@@ -101,13 +101,13 @@ def _gpu_hint(knobs: Knobs, shares: Shares, gpu_busy: float | None) -> Hint | No
 
 
 def _training_hints(knobs: Knobs, shares: Shares) -> list[Hint]:
-    told = (
+    phases = (
         ("collecting", shares.collect, COLLECT_SHARE, knobs.collect),
         ("learning", shares.learn, LEARN_SHARE, knobs.learn),
     )
     return [
         Hint(f"{doing} takes {share:.0%} of training", doing, knob)
-        for doing, share, least, knob in told
+        for doing, share, least, knob in phases
         if share >= least
     ]
 

@@ -11,9 +11,9 @@ import numpy as np
 from ...shared import History, Metric
 from ..charts.charted_metrics import is_phase
 from ..charts.ticks import Floats
-from ..look.formatting import format_percent, format_short_time
-from ..look.lines import Line, fit, line_width
-from ..look.palette import series_of_phase
+from ..render.formatting import format_percent, format_short_time
+from ..render.lines import Line, fit, line_width
+from ..render.palette import series_of_phase
 
 NUM_ITERATIONS = 32  # the mean of some: evaluations and checkpoints come only now and then
 _MAX_NAME_WIDTH, _PERCENT_WIDTH, _SECONDS_WIDTH = 14, 6, 8

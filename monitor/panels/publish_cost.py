@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..look.formatting import format_count, format_percent, format_short_time
-from ..runs.run_view import RunView
+from ..render.formatting import format_count, format_percent, format_short_time
+from ..runs.reading.run_view import RunView
 
 PUBLISH_S = "time/publish_s"
 
@@ -45,7 +45,7 @@ def publish_cost(view: RunView) -> PublishCost:
     rows = np.flatnonzero(np.isfinite(seconds))
     if len(rows) < 2:
         return PublishCost(view.publish)
-    # A row tells of all publishes up to it since the one before it that told.
+    # A row counts all publishes since the last row that had a count.
     start, end = first + int(rows[0]), first + int(rows[-1])
     spent_s = float(seconds[rows[1:]].sum())
     count = int(history.publish[end] - history.publish[start])

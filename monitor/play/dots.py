@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...shared.scene import Points, Scene, Shape
-from ..look.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, Integers
+from ...shared.episodes.scene import Points, Scene, Shape
+from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, Integers
 from .looks import look_of
 from .projection import Projection, outline
 

@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from ...shared.episodes.scene import Episodes, Frame, Moment
 from ...shared.errors import UsageError
-from ...shared.scene import Episodes, Frame, Moment, Scene
-from ..look.palette import THEMES, make_styles
-from .projection import Projection
+from ..render.palette import THEMES, make_styles
+from .film import MARGIN, Film, Shot, Write
 
 WIDTH = 640  # pixels
 LOWEST, HIGHEST = 240, 640
-MARGIN, HEAD = 8, 26
-
-
-class Shot(NamedTuple):
-    """A moment, and what stands above it."""
-
-    view: Scene | Frame
-    caption: str
-
-
-class Film(NamedTuple):
-    """Moments of one episode as they come, `fps` of them a second, all with the same kind of view.
-    `size` is that of what is to be seen, in pixels.
-    """
-
-    shots: Iterator[Shot]
-    fps: float
-    size: tuple[int, int]
-    colors: dict[str, str]  # of styles, #rrggbb
-
-    @property
-    def background(self) -> str:
-        return self.colors["background"]
-
-    def projection(self, scene: Scene) -> Projection:
-        """Of the scene, with a margin, within `size`."""
-        width, height = self.size
-        inner = Projection.of(scene, width - 2 * MARGIN, height - 2 * MARGIN)
-        return Projection(inner.scale, (inner.origin[0] + MARGIN, inner.origin[1] + MARGIN))
-
-
-Write = Callable[[Path, Film], None]
 
 
 def write_episode(
@@ -100,7 +67,7 @@ def writer_for(path: Path) -> Write:
         from . import rastering
 
         return rastering.gif_writer() if ending == ".gif" else rastering.mp4_writer()
-    raise UsageError(f"--to {path}: a file ends in .svg, .gif or .mp4")
+    raise UsageError(f"--to {path}: expected a name that ends in .svg, .gif or .mp4")
 
 
 def moments_of(episodes: Episodes, steps_a_frame: float, most_steps: int) -> Iterator[Moment]:
@@ -120,8 +87,8 @@ def caption(moment: Moment, env: str, seed: int) -> str:
     """`cart_pole, seed 1: step 20, return 20.0`."""
     returns = " ".join(f"{return_:.1f}" for return_ in moment.returns)
     endings = [ending for ending in dict.fromkeys(moment.endings) if ending]
-    told = f", {' and '.join(endings)}" if moment.is_over and endings else ""
-    return f"{env}, seed {seed}: step {moment.step}, return {returns}{told}"
+    suffix = f", {' and '.join(endings)}" if moment.is_over and endings else ""
+    return f"{env}, seed {seed}: step {moment.step}, return {returns}{suffix}"
 
 
 def size_of(moment: Moment) -> tuple[int, int]:
@@ -137,7 +104,7 @@ def size_of(moment: Moment) -> tuple[int, int]:
 
 
 def colors_of(theme: str | None) -> dict[str, str]:
-    """Of every style of a theme; files have colours whatever the terminal has."""
+    """The colour of every style of a theme; files have colours on every terminal."""
     styles = make_styles(THEMES[theme or "dark"])
     named = {name: style.color for name, style in styles.items()}
     return {name: color.name for name, color in named.items() if color}

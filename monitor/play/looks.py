@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...shared.scene import Shape
-from ..look.palette import DARK
+from ...shared.episodes.scene import Shape
+from ..render.palette import DARK
 
 _STYLES = {
     "ground": "border",
@@ -22,7 +22,7 @@ _STYLES = {
 }
 _OF_AN_AGENT = ("body", "goal", "trail")  # which have the agent's own colour
 _HINTS = ("range", "trail")  # drawn with gaps
-# Of the palette's series: no obstacle is as red, and neighbours are told apart.
+# Colours of the palette's series: none is as red as obstacles, and neighbours differ.
 _AGENT_SERIES = (2, 1, 0, 3, 4, 6, 5, 7)
 
 
@@ -34,7 +34,7 @@ class Look(NamedTuple):
 
 
 def look_of(shape: Shape) -> Look:
-    """Of a shape by its role and whose it is."""
+    """The look of a shape, by its role and owner."""
     return Look(_style(shape), shape.role in _HINTS)
 
 

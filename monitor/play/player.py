@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...shared.scene import Episodes, Moment
+from ...shared.episodes.scene import Episodes, Moment
 
 SLOWEST, FASTEST = 1.0, 5120.0  # env steps a second
 HOLD_S = 1.5  # that the end of an episode stays on the screen

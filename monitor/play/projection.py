@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...shared.scene import Points, Scene
+from ...shared.episodes.scene import Points, Scene
 
 
 @dataclass(frozen=True)

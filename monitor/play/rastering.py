@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...shared.episodes.scene import Frame, Points, Scene, Shape
 from ...shared.errors import UsageError
-from ...shared.harmless import harmless, one_line
-from ...shared.scene import Frame, Points, Scene, Shape
+from ...shared.text.harmless import harmless, one_line
 from .dots import paths_of
-from .filming import HEAD, Film, Write
+from .film import HEAD, Film, Write
 from .looks import look_of
 from .projection import Projection
 
@@ -34,7 +34,9 @@ def mp4_writer() -> Write:
     """Raises UsageError where Pillow or ffmpeg is not installed."""
     import_pillow()
     if not shutil.which("ffmpeg"):
-        raise UsageError("--to FILE.mp4 needs ffmpeg, and there is none on PATH; .gif needs none")
+        raise UsageError(
+            "--to FILE.mp4 needs ffmpeg, which is not on PATH; --to FILE.gif works without it"
+        )
     return write_mp4
 
 
@@ -44,7 +46,7 @@ def import_pillow() -> Any:
         from PIL import Image, ImageDraw, ImageFont
     except ModuleNotFoundError:
         raise UsageError(
-            "Pillow is not installed: pip install 'operant-rl[play]'; .svg needs none"
+            "Pillow is not installed: pip install 'operant-rl[play]'; .svg works without it"
         ) from None
     return Image, ImageDraw, ImageFont
 
@@ -80,8 +82,8 @@ def write_mp4(path: Path, film: Film) -> None:
         "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags", "+faststart",
         str(path.absolute()),
     ]  # fmt: skip
-    with tempfile.TemporaryFile() as told:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=told) as ffmpeg:
+    with tempfile.TemporaryFile() as errors:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors) as ffmpeg:
             assert ffmpeg.stdin
             try:
                 for picture in (first, *drawn):
@@ -89,10 +91,10 @@ def write_mp4(path: Path, film: Film) -> None:
                 ffmpeg.stdin.close()
             except BrokenPipeError:
                 pass  # it says why itself
-        told.seek(0)
-        reason = one_line(told.read().decode("utf-8", "replace"), 200)
+        errors.seek(0)
+        reason = one_line(errors.read().decode("utf-8", "replace"), 200)
     if ffmpeg.returncode or not path.exists():
-        raise UsageError(f"ffmpeg ended with code {ffmpeg.returncode}: {reason or 'no word'}")
+        raise UsageError(f"ffmpeg ended with code {ffmpeg.returncode}: {reason or 'no message'}")
 
 
 def pictures(film: Film) -> Iterator[Any]:

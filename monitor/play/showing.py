@@ -9,8 +9,8 @@ import time
 from rich.console import Console
 
 from ...shared.errors import UsageError
-from ..look.ascii import needs_ascii
-from ..look.palette import styles_for
+from ..render.ascii import needs_ascii
+from ..render.palette import styles_for
 from ..session.session import Session
 from ..session.settings import settings_path
 from .keys import press
@@ -26,10 +26,10 @@ def make_terminal(theme: str | None = None, is_ascii: bool = False) -> Terminal:
     where nothing could be seen on it.
     """
     if os.environ.get("TERM", "dumb") == "dumb":
-        raise UsageError("TERM=dumb: text cannot be placed on this terminal; --to writes a file")
+        raise UsageError("TERM=dumb: this terminal cannot place text; use --to FILE")
     reason = too_small(*os.get_terminal_size(sys.stdout.fileno()))
     if reason:
-        raise UsageError(f"{reason}; --to writes a file")
+        raise UsageError(f"{reason}; use --to FILE")
     session = Session(settings_path(), theme=theme, is_ascii=is_ascii or needs_ascii())
     console = Console(file=sys.stdout)
     is_plain = console.no_color or session.palette_name == "plain"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from ...shared.harmless import harmless
-from ...shared.png import png
-from ...shared.scene import Frame, Points, Scene, Shape
-from .filming import HEAD, Film
+from ...shared.episodes.png import png
+from ...shared.episodes.scene import Frame, Points, Scene, Shape
+from ...shared.text.harmless import harmless
+from .film import HEAD, Film
 from .looks import look_of
 from .projection import Projection
 

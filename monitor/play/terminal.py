@@ -21,9 +21,9 @@ from typing import Any
 from rich.console import COLOR_SYSTEMS
 from rich.style import Style
 
-from ...shared.harmless import harmless_lines
-from ..look.ascii import ascii_text
-from ..look.lines import Line
+from ...shared.text.harmless import harmless_lines
+from ..render.ascii import ascii_text
+from ..render.lines import Line
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"  # another screen, no cursor, no wrapping
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -149,8 +149,8 @@ def _kept_apart() -> Iterator[int]:
                 os.dup2(descriptor, number)
                 os.close(descriptor)
             stray.seek(0)
-            told = stray.read(_MOST_STRAY).decode("utf-8", "replace")
-            sys.stderr.write(harmless_lines(told))
+            text = stray.read(_MOST_STRAY).decode("utf-8", "replace")
+            sys.stderr.write(harmless_lines(text))
 
 
 @contextmanager

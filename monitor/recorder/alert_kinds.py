@@ -11,7 +11,7 @@ from collections import deque
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
-from ..look.formatting import format_duration, format_si, format_value
+from ..render.formatting import format_duration, format_si, format_value
 
 
 class Point(NamedTuple):

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...shared import History, Metric
-from ...shared.alert_rule import AlertRule
-from ...shared.status import ENV_STEPS_PER_S
+from ...shared.runs.alert_rule import AlertRule
+from ...shared.runs.status import ENV_STEPS_PER_S
 from ..charts.charted_metrics import is_charted
-from ..runs.alerts import Alert, Level
+from ..render.formatting import format_value
+from ..runs.reading.alerts import Alert, Level
 from .alert_kinds import (
     CollapsedEntropy,
     Finding,
@@ -21,19 +22,49 @@ from .alert_kinds import (
     SlowSuddenly,
     Still,
 )
-from .rule_kind import RuleHolds
 
 ENTROPY, KL = "policy/entropy", "policy/approx_kl"
 NO_NUMBER = "nan"
 PAUSES = frozenset({"compiling", "evaluating", "saving", "restoring", "waiting"})
 
 
+RULE = "rule"
+
+
+class RuleHolds:
+    """A rule that has come true. It counts again once it did not hold ten times in a row."""
+
+    name = RULE
+    CALM = 10
+
+    def __init__(self, rule: AlertRule) -> None:
+        self.rule = rule
+        self._num_calm = self.CALM
+
+    def had_been_found(self) -> None:
+        self._num_calm = 0
+
+    def was_found(self, alert: Alert) -> bool:
+        """Whether an alert of a former recorder is one of this rule."""
+        return alert.kind == self.name and alert.text.startswith(f"{self.rule.text}: ")
+
+    def take(self, point: Point) -> Finding | None:
+        if not self.rule.holds(point.value, point.env_steps):
+            self._num_calm += 1
+            return None
+        is_new, self._num_calm = self._num_calm >= self.CALM, 0
+        if not is_new:
+            return None
+        text = f"{self.rule.text}: it is {format_value(point.value)}"
+        return Finding(text, {"value": point.value, "limit": self.rule.limit})
+
+
 class AlertWatch:
     """Remembers of one rank's run what is needed to decide on its next rows."""
 
-    def __init__(self, silent_through: int = 0, told: Sequence[Alert] = ()) -> None:
-        """A former recorder has decided on all rows up to `silent_through`, and `told` of these:
-        they are learned from, and nothing is told of them again.
+    def __init__(self, silent_through: int = 0, sent: Sequence[Alert] = ()) -> None:
+        """A former recorder has checked all rows up to `silent_through` and `sent` these alerts:
+        they count as known, and are not sent again.
         """
         self._publish, self._silent_through = 0, silent_through
         self._still = Still()
@@ -43,12 +74,12 @@ class AlertWatch:
             (ENTROPY, CollapsedEntropy()),
             (KL, KlSpike()),
         ]
-        known = {alert.kind for alert in told}
+        known = {alert.kind for alert in sent}
         for kind in (self._still, *(kind for _, kind in self._kinds)):
             if kind.name in known:
                 kind.had_been_found()
-        self._no_numbers = {alert.metric for alert in told if alert.kind == NO_NUMBER}
-        self._told = told
+        self._no_numbers = {alert.metric for alert in sent if alert.kind == NO_NUMBER}
+        self._sent = sent
         self._rules: list[RuleHolds] = []
 
     def follow(self, rules: Sequence[AlertRule]) -> None:
@@ -58,7 +89,7 @@ class AlertWatch:
 
     def _followed(self, rule: AlertRule) -> RuleHolds:
         kind = RuleHolds(rule)
-        if any(map(kind.was_found, self._told)):
+        if any(map(kind.was_found, self._sent)):
             kind.had_been_found()
         return kind
 
@@ -79,8 +110,8 @@ class AlertWatch:
             self._still.paused(float(new.elapsed_s[-1]))
         elif new.env_steps[-1] >= 0:
             found += _found(self._still, "", new, range(len(new)), new.env_steps)
-        told = [alert for alert in found if alert.publish > self._silent_through]
-        return sorted(told, key=lambda alert: (alert.publish, alert.text))
+        unseen = [alert for alert in found if alert.publish > self._silent_through]
+        return sorted(unseen, key=lambda alert: (alert.publish, alert.text))
 
     def _by_rules(self, schema: Sequence[Metric], history: History) -> Iterable[Alert]:
         """Of rows that stand for several publishes, the value that is furthest out counts."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ...shared.errors import OperantError
-from ...shared.owners import open_folder, this_user
-from ...shared.recorder_process import RecorderSettings
-from ...shared.run_folder import Run
-from ..telling.background import tell_in_background
-from ..telling.message import Message
-from ..telling.settings import OwnSettings
+from ...shared.runs.owners import open_folder, this_user
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
+from ..notify.background import tell_in_background
+from ..notify.message import Message
+from ..notify.settings import OwnSettings
 from .recording import Recorder, recorder_lock
 
 BUDGET_S = 2.0  # of one command; the next one goes on
@@ -32,9 +32,10 @@ def complete_runs(runs: Iterable[Run], now: Callable[[], float] = time.monotonic
 
 
 def complete_run(run: Run) -> bool:
-    """Whether all of the run is in its folder then. Raises UsageError where it has a recorder.
+    """Save everything of an ended run to its folder; return whether it is complete. Raises
+    UsageError if the run has a recorder.
 
-    People are told of its end by a process of its own: no command waits for a webhook.
+    A process of its own sends messages about its end, so that no command waits for a webhook.
     """
     lock = recorder_lock(run)
     try:

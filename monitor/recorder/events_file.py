@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...shared import Event
-from ...shared.harmless import harmless
-from ...shared.small_file import open_regular, open_to_append
+from ...shared.runs.small_file import open_regular, open_to_append
+from ...shared.text.harmless import harmless
 
 _TAIL_BYTES = 1 << 20  # the lines of a full ring of events are a quarter of it
 

@@ -9,8 +9,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...shared.harmless import harmless
-from ...shared.small_file import create_anew, open_regular, open_to_append
+from ...shared.runs.small_file import create_anew, open_regular, open_to_append
+from ...shared.text.harmless import harmless
 from .rows import NOTHING, Row
 
 HEAD = ("publish", "wall_s", "elapsed_s", "iteration", "env_steps")
@@ -141,7 +141,7 @@ class MetricsFile:
 
 
 def column_name(name: str) -> str:
-    """The column of metric `name`: its name, made harmless, told from the columns of the head."""
+    """The column of metric `name`: its name, made harmless and distinct from the fixed columns."""
     name = harmless(name)
     return f"metrics/{name}" if name in HEAD else name
 

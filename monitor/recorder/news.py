@@ -1,4 +1,4 @@
-"""What people are told of one run: its alerts, that it stalls, and how it ended."""
+"""Messages to people about one run: its alerts, that it stalls, and how it ended."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from ...shared import Event, Snapshot
-from ...shared.alert_rule import AlertRule, parse_rules
-from ...shared.run_folder import Run
-from ...shared.status import RunStatus
+from ...shared.runs.alert_rule import AlertRule, parse_rules
+from ...shared.runs.run_folder import Run
+from ...shared.runs.status import RunStatus
 from ..charts.charted_metrics import steps_name
-from ..look.formatting import format_count, format_duration, format_value
-from ..runs.alerts import Alert
-from ..telling.message import Kind, Message, message_id, readable
-from ..telling.settings import AlertSettings
+from ..notify.message import Kind, Message, message_id, readable
+from ..notify.settings import AlertSettings
+from ..render.formatting import format_count, format_duration, format_value
+from ..runs.reading.alerts import Alert
 from .events_file import EventsFile, event_line, iso_time
 
 STALL, RETURN = "stall", "episode/return"
@@ -153,7 +153,7 @@ class News:
 
 
 def problem_line(text: str) -> str:
-    """As `events.log` has it."""
+    """The line of `events.log` for a problem."""
     return event_line(Event(0, time.time_ns(), "warning", text))
 
 
@@ -161,8 +161,8 @@ def _end_in_words(status: RunStatus, reached: float | None) -> str:
     message = f": {status.message}" if status.message else ""
     steps = f"{format_count(status.env_steps)} {steps_name(status.metrics)}"
     at = f", at {steps}" if status.env_steps is not None else ""
-    told = f", {RETURN} {format_value(reached)}" if reached is not None else ""
-    return f"{status.state}{message}{at}{told}"
+    result = f", {RETURN} {format_value(reached)}" if reached is not None else ""
+    return f"{status.state}{message}{at}{result}"
 
 
 def _finite(value: float) -> float | None:

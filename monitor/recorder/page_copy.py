@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...shared import MetricsReader, Outcome, PageError
-from ...shared.layout import ROWS_END_OFFSET, Section
-from ...shared.lock import is_held
-from ...shared.owners import is_own_folder
-from ...shared.page_file import building_name, is_left_behind, save_page_copy
-from ...shared.rank_place import page_path, rank_place
-from ...shared.run_folder import Run
+from ...shared.page.layout import ROWS_END_OFFSET, Section
+from ...shared.page.page_file import building_name, is_left_behind, save_page_copy
+from ...shared.page.rank_place import page_path, rank_place
+from ...shared.processes.lock import is_held
+from ...shared.runs.owners import is_own_folder
+from ...shared.runs.run_folder import Run
 
 
 def update_copy(run: Run, rank: int, reader: MetricsReader) -> None:
@@ -122,7 +122,7 @@ def _emptied(reader: MetricsReader, data: bytes, offset: int, ring: Section) -> 
 
 
 def _outcome_at(path: Path) -> Outcome | None:
-    """The last word in the copy at `path`; None when there is none."""
+    """The outcome in the copy at `path`; None if there is no copy or no outcome."""
     with suppress(PageError):
         copy = MetricsReader.attach(path)
         try:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...shared import MetricsReader, PageError
-from ...shared.rank_place import rank_place
-from ...shared.run_folder import Run
-from ...shared.status import open_page
+from ...shared.page.rank_place import rank_place
+from ...shared.runs.run_folder import Run
+from ...shared.runs.status import open_page
 
 REOPEN_EVERY_S = 1.0
 UNANNOUNCED_AFTER_S = 2.0

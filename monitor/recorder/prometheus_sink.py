@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 
-from ...shared.recorder_process import RecorderSettings
-from ...shared.run_folder import Run
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
 from .rows import Row
 
 LABELS = ("run", "rank")

@@ -1,26 +1,103 @@
-"""Records one rank of a run: its page becomes rows, messages and a copy on disk."""
+"""Records one rank of a run: its page becomes rows, messages and a copy on disk.
+
+Since version 6.15 Linux tells a process that holds a pidfd how the other one exited; the recorder
+asks for that.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import select
+import signal
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from ...shared import Event, NoPageError, Snapshot
-from ...shared.alert_rule import AlertRule
-from ...shared.lock import is_held
-from ...shared.rank_place import rank_place
-from ...shared.run_folder import Run
-from ...shared.status import RunStatus, status_of
-from ..runs.alerts import Alert
+from ...shared import Event, MetricsReader, NoPageError, Outcome, Snapshot
+from ...shared.page.rank_place import rank_place
+from ...shared.processes.host import boot_id, process_start
+from ...shared.processes.lock import is_held
+from ...shared.runs.alert_rule import AlertRule
+from ...shared.runs.run_folder import Run
+from ...shared.runs.status import RunStatus, status_of
+from ..runs.reading.alerts import MARK, Alert, alerts_in
+from .alert_watch import AlertWatch
 from .events_file import EventsFile, event_line
 from .every_row import EveryRow, RowTaker
 from .metrics_file import MetricsFile
 from .page_copy import complete_copy, drop_rows, remove_page, update_copy, write_outcome
 from .page_watch import Page, PageWatch
-from .process_exit import ProcessExit, outcome_of_exit
-from .rank_alerts import RankAlerts
 from .rows import row_of, rows_between
+
+# `struct pidfd_info` of linux/pidfd.h: mask (u64), cgroupid (u64), eleven numbers of processes,
+# users and groups (u32), exit_code (i32). The kernel fills in the fields of `mask` that it knows.
+PIDFD_INFO = struct.Struct("=QQ11Ii")
+PIDFD_INFO_EXIT = 1 << 3
+PIDFD_GET_INFO = 3 << 30 | PIDFD_INFO.size << 16 | 0xFF << 8 | 11  # _IOWR(0xFF, 11, pidfd_info)
+
+
+class ProcessExit:
+    """Waits for the exit status of the process that writes a page."""
+
+    def __init__(self, reader: MetricsReader) -> None:
+        """A process of another machine or container, and one that has ended, has no status here."""
+        self._pidfd = -1
+        header = reader.header
+        # If process 1 of a container exits, all others in the container end too.
+        if header.pid > 1 and header.boot_id == boot_id() and hasattr(os, "pidfd_open"):
+            with suppress(OSError):
+                self._pidfd = os.pidfd_open(header.pid)
+            if process_start(header.pid) != header.process_start:
+                self.close()
+
+    def code(self, patience_s: float) -> int | None:
+        """The exit code, or minus the number of the signal that killed it. None if the kernel does
+        not say, or if the parent has not collected the process within `patience_s`.
+        """
+        if self._pidfd < 0:
+            return None
+        info = bytearray(PIDFD_INFO.pack(PIDFD_INFO_EXIT, *[0] * 13))
+        try:
+            fcntl.ioctl(self._pidfd, PIDFD_GET_INFO, info)  # fails at once before Linux 6.13
+            if not PIDFD_INFO.unpack(info)[0] & PIDFD_INFO_EXIT:
+                collected = select.poll()
+                collected.register(self._pidfd, 0)  # POLLHUP alone
+                collected.poll(1000 * patience_s)
+                PIDFD_INFO.pack_into(info, 0, PIDFD_INFO_EXIT, *[0] * 13)
+                fcntl.ioctl(self._pidfd, PIDFD_GET_INFO, info)
+        except OSError:
+            self.close()
+            return None
+        mask, *_, status = PIDFD_INFO.unpack(info)
+        return os.waitstatus_to_exitcode(status) if mask & PIDFD_INFO_EXIT else None
+
+    def close(self) -> None:
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def outcome_of_exit(code: int, said: Outcome | None, wall_ns: int) -> Outcome | None:
+    """The outcome that a process's exit `code` means if it contradicts the outcome that the process
+    `said`. None if the latter is right, or if only the killing signal is known.
+    """
+    if said and said.state != "ended" and said.exit_code == (code if code >= 0 else 128 - code):
+        return None
+    if code >= 0:
+        message = f"exit code {code}" if code else ""
+        return Outcome("failed" if code else "finished", code, message, wall_ns)
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:  # a real-time signal
+        name = f"signal {-code}"
+    if code in (-signal.SIGINT, -signal.SIGTERM):
+        return Outcome("stopped", 128 - code, f"by {name}", wall_ns)
+    if said is None:  # it crashed
+        return None
+    return Outcome("failed", 128 - code, f"killed by {name} as it exited", wall_ns)
+
 
 COPY_EVERY_S = 30.0
 ALERTS_EVERY_S = 2.0
@@ -29,8 +106,62 @@ NEVER_S = float("-inf")
 SAME_MOMENT_S = 1e-5  # files hold microseconds
 
 
+class RankAlerts:
+    """Remembers which rows of a rank were decided on, and what could not be written down yet."""
+
+    def __init__(
+        self,
+        rank: int,
+        events: EventsFile,
+        rules: Callable[[], Sequence[AlertRule]],
+        tell: Callable[[Alert, int], None],
+    ) -> None:
+        """`rules` are those of people. `tell` takes each new alert, and the rank."""
+        self._rank, self._events = rank, events
+        self._rules, self._tell = rules, tell
+        self._found: list[Alert] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Go on with the page of another process."""
+        self._watch: AlertWatch | None = None
+        self._judged = 0  # the publish up to which there are no new alerts
+
+    def take(self, page: Page, last_row: Callable[[], int]) -> None:
+        """Decide on the rows that came since the last time. A former recorder has decided on those
+        up to the publish `last_row`. Raises PageError and OSError; nothing found is lost by that.
+        """
+        snapshot = page.reader.read()
+        if snapshot and snapshot.publish != self._judged:
+            self._judged = snapshot.publish
+            if self._watch is None:
+                self._watch = AlertWatch(last_row(), self._told())
+            self._watch.follow(self._rules())
+            phase = page.reader.phase()
+            schema, history = page.reader.schema(), page.reader.history()
+            self._found += self._watch.take(schema, history, phase.name if phase else "")
+        self._write()
+
+    def _write(self) -> None:
+        lines = {event_line(alert.as_event(), self._rank): alert for alert in self._found}
+        new = list(lines)  # messages are sent even if the disk is full
+        try:
+            new = self._events.append(lines)
+            self._found = []
+        finally:
+            for line in new:
+                self._tell(lines[line], self._rank)
+
+    def _told(self) -> Sequence[Alert]:
+        """What former recorders found, as far as it stands in the file."""
+        who = f"  rank {self._rank}: {MARK}" if self._rank else f"  {MARK}"
+        return alerts_in(line for line in self._events.lines() if who in line)
+
+
 class RankRecorder:
-    """Follows one rank's page. Nothing on disk or in the page stops it: `complain` is told."""
+    """Follows one rank's page. Errors of the disk and the page do not stop it; `complain` gets
+    them.
+    """
 
     def __init__(
         self,
@@ -225,7 +356,7 @@ class RankRecorder:
             if file.last.publish >= newest.publish:
                 if abs(file.last.wall_s - newest.wall_s) <= SAME_MOMENT_S:
                     return
-                file.truncate_after(newest.publish - 1)  # of a process that nobody told us of
+                file.truncate_after(newest.publish - 1)  # of an unknown process
             rows = [newest]
             if newest.elapsed_s - file.last.elapsed_s >= 2 * self._every_s:
                 history = page.reader.history()
@@ -291,7 +422,7 @@ class RankRecorder:
 
     @contextmanager
     def _complaining(self) -> Iterator[None]:
-        """What goes wrong inside is told, and tried again the next time."""
+        """Errors inside are reported, and the work is tried again the next time."""
         try:
             yield
         # A page is bytes that anyone may write, and a disk may fail in any way.

@@ -10,16 +10,16 @@ from contextlib import suppress
 from types import FrameType
 
 from ...shared.errors import RunFolderError, UsageError
-from ...shared.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from ...shared.ranks import combined_status, read_status
-from ...shared.recorder_process import RecorderSettings
-from ...shared.run_folder import Run
-from ...shared.small_file import create_anew
-from ...shared.status import RunStatus
-from ..telling.message import Message
-from ..telling.original import is_original
-from ..telling.settings import AlertSettings, OwnSettings
-from ..telling.teller import Teller
+from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from ...shared.runs.ranks import combined_status, read_status
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
+from ...shared.runs.small_file import create_anew
+from ...shared.runs.status import RunStatus
+from ..notify.message import Message
+from ..notify.original import is_original
+from ..notify.settings import AlertSettings, OwnSettings
+from ..notify.teller import Teller
 from .events_file import EventsFile
 from .news import News, problem_line
 from .rank_recorder import RankRecorder
@@ -144,7 +144,9 @@ class Recorder:
         self._tell_news()
 
     def tell_end(self) -> None:
-        """Of a run that ended a while ago, nothing: it was told then, or nobody wanted to know."""
+        """Send messages about the end. Does nothing if the run ended a while ago: they were sent
+        then.
+        """
         if not self._ranks or not (self._has_lived or self._is_left_behind):
             return
         self._tell_news()

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...shared import History, Metric, Snapshot
-from ...shared.history import Floats, Integers
-from ...shared.layout import NEVER, NEVER_BITS
-from ...shared.rows import RowBatch
+from ...shared.page.history import Floats, Integers
+from ...shared.page.layout import NEVER, NEVER_BITS
+from ...shared.rows.rows import RowBatch
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Row:
 
     @property
     def step(self) -> int:
-        """Where others draw it: at its env steps, at its publish where there are none."""
+        """The step in other programs: the env steps, or the publish if there are none."""
         return self.env_steps if self.env_steps >= 0 else self.publish
 
     @property

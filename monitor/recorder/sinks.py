@@ -6,16 +6,63 @@ import importlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...shared.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
-from ...shared.run_folder import Run
+from ...shared import Metric
+from ...shared.rows.row_file_reader import RowFileReader
+from ...shared.rows.rows import RowBatch
+from ...shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
+from ...shared.runs.run_folder import Run
 from .rows import Row
-from .sink_feed import SinkFeed
 
 QUEUE_ROWS = 1000
 CLOSE_PATIENCE_S = 20.0
+
+
+class BatchTaker(Protocol):
+    """A sink that takes every row."""
+
+    def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
+        """Rows that follow those before; their places are those of `metrics`."""
+
+
+class SinkFeed:
+    """Remembers how far one sink is, as the number of the last row that it was given."""
+
+    def __init__(self, path: Path, rank: int, name: str) -> None:
+        """`name` is the sink's: a former recorder may have noted how far it was."""
+        self._path, self._rank, self._key = path, rank, f"sent to {name}"
+        self._row: int | None = None
+        self._epoch = 0
+
+    def give(self, sink: BatchTaker) -> None:
+        """All rows that it has not. Raises PageError when the file cannot be read."""
+        with closing(RowFileReader(self._path)) as file:
+            if self._row is None:
+                self._epoch, self._row = _parsed(file.info(self._key))
+            epoch = file.count("epoch")
+            if epoch != self._epoch:  # rows were dropped, as the run does them again
+                # Another thread notes both, at any moment: the row first, which is right of either.
+                self._row = min(self._row, file.count("kept_rows"))
+                self._epoch = epoch
+            # Batch by batch: what is being read keeps the file from being tidied up.
+            while (batch := next(file.batches(self._row + 1), None)) is not None:
+                sink.take(self._rank, batch, file.metrics())
+                self._row += len(batch)
+
+    def note(self) -> dict[str, str]:
+        """What the file should keep for the next recorder; nothing before the first row."""
+        return {} if self._row is None else {self._key: f"{self._epoch} {self._row}"}
+
+
+def _parsed(noted: Any) -> tuple[int, int]:
+    try:
+        epoch, row = str(noted).split()
+        return int(epoch), max(0, int(row))
+    except ValueError:
+        return 0, 0
 
 
 class Sink(Protocol):
@@ -30,7 +77,7 @@ class Sink(Protocol):
 
 
 class SinkThread:
-    """Feeds one sink. What goes wrong there is told once and ends this sink, nothing else."""
+    """Feeds one sink. An error there is reported once and ends only this sink."""
 
     def __init__(
         self, name: str, open_sink: Callable[[], Sink], complain: Callable[[str], None]
@@ -118,7 +165,7 @@ class SinkThread:
 def open_sinks(
     run: Run, settings: RecorderSettings, complain: Callable[[str], None]
 ) -> list[SinkThread]:
-    """A thread for each sink whose package is installed; of the others `complain` is told."""
+    """A thread for each sink whose package is installed; `complain` gets the others."""
     sinks = []
     for name in dict.fromkeys(settings.to):
         missing = lacking(name)

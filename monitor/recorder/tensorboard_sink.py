@@ -10,10 +10,10 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
-from ...shared.owners import make_private_folder
-from ...shared.recorder_process import RecorderSettings
-from ...shared.rows import RowBatch
-from ...shared.run_folder import Run
+from ...shared.rows.rows import RowBatch
+from ...shared.runs.owners import make_private_folder
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
 from ..export.tensorboard import Steps, write_batch
 from .rows import Row
 

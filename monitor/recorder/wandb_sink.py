@@ -9,10 +9,10 @@ from typing import Any
 import wandb
 
 from ...shared import Metric
-from ...shared.owners import make_private_folder
-from ...shared.recorder_process import RecorderSettings
-from ...shared.rows import RowBatch
-from ...shared.run_folder import Run
+from ...shared.rows.rows import RowBatch
+from ...shared.runs.owners import make_private_folder
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
 from .rows import Row, rows_of_batch
 
 

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from ...shared.errors import OperantError, UsageError
-from ...shared.harmless import one_line
-from ...shared.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
+from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
+from ...shared.text.harmless import one_line
 from .error_tail import ErrorTail
 from .frames import PROTOCOL, Frame, read_frame, skip_greeting
 

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import IO
 
-from ...shared.harmless import one_line
+from ...shared.text.harmless import one_line
 
 KEPT_BYTES = 8192
 # What ssh says before the reason, which names the host once more.

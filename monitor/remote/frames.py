@@ -49,7 +49,7 @@ def skip_greeting(source: IO[bytes]) -> bool:
         if not byte:
             return False
         if len(seen) > MAX_GREETING_BYTES:
-            raise StreamError("the other machine sent something else than an operant stream")
+            raise StreamError("the other machine did not send an operant stream")
         seen += byte
     return True
 

@@ -6,7 +6,7 @@ import shlex
 from typing import NamedTuple
 
 from ...shared.errors import UsageError
-from ...shared.ssh import remote_operant, ssh_command
+from ...shared.processes.ssh import remote_operant, ssh_command
 
 
 class RemoteName(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ...shared.errors import OperantError
-from ..runs.runs_poller import RunRow, RunsPoller
+from ..runs.list.runs_poller import RunRow, RunsPoller
 from .machines import newest_first
 from .remote_list import RemoteList
 

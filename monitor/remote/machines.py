@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...shared.run_folder import Run
-from ..runs.runs_poller import Machine, RunRow, RunsPoller, RunsView
+from ...shared.runs.run_folder import Run
+from ..runs.list.runs_poller import Machine, RunRow, RunsPoller, RunsView
 from .remote_list import RemoteList
 from .remote_run import RemoteRun
 from .run_elsewhere import RunElsewhere

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from ...shared.harmless import harmless, one_line
-from ...shared.run_notes import MAX_TAGS, RunNotes
-from ...shared.status import RunStatus
-from ..runs.gpus import MAX_OTHERS
-from ..runs.knobs import Knobs
-from ..runs.machine import MachineSample
-from ..runs.run_description import MAX_SETTINGS, Description, Setting
+from ...shared.runs.run_notes import MAX_TAGS, RunNotes
+from ...shared.runs.status import RunStatus
+from ...shared.text.harmless import harmless, one_line
+from ..runs.machine.gpus import MAX_OTHERS
+from ..runs.machine.machine import MachineSample
+from ..runs.machine.tuning_advice import Knobs
+from ..runs.reading.run_description import MAX_SETTINGS, Description, Setting
 from .frames import StreamError
 
 MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
@@ -135,9 +135,9 @@ class DescriptionMessage(Message):
         )
 
 
-def _settings(told: list[list[str | None]]) -> Iterator[Setting]:
+def _settings(rows: list[list[str | None]]) -> Iterator[Setting]:
     """What is not said as it should be is left out."""
-    for key, value, default in (each for each in told if len(each) == 3):
+    for key, value, default in (each for each in rows if len(each) == 3):
         if key is not None and value is not None:
             yield Setting(key, value, default)
 

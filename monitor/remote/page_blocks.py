@@ -12,8 +12,8 @@ import tempfile
 import zlib
 
 from ...shared.errors import PageError
-from ...shared.layout import END_BYTES, Layout
-from ...shared.reader import MetricsReader
+from ...shared.page.layout import END_BYTES, Layout
+from ...shared.page.reader import MetricsReader
 from .frames import StreamError
 
 BLOCK_BYTES = 4096

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from ...shared.harmless import one_line
-from ..runs.runs_poller import RunRow
+from ...shared.text.harmless import one_line
+from ..runs.list.runs_poller import RunRow
 from .connection import Connection
 from .frames import Frame
 from .host import list_command

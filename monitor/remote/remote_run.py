@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...shared.errors import PageError
-from ...shared.harmless import one_line
-from ...shared.reader import MetricsReader
-from ...shared.run_folder import Run
-from ...shared.status import RunStatus, speed_at, with_numbers
-from ..runs.alerts import alerts_in
-from ..runs.machine import MachineSample
-from ..runs.run_view import RunView, view_of
+from ...shared.page.reader import MetricsReader
+from ...shared.runs.run_folder import Run
+from ...shared.runs.status import RunStatus, speed_at, with_numbers
+from ...shared.text.harmless import one_line
+from ..runs.machine.machine import MachineSample
+from ..runs.reading.alerts import alerts_in
+from ..runs.reading.run_view import RunView, view_of
 from .connection import Connection
 from .frames import Frame
 from .host import RemoteName, stream_command
@@ -119,7 +119,7 @@ class RemoteRun:
         head = read_head(frame.head)
         status = head.status.of_run(self.run.id)
         before = self._view
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "log": before.log if head.log is None else tuple(head.log),
             "alerts": before.alerts if head.alerts is None else alerts_in(head.alerts),
             "is_recorded": before.is_recorded if head.is_recorded is None else head.is_recorded,
@@ -129,11 +129,11 @@ class RemoteRun:
                 before.description if head.description is None else head.description.description()
             ),
         }
-        view = replace(before, status=status, is_page_expected=head.is_page_expected, **told)
+        view = replace(before, status=status, is_page_expected=head.is_page_expected, **fields)
         if head.page:
             is_new = self._mirrored(head.page, frame.body)
             if not head.page.is_partial:
-                view = replace(self._view_of_page(status, None if is_new else before), **told)
+                view = replace(self._view_of_page(status, None if is_new else before), **fields)
         with self._lock:
             self._view, self._trouble, self._seen_s = view, "", time.monotonic()
             if "machine" in frame.head:
@@ -150,8 +150,8 @@ class RemoteRun:
         return is_new
 
     def _view_of_page(self, status: RunStatus, before: RunView | None) -> RunView:
-        """What the page says. What cannot be read of it is told where there is nothing else to say:
-        a block may be torn, and the next look mends it; a page of another version stays closed.
+        """What the page says. An error is shown only if there is nothing else to show: a block may
+        be torn, and the next reading repairs it; a page of another version stays closed.
         """
         assert self._mirror
         try:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from ...shared.harmless import one_line
-from ..runs.runs_poller import RunRow
+from ...shared.text.harmless import one_line
+from ..runs.list.runs_poller import RunRow
 from .host import RemoteName
 from .messages import Measured, Message, NotesMessage, RankMessage, Text, refusal
 from .row_bounds import (
@@ -28,10 +28,10 @@ from .run_elsewhere import RunElsewhere
 def _first(most: int) -> Callable[[Any], Any]:
     """What is beyond so many is dropped before anything of it is looked at."""
 
-    def cut(told: Any) -> Any:
-        if isinstance(told, dict):
-            return dict(islice(told.items(), most))
-        return told[:most] if isinstance(told, list) else told
+    def cut(value: Any) -> Any:
+        if isinstance(value, dict):
+            return dict(islice(value.items(), most))
+        return value[:most] if isinstance(value, list) else value
 
     return cut
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...shared.run_folder import Run
+from ...shared.runs.run_folder import Run
 from .host import RemoteName
 
 

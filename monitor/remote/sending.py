@@ -9,14 +9,14 @@ import time
 from typing import Any, BinaryIO
 
 from ...shared.errors import PageError
-from ...shared.header import PageIdentity
-from ...shared.run_folder import Run
-from ...shared.run_notes import RunNotes
-from ...shared.status import open_page
+from ...shared.page.header import PageIdentity
+from ...shared.runs.run_folder import Run
+from ...shared.runs.run_notes import RunNotes
+from ...shared.runs.status import open_page
 from ..recorder.events_file import event_line
-from ..runs.alerts import Alert
-from ..runs.run_description import NO_DESCRIPTION
-from ..runs.run_poller import RunPoller
+from ..runs.reading.alerts import Alert
+from ..runs.reading.run_description import NO_DESCRIPTION
+from ..runs.reading.run_poller import RunPoller
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 

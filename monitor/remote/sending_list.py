@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from ..runs.runs_poller import RunRow, RunsPoller
+from ..runs.list.runs_poller import RunRow, RunsPoller
 from .frames import PROTOCOL, Frame, write_frame
 from .row_bounds import MAX_KEYS, MAX_METRICS, VALUE_CHARACTERS, plain_value
 

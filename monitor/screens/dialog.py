@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from ..look.lines import Line, boxed
+from ..render.lines import Line, boxed
 from ..widgets.drawing import Drawing
 
 _WIDTH = 64

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...shared.run_folder import Run
-from ..runs.group_source import GroupLook, GroupsLooker, WatchedGroup
-from ..runs.poll_loop import PollLoop
-from ..runs.run_groups import SPREADS, Spread
-from ..runs.run_source import RunSource
+from ...shared.runs.run_folder import Run
+from ..runs.list.group_source import GroupLook, GroupsLooker, WatchedGroup
+from ..runs.list.run_groups import SPREADS, Spread
+from ..runs.reading.poll_loop import PollLoop
+from ..runs.reading.run_source import RunSource
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.group_head import GroupHead
 from ..widgets.key_line import KeyLine

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 from textual.screen import ModalScreen
 
-from ..look.lines import Line, boxed
+from ..render.lines import Line, boxed
 from ..session.keys import Section, help_lines
 from ..widgets.drawing import Drawing
 

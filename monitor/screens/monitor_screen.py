@@ -7,8 +7,8 @@ from typing import Any
 from textual.message import Message
 from textual.screen import Screen
 
-from ...shared.run_folder import Run
-from ...shared.run_notes import RunNotes
+from ...shared.runs.run_folder import Run
+from ...shared.runs.run_notes import RunNotes
 from ..session.memory import forget_lines
 from ..session.session import Session, session_of
 from ..session.settings import Settings

@@ -11,18 +11,18 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
 
-from ...shared.run_folder import Run
+from ...shared.runs.run_folder import Run
 from ..charts.shown_run import Look
 from ..panels.failure import failure_events
 from ..panels.hints import hint_of
 from ..panels.pane_layout import PANES
-from ..runs.alerts import Alert
-from ..runs.gpu_load import GpuLoad
-from ..runs.machine import MachineSample
-from ..runs.replay import row_at, view_at
-from ..runs.run_feed import RunFeed
-from ..runs.run_source import Companion, Looked, Looker, RunSource
-from ..runs.run_view import RunView
+from ..runs.machine.gpu_load import GpuLoad
+from ..runs.machine.machine import MachineSample
+from ..runs.reading.alerts import Alert
+from ..runs.reading.replay import row_at, view_at
+from ..runs.reading.run_feed import RunFeed
+from ..runs.reading.run_source import Companion, Looked, Looker, RunSource
+from ..runs.reading.run_view import RunView
 from ..session.arrangements import project_of
 from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid

@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...shared.run_folder import Run
+from ...shared.runs.run_folder import Run
 from ..charts.charted_metrics import RETURN
 from ..charts.shown_run import assigned_looks
-from ..runs.choices import Choice
-from ..runs.comparison import MAX_RUNS, Comparison
-from ..runs.group_source import WatchedGroup
-from ..runs.list_filter import ListFilter
-from ..runs.poll_loop import PollLoop
-from ..runs.run_groups import NAME, RunGroup, RunGrouper, group_choices
-from ..runs.run_order import order_choices, ordered, shown_value
-from ..runs.run_values import known_names
-from ..runs.runs_poller import RunRow, RunsView
+from ..runs.list.choices import Choice
+from ..runs.list.comparison import MAX_RUNS, Comparison
+from ..runs.list.group_source import WatchedGroup
+from ..runs.list.list_filter import ListFilter
+from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
+from ..runs.list.run_order import order_choices, ordered, shown_value
+from ..runs.list.run_values import known_names
+from ..runs.list.runs_poller import RunRow, RunsView
+from ..runs.reading.poll_loop import PollLoop
 from ..widgets.choice_line import ChoiceLine
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable

@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ..look.lines import Line, line_width, spread
-from ..runs.poll_loop import PollLoop
+from ..render.lines import Line, line_width, spread
+from ..runs.reading.poll_loop import PollLoop
 from ..sweeps.lines import summary
 from ..sweeps.sweeps_poller import SweepsPoller, SweepView
 from ..widgets.drawing import Drawing

@@ -8,8 +8,8 @@ from typing import Any
 
 import tomli_w
 
-from ...shared.harmless import harmless_toml
-from ...shared.small_file import read_toml, write_whole
+from ...shared.runs.small_file import read_toml, write_whole
+from ...shared.text.harmless import harmless_toml
 from ..charts.arrangement import Arrangement
 
 FILE_NAME = "charts.toml"

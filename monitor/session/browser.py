@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...shared.life_pipe import killed_when_closed
+from ...shared.processes.life_pipe import killed_when_closed
 
 LIFE = "OPERANT_SCREEN_LIFE"  # the number of a pipe that ends with that server
 STREAMS = [0, 1]  # its input and its output, which that server reads and writes

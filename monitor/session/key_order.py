@@ -27,6 +27,7 @@ class KeysInOrder(App[None], inherit_bindings=False):
     def __init__(self, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
         self._last_key: events.Key | None = None
+        self._was_text = False  # whether that key was part of a text
         self._waiting: deque[tuple[events.Event, bool]] = deque()
         self._settling: asyncio.Task[None] | None = None
 
@@ -49,12 +50,18 @@ class KeysInOrder(App[None], inherit_bindings=False):
             self._settling.cancel()
 
     def _is_text(self, event: events.Event) -> bool:
-        """Whether a key follows another, different character so fast that nobody pressed it."""
+        """Whether a key follows another, different character so fast that nobody pressed it. A
+        character that repeats is part of a text only where the one before it is: a key that is held
+        down repeats as well.
+        """
         last, self._last_key = self._last_key, event if isinstance(event, events.Key) else None
+        was_text, self._was_text = self._was_text, False
         if not isinstance(event, events.Key) or last is None:
             return False
-        is_other = event.is_printable and last.is_printable and event.key != last.key
-        return is_other and event.time - last.time < TEXT_GAP_S
+        are_characters = event.is_printable and last.is_printable
+        is_fast = are_characters and event.time - last.time < TEXT_GAP_S
+        self._was_text = is_fast and (event.key != last.key or was_text)
+        return self._was_text
 
     async def _act_on(self, event: events.Event, is_text: bool) -> None:
         self.session.begin_key(is_text)

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from textual.binding import Binding, BindingType
 
-from ..look.lines import Line, fit
-from ..runs.conditions import symbols
+from ..render.lines import Line, fit
+from ..runs.reading.conditions import symbols
 
 _NAMES = {
     "left": "←",
@@ -71,8 +71,8 @@ def help_lines(sections: Iterable[Section], width: int) -> list[Line]:
         lines.append([(title, "focus")])
         for keys, description in key_rows(bindings):
             texts = textwrap.wrap(description, max(1, width - _KEY_WIDTH - 2))
-            for told, text in zip_longest([keys], texts, fillvalue=""):
-                lines.append([(f"  {fit(told, _KEY_WIDTH)}", "strong"), (text, "text")])
+            for key, text in zip_longest([keys], texts, fillvalue=""):
+                lines.append([(f"  {fit(key, _KEY_WIDTH)}", "strong"), (text, "text")])
     lines.append([("states", "focus")])
     row: Line = [("  ", "text")]
     for condition in symbols():

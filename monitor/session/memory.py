@@ -13,12 +13,12 @@ _THRESHOLD_BYTES = 256 * 1024
 
 
 def keep_memory_flat() -> None:
-    """Have glibc give big arrays back as soon as they are free.
+    """Make glibc return large arrays to the system as soon as they are freed.
 
-    Of itself it raises the size that counts as big with every array it frees, up to 32 MiB, and
-    keeps all below in heaps, one for each thread, that a day of looks leaves full of holes. Here
-    all threads share one, and are told so before there are any. Other C libraries are left as they
-    are.
+    By default, glibc raises its size limit for such arrays with every array that is freed, up to 32
+    MiB. It keeps smaller ones in a heap per thread, which becomes fragmented over a day. Here all
+    threads share one heap and the limit is fixed, before threads start. Other C libraries are left
+    as they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:

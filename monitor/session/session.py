@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from ...shared.run_folder import Run
+from ...shared.runs.run_folder import Run
 from ..charts.arrangement import Arrangement
 from ..charts.shown_run import Look
-from ..runs.comparison import Comparison
-from ..runs.run_groups import SINGLE, GroupKey
+from ..runs.list.comparison import Comparison
+from ..runs.list.run_groups import SINGLE, GroupKey
 from .arrangements import FILE_NAME, Arrangements
 from .settings import Settings, load_settings, save_settings
 

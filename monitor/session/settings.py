@@ -12,14 +12,14 @@ from typing import Any
 
 import platformdirs
 
-from ...shared.small_file import read_toml, write_whole
+from ...shared.runs.small_file import read_toml, write_whole
 from ..charts.options import ChartOptions
 from ..charts.smoothing import STRENGTHS
 from ..charts.x_axis import X_COUNTS
-from ..look.palette import THEMES
 from ..panels.pane_layout import PANES
-from ..runs.run_groups import SPREADS, Spread
-from ..runs.run_order import is_order
+from ..render.palette import THEMES
+from ..runs.list.run_groups import SPREADS, Spread
+from ..runs.list.run_order import is_order
 
 MAX_BYTES = 1 << 20
 REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)

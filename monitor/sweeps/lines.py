@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Sequence
 
-from ...shared.sweep_folder import SweepState
-from ...shared.sweep_table import SweepTable, SweepTrial
-from ..look.formatting import format_percent, format_value
-from ..look.lines import Line, fit, fit_line, fit_middle, line_width
-from ..runs.run_summary import draw_bar
+from ...shared.runs.sweep_folder import SweepState
+from ...shared.runs.sweep_table import SweepTable, SweepTrial
+from ..panels.run_summary import draw_bar
+from ..render.formatting import format_percent, format_value
+from ..render.lines import Line, fit, fit_line, fit_middle, line_width
 
 _SYMBOLS = {"waiting": "○", "running": "●", "finished": "✓", "pruned": "■", "failed": "✗"}
 _STYLES = {

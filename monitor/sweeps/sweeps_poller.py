@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from ...shared.errors import OperantError
-from ...shared.sweep_folder import Sweep, SweepState, list_sweeps
-from ...shared.sweep_table import SweepTable
+from ...shared.runs.sweep_folder import Sweep, SweepState, list_sweeps
+from ...shared.runs.sweep_table import SweepTable
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,4 @@
-"""What takes keys and the mouse. Each is given what it shows, and draws again what has changed."""
+"""Widgets that take keys and the mouse: one file per pane, with its lines, state and widget.
+
+Each widget gets the data that it shows, and redraws itself when the data change.
+"""

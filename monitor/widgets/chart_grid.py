@@ -18,9 +18,9 @@ from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
 from ..charts.sections import Section
 from ..charts.shown_run import Watched
-from ..look.lines import Line, boxed
-from ..look.scroll import scrollbar
-from ..runs.alerts import Alert
+from ..render.lines import Line, boxed
+from ..render.scroll import scrollbar
+from ..runs.reading.alerts import Alert
 from .arranging import Arranging
 
 

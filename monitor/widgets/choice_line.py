@@ -12,9 +12,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from ..look.lines import Line, fit, fit_end, line_width
-from ..look.scroll import window_start
-from ..runs.choices import Choice, chosen
+from ..render.lines import Line, fit, fit_end, line_width
+from ..render.scroll import window_start
+from ..runs.list.choices import Choice, chosen
 from .drawing import Drawing
 from .filter_line import Words
 

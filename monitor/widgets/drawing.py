@@ -7,10 +7,10 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ...shared.harmless import harmless
-from ..look.ascii import ascii_text
-from ..look.lines import Line
-from ..look.palette import styles_for
+from ...shared.text.harmless import harmless
+from ..render.ascii import ascii_text
+from ..render.lines import Line
+from ..render.palette import styles_for
 from ..session.memory import forget_lines
 from ..session.session import Session, session_of
 

@@ -8,8 +8,8 @@ from textual import events
 from textual.message import Message
 
 from ...shared import Event
-from ..look.lines import Line
 from ..panels.event_lines import brief_lines, full_lines, matching
+from ..render.lines import Line
 from .scrolling_pane import ScrollingPane
 
 

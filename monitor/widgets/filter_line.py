@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from ..look.lines import Line, fit
+from ..render.lines import Line, fit
 from .drawing import Drawing
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from ..charts.charted_metrics import RETURN
-from ..look.formatting import format_count, format_value
-from ..look.lines import Line, fit, fit_end, fit_line, line_width, spread
-from ..runs.group_source import GroupLook, WatchedGroup
-from ..runs.run_groups import SPREAD_WORDS, Spread, middle_of, states_of
+from ..render.formatting import format_count, format_value
+from ..render.lines import Line, fit, fit_end, fit_line, line_width, spread
+from ..runs.list.group_source import GroupLook, WatchedGroup
+from ..runs.list.run_groups import SPREAD_WORDS, Spread, middle_of, states_of
 from .drawing import Drawing
 
 _LABEL_WIDTH = 48

@@ -3,18 +3,173 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ..charts.charted_metrics import main_heading
-from ..look.lines import Line
-from ..runs.comparison import Comparison
-from ..runs.group_table import draw_group, draw_group_head, order_under_group
-from ..runs.run_groups import GroupKey, RunGroup, Spread
+from ..charts.charted_metrics import RETURN, main_heading
+from ..render.formatting import UNKNOWN, format_count, format_value
+from ..render.lines import Line, fit, fit_end, fit_line, line_width
+from ..render.sparks import sparkline
+from ..runs.list.comparison import Comparison
+from ..runs.list.run_groups import SPREAD_WORDS, GroupKey, RunGroup, Spread
+from ..runs.list.run_order import METRIC, shown_value, value_text
+from ..runs.list.run_returns import NUM_RETURNS
 from .row_list import RowList
 from .runs_table import RunsTable, nothing_found
+
+_RUNS_WIDTH, _NUMBER_WIDTH, _SPREAD_WIDTH, _STEPS_WIDTH = 5, 8, 16, 13
+_MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
+_SHORT_LABEL_WIDTH, _LABEL_WIDTH, _MAX_LABEL_WIDTH = 14, 30, 90
+_STATES_WIDTH, _WIDE_STATES_WIDTH, _WIDE = 9, 13, 100
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Widths in cells, each with the blank before the column; 0 for a hidden column."""
+
+    states: int
+    label: int
+    value: int
+    steps: int
+    spark: int
+
+
+def columns_of(width: int, order: str = "newest") -> Columns:
+    states = _WIDE_STATES_WIDTH if width >= _WIDE else _STATES_WIDTH
+    room = width - 3 - states - (_RUNS_WIDTH + _NUMBER_WIDTH + _SPREAD_WIDTH + 3)
+    value = 1 + _NUMBER_WIDTH if shown_value(order) else 0
+    value = value if room >= _SHORT_LABEL_WIDTH + value else 0
+    room -= value
+    steps = 1 + _STEPS_WIDTH if room >= _LABEL_WIDTH + 1 + _STEPS_WIDTH else 0
+    room -= steps
+    spark = min(_MAX_SPARK_WIDTH, room - _LABEL_WIDTH - 1)
+    spark = 1 + spark if spark >= _MIN_SPARK_WIDTH else 0
+    return Columns(states, max(4, min(room - spark, _MAX_LABEL_WIDTH)), value, steps, spark)
+
+
+def draw_group_head(
+    width: int,
+    order: str = "newest",
+    is_reversed: bool = False,
+    spread: Spread = "quartiles",
+    main: str = "return",
+) -> Line:
+    """The heading; `main` is the `main_heading` of the groups."""
+    line: Line = []
+    for name, cells, align in _heads(width, order):
+        is_order = name == order
+        mark = ("↑" if is_reversed else "↓") if is_order else ""
+        shown = {"spread": SPREAD_WORDS[spread], "return": main}.get(name)
+        shown = shown or shown_value(name) or name
+        text = fit_end(shown, cells - len(mark)) + mark
+        line.append((fit(text, cells, align), "focus" if is_order else "dim"))
+        line.append((" ", "dim"))
+    return fit_line(line, width, "dim")
+
+
+def order_under_group(width: int, column: int, order: str = "newest") -> str | None:
+    """The order of the column at a cell of the heading; None if no order belongs to it."""
+    start = 0
+    orders = {"   state": "state", "curve": "return", "return": "return", "steps": "steps"}
+    for name, cells, _ in _heads(width, order):
+        if start <= column < start + cells + 1:
+            return name if name == order else orders.get(name)
+        start += cells + 1
+    return None
+
+
+def draw_group(
+    group: RunGroup,
+    width: int,
+    is_selected: bool,
+    mark: str = " ",
+    order: str = "newest",
+    spread: Spread = "quartiles",
+) -> Line:
+    """One group: its states, label and number of runs, and the newest return of all its runs, or of
+    their main metric, whose name then follows the label.
+    """
+    prefix = "cursor_" if is_selected else ""
+    columns = columns_of(width, order)
+    returns = group.metric(group.main, spread)
+    label = fit_end(group.label, columns.label)
+    main = "" if group.main == RETURN else f" {group.main}"
+    main = main if cell_len(label + main) <= columns.label else ""
+    line: Line = [
+        ("▌" if is_selected else " ", f"{prefix}focus"),
+        (f"{mark} ", f"{prefix}focus"),
+        *_states(group, columns.states - 1, prefix),
+        (" " + fit(label, columns.label - cell_len(main)),
+         f"{prefix}{'strong' if is_selected else 'text'}"),
+        *([(main, f"{prefix}dim")] if main else []),
+        (" " + fit(str(len(group.rows)), _RUNS_WIDTH, ">"), f"{prefix}text"),
+    ]  # fmt: skip
+    if columns.value:
+        line.append((" " + fit(_value(group, order), _NUMBER_WIDTH, ">"), f"{prefix}strong"))
+    mean = format_value(returns.mean) if returns else UNKNOWN
+    ends = f"{format_value(returns.low)} to {format_value(returns.high)}" if returns else ""
+    line.append((" " + fit(mean, _NUMBER_WIDTH, ">"), f"{prefix}text"))
+    line.append((" " + fit(ends, _SPREAD_WIDTH), f"{prefix}dim"))
+    if columns.spark:
+        line.append((" " + sparkline(_mean_curve(group), columns.spark - 1), f"{prefix}good"))
+    if columns.steps:
+        line.append((" " + fit(steps_words(group), _STEPS_WIDTH, ">"), f"{prefix}text"))
+    return fit_line(line, width, f"{prefix}text")
+
+
+def steps_words(group: RunGroup) -> str:
+    """The smallest and the largest number of env steps among the group's runs."""
+    statuses = [row.status for row in group.rows if row.status]
+    steps = [status.env_steps for status in statuses if status.env_steps is not None]
+    if not steps:
+        return UNKNOWN
+    ends = dict.fromkeys(format_count(count) for count in (min(steps), max(steps)))
+    return " to ".join(ends)
+
+
+def draw_states(group: RunGroup, prefix: str = "") -> Line:
+    """The number of runs in each state, such as `✗1 ●2 ✓3`."""
+    return [(f"{symbol}{count} ", f"{prefix}{style}") for symbol, style, count in group.states()]
+
+
+def _states(group: RunGroup, width: int, prefix: str) -> Line:
+    line: Line = []
+    for piece in draw_states(group, prefix):
+        if line_width(line) + len(piece[0]) - 1 <= width:
+            line.append(piece)
+    return fit_line(line, width, f"{prefix}text")
+
+
+def _value(group: RunGroup, order: str) -> str:
+    """The value that sorts the list: the mean of a metric, or a value that all runs share."""
+    return value_text(group.summary([shown_value(order)]) if order.startswith(METRIC)
+                      else group.summary(()), order)  # fmt: skip
+
+
+def _mean_curve(group: RunGroup) -> list[float]:
+    """The mean of the runs' curves, each from its own start to its own end."""
+    curves = [row.returns for row in group.rows if len(row.returns) == NUM_RETURNS]
+    return (np.array(curves) / len(curves)).sum(axis=0).tolist() if curves else []
+
+
+def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
+    columns = columns_of(width, order)
+    heads = [
+        ("   state", 3 + columns.states - 1 + 1, "<"),
+        ("group", columns.label + 1, "<"),
+        ("runs", 1 + _RUNS_WIDTH, ">"),
+        (order, columns.value, ">"),
+        ("return", 1 + _NUMBER_WIDTH, ">"),
+        ("spread", 1 + _SPREAD_WIDTH, "<"),
+        ("curve", columns.spark, "<"),
+        ("steps", columns.steps, ">"),
+    ]
+    return [(name, cells - 1, align) for name, cells, align in heads if cells]
 
 
 class GroupsTable(RowList):

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.widgets import Input
 
-from ..look.lines import Line, line_width, spread
+from ..render.lines import Line, line_width, spread
 from ..session.keys import key_under
 from .drawing import Drawing
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..charts.shown_run import Watched
-from ..look.lines import Line, line_width
-from ..runs.comparison import MAX_RUNS
-from ..runs.run_table import short_name
+from ..panels.run_table import short_name
+from ..render.lines import Line, line_width
+from ..runs.list.comparison import MAX_RUNS
 from .drawing import Drawing
 
 _WIDE = 100  # from here it says why runs are left out

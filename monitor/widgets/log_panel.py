@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..look.lines import Line
 from ..panels.event_lines import log_lines
+from ..render.lines import Line
 from .scrolling_pane import ScrollingPane
 
 

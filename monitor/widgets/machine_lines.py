@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..look.lines import Line, fit
-from ..runs.runs_poller import Machine
+from ..render.lines import Line, fit
+from ..runs.list.runs_poller import Machine
 from .drawing import Drawing
 
 _MOST_LINES = 6

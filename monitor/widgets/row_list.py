@@ -7,8 +7,8 @@ from collections.abc import Hashable, Sequence
 from textual import events
 from textual.reactive import var
 
-from ..look.lines import Line
-from ..look.scroll import scrollbar, window_start
+from ..render.lines import Line
+from ..render.scroll import scrollbar, window_start
 from .drawing import Drawing
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..look.lines import Line
-from ..runs.alerts import Alert
-from ..runs.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
-from ..runs.run_view import RunView
+from ..panels.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from ..render.lines import Line
+from ..runs.reading.alerts import Alert
+from ..runs.reading.run_view import RunView
 from .drawing import Drawing
 
 

@@ -14,8 +14,8 @@ from ..charts.shown_run import Watched
 from ..panels.event_lines import with_alerts
 from ..panels.hints import Hint
 from ..panels.pane_layout import PANES, shown_panes, toggled
-from ..runs.alerts import Alert
-from ..runs.machine import MachineSample
+from ..runs.machine.machine import MachineSample
+from ..runs.reading.alerts import Alert
 from .chart_grid import ChartGrid
 from .config_panel import ConfigPanel
 from .events_panel import EventsPanel

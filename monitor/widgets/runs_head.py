@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..look.lines import Line, spread
-from ..runs.run_table import draw_count
-from ..runs.runs_poller import RunRow
+from ..panels.run_table import draw_count
+from ..render.lines import Line, spread
+from ..runs.list.runs_poller import RunRow
 from .drawing import Drawing
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...shared.run_folder import Run, runs_folder
+from ...shared.runs.run_folder import Run, runs_folder
 from ..charts.charted_metrics import main_heading, main_metric
-from ..look.lines import Line
-from ..runs.comparison import Comparison
-from ..runs.run_table import draw_head, draw_row, machine_width, order_under
-from ..runs.runs_poller import RunRow
+from ..panels.run_table import draw_head, draw_row, machine_width, order_under
+from ..render.lines import Line
+from ..runs.list.comparison import Comparison
+from ..runs.list.runs_poller import RunRow
 from .row_list import RowList
 
 

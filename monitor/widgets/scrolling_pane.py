@@ -7,9 +7,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.reactive import var
 
-from ..look.lines import Line, boxed
-from ..look.scroll import scrollbar
 from ..panels.event_lines import matching
+from ..render.lines import Line, boxed
+from ..render.scroll import scrollbar
 from .pane import Pane
 
 

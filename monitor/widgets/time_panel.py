@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..look.lines import Line, boxed, fit
 from ..panels.hints import Hint
 from ..panels.phases import (
     NUM_ITERATIONS,
@@ -13,7 +12,8 @@ from ..panels.phases import (
     recent_phases,
 )
 from ..panels.publish_cost import PublishCost, publish_cost
-from ..runs.run_view import RunView
+from ..render.lines import Line, boxed, fit
+from ..runs.reading.run_view import RunView
 from .pane import Pane
 
 _HISTORY_HEIGHT = 4  # rows at least; below them the history says little

@@ -9,8 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
 
-from ..look.formatting import format_percent
-from ..look.lines import Line
+from ..render.formatting import format_percent
+from ..render.lines import Line
 from .drawing import Drawing
 
 _LABEL = " replay "

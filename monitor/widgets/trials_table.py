@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
 
-from ...shared.run_folder import Run, runs_folder
-from ...shared.sweep_table import SweepTrial
-from ..look.lines import Line
-from ..look.scroll import scrollbar, window_start
+from ...shared.runs.run_folder import Run, runs_folder
+from ...shared.runs.sweep_table import SweepTrial
+from ..render.lines import Line
+from ..render.scroll import scrollbar, window_start
 from ..sweeps.lines import draw_head, draw_importances, draw_trial, draw_values, ranked
 from ..sweeps.sweeps_poller import SweepView
 from .drawing import Drawing

@@ -1,4 +1,4 @@
-"""What other libraries have and a page has no place for: accepted, told of once, nothing more."""
+"""Calls of other libraries that a page has no place for: accepted and reported once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..session import warn_on_stderr
+from ..runs.session import warn_on_stderr
+from .current_run import open_run
 
 _said: set[str] = set()
 _saying = threading.Lock()
@@ -17,8 +18,6 @@ def say_once(key: str, text: str) -> None:
     """Say `text` on standard error and among the events of the open run, once a run; without a run,
     once a process.
     """
-    from .wandb_shape import open_run
-
     run = open_run()
     if run is not None:
         run.warn_once(key, text)
@@ -32,7 +31,7 @@ def say_once(key: str, text: str) -> None:
 
 
 def say_accepted(name: str) -> None:
-    say_once(f"accepted {name}", f"{name} is accepted, and nothing comes of it")
+    say_once(f"accepted {name}", f"{name} is accepted and has no effect: nothing of it is kept")
 
 
 class Accepted:

@@ -19,10 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..find_runs import own_runs
-from ..plain_values import plain, text_of
-from ..run_folder import Run
-from ..small_file import open_regular, open_to_append
+from ..runs.find_runs import own_runs
+from ..runs.run_folder import Run
+from ..runs.small_file import open_regular, open_to_append
+from ..text.plain_values import plain, text_of
 from .accepted import Accepted, say_once, unknown_keywords
 from .media import Media
 from .media_folder import clean, clean_ending

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
-from ..find_runs import own_runs
-from ..lock import RunLock
-from ..page_file import make_page_folder, page_folder
-from ..plain_values import described_error
-from ..provenance import provenance
-from ..recorder_process import RecorderSettings
-from ..run_folder import Run, create_run, memory_runs_folder
-from ..session import RunSession, warn_on_stderr
-from ..status import holder_of, open_page
-from ..writer import DEFAULT_MAX_METRICS
+from ..page.page_file import make_page_folder, page_folder
+from ..page.writer import DEFAULT_MAX_METRICS
+from ..processes.lock import RunLock
+from ..runs.find_runs import own_runs
+from ..runs.provenance import provenance
+from ..runs.recorder_process import RecorderSettings
+from ..runs.run_folder import Run, create_run, memory_runs_folder
+from ..runs.session import RunSession, warn_on_stderr
+from ..runs.status import holder_of, open_page
+from ..text.plain_values import described_error
 from .tracked_run import TrackedRun
 
 UNKNOWN_INTERVAL_S = 0.0

@@ -6,10 +6,10 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from ..status import PROGRESS_FRACTION
+from ..runs.status import PROGRESS_FRACTION
 from .begin import Wanted, begin_run, script_name
+from .current_run import open_run
 from .tracked_run import TrackedRun
-from .wandb_shape import open_run
 
 
 class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]

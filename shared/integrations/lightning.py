@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import process_end
 from .begin import Wanted, begin_run, script_name
+from .current_run import open_run
 from .process_end import BY_SIGTERM, ending_of
 from .tracked_run import TrackedRun
 from .values import as_mapping
-from .wandb_shape import open_run
 
 
 def _is_older_name_in_use() -> bool:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import nearest
-from ..events import Level
-from ..plain_values import text_of
+from ..page.events import Level
+from ..text.plain_values import text_of
 from .accepted import Accepted, accepted_method, say_once, unknown_keywords
 from .artifacts import Artifact, artifact_of, find_artifact, keep_artifact
 from .never_raising import never_raises
@@ -60,8 +60,7 @@ def _detail(name: str, default: Any) -> property:
 class LoggedRun(TrackedRun):
     """A run that takes all that wandb's takes, and never raises for it."""
 
-    url = project_url = sweep_url = None
-    sweep_id: str | None = None
+    url = project_url = sweep_url = sweep_id = None
     settings = Settings()
     start_time: float = 0.0  # when `init` was called, in seconds since 1970
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..plain_values import text_of
+from ..text.plain_values import text_of
 from . import quantiles
 from .accepted import Accepted, accepted_method, say_accepted, unknown_keywords
 from .media_folder import MAX_FILE_BYTES

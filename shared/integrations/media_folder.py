@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from ..owners import make_private_folder
+from ..runs.owners import make_private_folder
 
 MAX_FILE_BYTES = 16 << 20
 MAX_FOLDER_BYTES = 256 << 20

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
-from ..plain_values import described_error
+from ..text.plain_values import described_error
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,7 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..png import animated_png, png
+from ..episodes.png import animated_png, png
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
-from ..outcome import CODE_UNKNOWN, State
-from ..plain_values import described_error, text_of
+from ..runs.outcome import CODE_UNKNOWN, State
+from ..text.plain_values import described_error, text_of
 
 TRACEBACK_CHARACTERS = 900  # the end of it, where the error is
 

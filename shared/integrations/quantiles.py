@@ -18,7 +18,7 @@ def names_and_values(values: Any) -> dict[str, float]:
 
 
 def finite(values: Any) -> Any:
-    """The finite numbers among `values`, of any shape, as [V]; what is masked is none."""
+    """The finite numbers among `values`, of any shape, as [V]; masked values are left out."""
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):

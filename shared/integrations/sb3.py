@@ -7,11 +7,11 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
-from ..status import ETA_S, PROGRESS_FRACTION
+from ..runs.status import ETA_S, PROGRESS_FRACTION
 from .begin import Wanted, begin_run, script_name
+from .current_run import open_run
 from .never_raising import never_raises
 from .tracked_run import TrackedRun
-from .wandb_shape import open_run
 
 # What every run calls by one name, so that lists of runs can show it.
 _NAMES = {"rollout/ep_rew_mean": "episode/return", "rollout/ep_len_mean": "episode/length"}

@@ -8,20 +8,54 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any
 
 from ..errors import nearest
-from ..plain_values import text_of
+from ..text.plain_values import text_of
 from .accepted import Accepted, unknown_keywords
 from .begin import Wanted, begin_run, script_name
-from .file_writer import FileWriter
+from .current_run import open_run
 from .media import Audio, Histogram, Image, Object3D, Text, Video
 from .never_raising import never_raises
-from .plots import pr_curve
 from .process_end import ending_of
+from .tensorboard_events import EventRecorder
 from .tracked_run import TrackedRun
-from .wandb_shape import open_run
+
+
+class FileWriter:
+    """Logs events and summaries, which somebody has made with TensorBoard, into a run."""
+
+    def __init__(self, run: TrackedRun, log_dir: str) -> None:
+        self._run, self._log_dir = run, log_dir
+        self._recorder = EventRecorder(run)
+        self.event_writer = self
+
+    def add_event(self, event: Any, step: Any = None, walltime: Any = None) -> None:
+        self.add_summary(event.summary, event.step if step is None else step)
+
+    def add_summary(self, summary: Any, global_step: Any = None, walltime: Any = None) -> None:
+        try:
+            event = SimpleNamespace(summary=summary, step=global_step or 0)
+            self._recorder.record(self._log_dir, event)
+        except Exception as error:  # whatever a foreign object raises
+            self._run.warn_once("summary", f"cannot record a summary: {error}")
+
+    def add_graph(self, *_: Any, **__: Any) -> None:
+        """A graph has no place here."""
+
+    add_onnx_graph = add_run_metadata = add_graph
+
+    def get_logdir(self) -> str:
+        return self._log_dir
+
+    def flush(self) -> None:
+        self._run.flush()
+
+    close = flush
+
+    def reopen(self) -> None:
+        """It is never closed before its run."""
 
 
 def _not_kept(name: str) -> Callable[..., None]:
@@ -43,6 +77,7 @@ class SummaryWriter:
     add_custom_scalars_multilinechart = _not_kept("add_custom_scalars_multilinechart")
     add_graph = _not_kept("add_graph")
     add_onnx_graph = _not_kept("add_onnx_graph")
+    add_pr_curve = _not_kept("add_pr_curve")
     add_pr_curve_raw = _not_kept("add_pr_curve_raw")
     export_scalars_to_json = _not_kept("export_scalars_to_json")
 
@@ -193,14 +228,6 @@ class SummaryWriter:
     ) -> None:
         """A number, or the quantiles of several."""
         self._keep(tag, tensor, global_step)
-
-    @never_raises()
-    def add_pr_curve(
-        self, tag: str, labels: Any = None, predictions: Any = None,
-        global_step: int | None = None, *_: Any, **__: Any,
-    ) -> None:  # fmt: skip
-        """A table of recall and precision."""
-        self._keep(tag, pr_curve(labels, predictions), global_step)
 
     @never_raises()
     def add_embedding(

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..plain_values import plain, text_of
+from ..text.plain_values import plain, text_of
 from .accepted import unknown_keywords
 from .media import Media, WriteFile
 from .media_folder import MAX_FILE_BYTES

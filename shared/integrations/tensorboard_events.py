@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from .accepted import say_once
+from .current_run import open_run
 from .media import Audio, Histogram, Image, Text, Video
 from .tracked_run import TrackedRun
 
@@ -30,8 +31,6 @@ _recorders: dict[int, EventRecorder] = {}
 
 def follow() -> None:
     """Record, from now on, into the run that is open, what is written for TensorBoard."""
-    from .wandb_shape import open_run
-
     run = open_run()
     if run is None:
         return
@@ -156,8 +155,6 @@ def _wrap(module: ModuleType) -> None:
 
 
 def _record(writer: Any, event: Any) -> None:
-    from .wandb_shape import open_run
-
     recorder = _recorders.get(id(open_run()))
     if recorder is None:
         return

@@ -1,4 +1,7 @@
-"""The run of anyone's training loop: what is logged is published, nothing disturbs the loop."""
+"""The run of a foreign training loop: it publishes what is logged, and never raises.
+
+A run's configuration and its summary are `Record`s: dicts whose entries are attributes as well.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,140 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..events import LEVELS, Level
-from ..plain_values import described, described_error, is_true, text_of
-from ..schema import Metric
-from ..session import RunSession, warn_on_stderr
+from ..page.events import LEVELS, Level
+from ..page.schema import Metric
+from ..runs.session import RunSession, warn_on_stderr
+from ..text.plain_values import described, described_error, is_true, text_of
 from . import process_end
 from .kept_objects import KeptObjects
 from .media import Text
 from .never_raising import never_raises
 from .process_end import Ending, ending_of
-from .record import Record
-from .step_metrics import StepMetrics
-from .values import flattened, number_of
+from .values import as_mapping, flattened, number_of
+
+
+class Record(MutableMapping[str, Any]):
+    """Entries as items and attributes: `record["a"]`, `record.a`, `record.update({"a": 1})`. Calls
+    a function on every change.
+    """
+
+    def __init__(
+        self,
+        entries: dict[str, Any],
+        changed: Callable[[], None],
+        warn_once: Callable[[str, str], None],
+    ) -> None:
+        """`warn_once` takes a key and a text; it reports the first value of each key that cannot be
+        kept.
+        """
+        object.__setattr__(self, "_entries", entries)
+        object.__setattr__(self, "_changed", changed)
+        object.__setattr__(self, "_warn_once", warn_once)
+
+    @never_raises()
+    def update(self, entries: Any = None, allow_val_change: bool = True, **more: Any) -> None:  # type: ignore[override]
+        """Take over all entries of a mapping, a namespace or a dataclass. Values may change."""
+        self._entries.update(as_mapping(entries), **more)
+        self._changed()
+
+    @never_raises()
+    def setdefaults(self, entries: Any) -> None:
+        """Take over the entries whose keys are missing."""
+        self.update({**as_mapping(entries), **self._entries})
+
+    def update_locked(self, entries: Any, *_: Any, **__: Any) -> None:
+        self.update(entries)
+
+    merge_locked = update_locked
+
+    def persist(self) -> None:
+        """Nothing to do: every change is written at once."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self._entries)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._entries[key]
+
+    @never_raises()
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._entries[key] = value
+        self._changed()
+
+    def __delitem__(self, key: str) -> None:
+        del self._entries[key]
+        self._changed()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise AttributeError(f"there is no '{name}'") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
 
 PENDING_S = 0.1  # the longest that a step waits for more of its values
 MAX_STEP = 2**63 - 1
 MAX_WARNINGS = 100  # of one run: a loop may find ever new ways to be warned of
+
+
+class StepMetrics:
+    """Of names and of patterns `prefix/*`; an exact name comes before patterns, of these the
+    longest.
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, str] = {}
+        self._by_prefix: dict[str, str] = {}
+        self._found: dict[str, str] = {}  # of the names that were asked for
+
+    def define(self, name: str, step_metric: str) -> list[str]:
+        """Draw `name` over `step_metric`; returns the names known already that this changes."""
+        if name.endswith("*"):
+            self._by_prefix[name[:-1]] = step_metric
+        else:
+            self._by_name[name] = step_metric
+        before, self._found = self._found, {}
+        return [known for known, old in before.items() if self.of(known) != old]
+
+    def of(self, name: str) -> str:
+        """Empty where `name` is drawn over the run's own step."""
+        if name not in self._found:
+            self._found[name] = self._looked_up(name)
+        return self._found[name]
+
+    def complete(self, row: MutableMapping[str, float], latest: Mapping[str, Any]) -> None:
+        """Put the newest value of the step metrics into a row whose metrics need it."""
+        if not self._by_name and not self._by_prefix:
+            return
+        for step_metric in {self._found.get(name, "") for name in row} - {""}:
+            value = latest.get(step_metric)
+            if step_metric not in row and isinstance(value, int | float):
+                row[step_metric] = float(value)
+
+    def _looked_up(self, name: str) -> str:
+        if name in self._by_name:
+            return self._by_name[name]
+        if name in self._by_name.values() or name in self._by_prefix.values():
+            return ""
+        fitting = [prefix for prefix in self._by_prefix if name.startswith(prefix)]
+        return self._by_prefix[max(fitting, key=len)] if fitting else ""
 
 
 class TrackedRun:
@@ -77,7 +193,7 @@ class TrackedRun:
 
     @property
     def id(self) -> str:
-        """As `operant status` takes it; empty for a run that keeps nothing."""
+        """The id for `operant status`; empty for a run that keeps nothing."""
         return self._run.id if self._run else ""
 
     @property
@@ -139,7 +255,9 @@ class TrackedRun:
 
     @never_raises()
     def event(self, level: Level, text: str) -> None:
-        """Add a message to the run; a level that is none of debug, info, warning, error is info."""
+        """Add a message to the run; any level other than debug, info, warning and error becomes
+        info.
+        """
         if self.is_open:
             with self._lock:
                 level = level if level in LEVELS else "info"
@@ -209,11 +327,11 @@ class TrackedRun:
         return self._session.metrics
 
     def _flat(self, data: Any) -> list[tuple[str, Any]]:
-        """Names and values of `data`; what cannot be read of it is told of."""
+        """Names and values of `data`; values that cannot be read are reported."""
         return list(flattened(data, lambda text: self._warn_once(text, text)))
 
     def _take(self, values: Iterable[tuple[str, Any]]) -> None:
-        """Put the numbers among `values` with those that wait; what is none is told of."""
+        """Put the numbers among `values` with those that wait; other values are reported."""
         for name, value in values:
             number = number_of(value)
             if number is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..plain_values import described, described_error, text_of
+from ..text.plain_values import described, described_error, text_of
 
 MAX_DEPTH = 16
 
@@ -25,7 +25,7 @@ def flattened(values: Any, warn: Callable[[str], None]) -> Iterator[tuple[str, A
     the rest comes all the same. Raises TypeError for what is no mapping.
     """
     if not _is_mapping(values):
-        raise TypeError(f"{described(values)} is no dict")
+        raise TypeError(f"expected a dict, got {described(values)}")
     yield from _flattened(values, "", warn, MAX_DEPTH)
 
 
@@ -116,7 +116,7 @@ def config_in_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     except Exception as error:  # an optional library has errors of its own
         raise UsageError(f"config = '{path}' cannot be read: {error}") from None
     if not isinstance(found, Mapping):
-        raise UsageError(f"config = '{path}' holds no mapping")
+        raise UsageError(f"config = '{path}' is not a mapping")
     return {
         str(key): about["value"] if isinstance(about, Mapping) and "value" in about else about
         for key, about in found.items()

@@ -1,17 +1,24 @@
-"""The names of wandb's module that have no home of their own here: small ones, and stand-ins."""
+"""The names of wandb's module that have no home of their own here: small ones, and stand-ins.
+
+Its submodules as well: `from operant.integration.sb3 import WandbCallback` gives what the attribute
+gives.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import secrets
 import string
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ..errors import OperantError, UsageError
-from . import logged_run, media, plots, sweeps, tables, wandb_shape
+from . import logged_run, media, tables, wandb_shape
 from .accepted import Accepted
 from .artifacts import Artifact
 from .wandb_names import MODULE, RUN
@@ -76,17 +83,11 @@ _NAMES: dict[str, Callable[[], Any]] = {
     "Settings": lambda: logged_run.Settings,
     "Table": lambda: tables.Table,
     "JoinedTable": lambda: tables.JoinedTable,
-    "Visualize": lambda: plots.CustomChart,
-    "agent": lambda: sweeps.agent,
     "data_types": _DataTypes,
     "ensure_configured": lambda: _quietly,
     "errors": _Errors,
-    "plot": lambda: plots,
-    "plots": lambda: plots,
-    "plot_table": lambda: plots.plot_table,
     "require": lambda: _quietly,
     "setup": lambda: _quietly,
-    "sweep": lambda: sweeps.sweep,
     "teardown": lambda: _quietly,
     "tensorboard": lambda: SimpleNamespace(
         patch=_follow_tensorboard, log=_quietly, unpatch=_quietly
@@ -129,3 +130,39 @@ def version() -> str:
         return importlib.metadata.version("operant-rl")
     except importlib.metadata.PackageNotFoundError:
         return "0"
+
+
+SUBMODULES = frozenset(
+    (
+        "agents", "apis", "beta", "catboost", "data_types", "env", "errors", "fastai",
+        "integration", "keras", "lightgbm", "plot", "plots", "proto", "sdk", "sklearn", "sync",
+        "tensorboard", "util", "wandb_agent", "wandb_run", "xgboost",
+    )
+)  # fmt: skip
+
+
+def submodule_spec(fullname: str) -> ModuleSpec | None:
+    """The spec of submodules such as `operant.integration.sb3`; None for submodules that wandb
+    lacks.
+    """
+    if fullname.split(".")[1] not in SUBMODULES:
+        return None
+    return ModuleSpec(fullname, _Loader(), is_package=True)
+
+
+class _Loader(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__getattr__"] = functools.partial(_attribute, module.__name__)
+
+
+def _attribute(module: str, name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _, first, *others = module.split(".")
+    found = attribute(first, Accepted(f"operant.{first}"))
+    for part in (*others, name):
+        found = getattr(found, part, Accepted(f"{module}.{name}"))
+    return found

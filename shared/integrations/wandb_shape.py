@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import UsageError, nearest
-from ..plain_values import text_of
-from ..writer import DEFAULT_MAX_METRICS
-from . import sweeps
+from ..page.writer import DEFAULT_MAX_METRICS
+from ..text.plain_values import text_of
+from . import current_run
 from .accepted import say_once
 from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, script_name
+from .current_run import open_run, set_current_run
 from .logged_run import LoggedRun
 from .values import as_mapping
 
@@ -59,9 +60,6 @@ class BeforeInit:
     __setattr__ = __getitem__ = __setitem__ = _refuse
 
 
-# The run of this process, its configuration and its summary, as `import operant as wandb` has them.
-_current: LoggedRun | None = None
-
 if TYPE_CHECKING:
     run: LoggedRun | None
 
@@ -73,6 +71,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+# The configuration and summary of the run of this process, as `import operant as wandb` has them.
 config: Any = BeforeInit("config")
 summary: Any = BeforeInit("summary")
 
@@ -112,23 +111,24 @@ def init(
     odd, or cannot be written, is warned of.
     """
     _check(accepted, mode)
-    if _current and _current.is_open:
+    former = open_run()
+    if former:
         if reinit in (None, False, "default", "return_previous"):
-            return _current
+            return former
         if reinit in (True, "finish_previous"):
-            _current.finish()
-    told = {
+            former.finish()
+    arguments = {
         "project": project, "name": name, "entity": entity, "group": group, "job_type": job_type,
         "tags": tags, "notes": notes, "config": config, "id": id,
     }  # fmt: skip
-    told |= _by_position(positional)
-    details = _details(told)
-    name = told["name"] or os.environ.get("WANDB_NAME")
+    arguments |= _by_position(positional)
+    details = _details(arguments)
+    name = arguments["name"] or os.environ.get("WANDB_NAME")
     wanted = Wanted(
         name=text_of(name or details.get("project") or script_name()),
         details=details,
-        config={**_config(told["config"]), **(sweeps.current[1] if sweeps.current else {})},
-        id=told["id"],
+        config=_config(arguments["config"]),
+        id=arguments["id"],
         resume=_resume(resume),
         rank=rank,
         world_size=world_size,
@@ -139,7 +139,6 @@ def init(
     if _is_disabled(mode, accepted.get("settings")):
         begun = LoggedRun(None, {"name": wanted.name, **wanted.details, "config": wanted.config})
     begun = begun or begin_run(LoggedRun, wanted)
-    begun.sweep_id = sweeps.current[0] if sweeps.current else None
     _make_current(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow
@@ -154,12 +153,14 @@ def _by_position(positional: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, positional, strict=False))
 
 
-def _details(told: Mapping[str, Any]) -> dict[str, Any]:
+def _details(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What a run is said to be, by its arguments and else by wandb's variables of the environment;
     nothing where neither says anything.
     """
-    details = {key: told[key] or os.environ.get(variable) for key, variable in _VARIABLES.items()}
-    tags = told["tags"]
+    details = {
+        key: arguments[key] or os.environ.get(variable) for key, variable in _VARIABLES.items()
+    }
+    tags = arguments["tags"]
     details["tags"] = _tags(os.environ.get("WANDB_TAGS", "").split(",") if tags is None else tags)
     return {key: value for key, value in details.items() if value}
 
@@ -204,22 +205,18 @@ def _resume(resume: bool | str | None) -> str | None:
 
 
 def _make_current(begun: LoggedRun) -> None:
-    global _current, config, summary
-    _current, config, summary = begun, begun.config, begun.summary
-
-
-def open_run() -> LoggedRun | None:
-    """The run of this process while it is open: other integrations log into it."""
-    return _current if _current and _current.is_open else None
+    global config, summary
+    set_current_run(begun)
+    config, summary = begun.config, begun.summary
 
 
 def of_current(method: str) -> Callable[..., Any]:
     """A method of the run of this process, as a function."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
-        if _current is None:
+        if current_run.current is None:
             raise UsageError(f"operant.init() comes before operant.{method}()")
-        return getattr(_current, method)(*arguments, **keywords)
+        return getattr(current_run.current, method)(*arguments, **keywords)
 
     function.__name__ = method
     function.__doc__ = getattr(LoggedRun, method).__doc__
@@ -246,8 +243,8 @@ watch = of_current("watch")
 
 def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: Any) -> None:
     """End the run of this process, if there is one."""
-    if _current:
-        _current.finish(exit_code, quiet, **unknown)
+    if current_run.current:
+        current_run.current.finish(exit_code, quiet, **unknown)
 
 
 def login(*arguments: Any, **keywords: Any) -> bool:

@@ -28,6 +28,7 @@ def recorded(folder):
     return json.loads((folder / "first_contact.json").read_text())
 
 
+@pytest.mark.slow
 def test_all_of_it_on_a_machine_without_a_gpu(tmp_path):
     test = "tests/test_architecture.py::test_shared_needs_little"
     command = [sys.executable, SCRIPT, tmp_path / "out", "--dry", "--tests", test]
@@ -46,6 +47,7 @@ def test_all_of_it_on_a_machine_without_a_gpu(tmp_path):
     assert figures["no_such_figure"]["error"].startswith("KeyError")
 
 
+@pytest.mark.slow
 def test_tests_after_one_that_dies_are_run(contact, tmp_path):
     (tmp_path / "test_these.py").write_text(
         "import os, sys\n"

@@ -6,7 +6,7 @@ import pytest
 from command_line import error_line, operant
 from told import serving, write_settings
 
-from operant.monitor.telling.settings import alert_settings_path
+from operant.monitor.notify.settings import alert_settings_path
 
 
 def test_without_settings_it_says_where_they_would_be():
@@ -38,7 +38,7 @@ def test_everybody_is_told_on_trial_and_who_was_not_is_named(monkeypatch):
         failed = operant("alerts", "--try")
         assert failed.returncode == 1
         assert "  HTTP 404 Not Found\n" in failed.stdout
-        assert failed.stderr == "operant: 1 of 2 were not told\n"
+        assert failed.stderr == "operant: 1 of 2 did not get the test message\n"
     assert [told["run"] for told in server.posted] == ["trial", "trial"]
 
 

@@ -7,10 +7,10 @@ from click.testing import CliRunner
 from command_line import error_line, operant_json
 
 from operant.commands.autotune import command
+from operant.commands.bench import autotune, sides
 from operant.shared.errors import OperantError
-from operant.trainer.bench import autotune, sides
 from operant.trainer.config.files import load_config
-from operant.trainer.making import make_experiment
+from operant.trainer.experiment.build import make_experiment
 
 SMALL = (
     "cart_pole_memory_ppo", "--set", "num_envs=8", "--set", "rollout_steps=32", "--set",
@@ -171,15 +171,15 @@ def test_files_are_not_written_over(tmp_path):
     output = tmp_path / "tuned.toml"
     output.write_text("mine")
     line = error_line("autotune", "cart_pole_ppo", "--output", str(output))
-    assert "it is there already" in line
+    assert "exists already" in line
     assert output.read_text() == "mine"
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
     output = tmp_path / "nowhere" / "tuned.toml"
     line = error_line("autotune", "cart_pole_ppo", "--output", str(output))
-    assert f"--output {output}: no file can be written there" in line
+    assert f"--output {output}: cannot write a file there" in line
 
 
 def test_help_says_what_is_not_measured():
-    assert "Scores are not measured" in CliRunner().invoke(command, ["--help"]).output
+    assert "Returns are not measured" in CliRunner().invoke(command, ["--help"]).output

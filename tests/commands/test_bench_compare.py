@@ -16,8 +16,9 @@ from operant.commands.bench import command
 from operant.commands.bench.compare import differing
 from operant.commands.bench.comparison import compared, curve_points
 from operant.commands.bench.trials import Curve, Side, Trial
-from operant.shared.find_runs import find_run, list_runs
-from operant.shared.ranks import read_status
+from operant.commands.helpers.trial_run import iterations_of, mean_up_to
+from operant.shared.runs.find_runs import find_run, list_runs
+from operant.shared.runs.ranks import read_status
 from operant.trainer.config.files import load_config
 
 SMALL = (
@@ -90,6 +91,7 @@ def test_what_differs_is_named_key_by_key_as_it_is_set():
     )
 
 
+@pytest.mark.slow
 def test_configurations_are_trained_and_their_runs_stay(tmp_path):
     small = tmp_path / "wide.toml"
     small.write_text('env = "cart_pole"\nrollout_steps = 16\ntotal_env_steps = 9999\n')
@@ -160,7 +162,7 @@ def test_one_key_at_a_time_is_changed_and_what_does_not_hold_is_said(trained, tm
         (["compare", "cart_pole_ppo"], "two or more"),
         (["compare", "cart_pole_ppo", "cart_pole_ppo"], "each once"),
         (["compare", "cart_pole_ppo", "cart_poles"], "no preset is called 'cart_poles'"),
-        (["compare", "cart_pole_ppo", "acrobot_ppo", "--env-steps", "9"], "--env-steps 9: a side"),
+        (["compare", "cart_pole_ppo", "acrobot_ppo", "--env-steps", "9"], "9: one iteration has"),
         (["ablate", "cart_pole_ppo", "cart_pole_ppo"], "do not differ"),
         (["ablate", "cart_pole_ppo", "acrobot_ppo"], "env = cart_pole and acrobot"),
         (["ablate", "cart_pole_ppo", "cart_pole_pqn"], "algorithm = ppo and pqn"),
@@ -171,11 +173,26 @@ def test_wrong_input_is_one_line(arguments, words):
 
 
 def test_a_score_from_before_the_last_tenth_is_better_than_none():
-    curve = Curve(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]),
-                  np.array([5.0, 6.0, np.nan]))  # fmt: skip
-    assert curve.mean_up_to(curve.env_steps, 3.0) == 6.0
-    assert curve.mean_up_to(curve.train_s, 12.0) == 5.0
-    assert np.isnan(curve.mean_up_to(curve.env_steps, 0.5))
+    env_steps, train_s = np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0])
+    score = np.array([5.0, 6.0, np.nan])
+    assert mean_up_to(env_steps, score, 3.0) == 6.0
+    assert mean_up_to(train_s, score, 12.0) == 5.0
+    assert np.isnan(mean_up_to(env_steps, score, 0.5))
+
+
+def test_seconds_of_training_are_those_of_iterations_without_pauses_from_the_end_of_the_first():
+    nan = math.nan
+    columns = {
+        "elapsed_s": np.array([30.0, 31.0, 36.0, 40.0]),
+        "time/learn_s": np.array([20.0, nan, 1.0, 1.0]),  # the second row is no iteration
+        "time/evaluate_s": np.array([0.0, nan, 3.0, 0.0]),
+        "time/checkpoint_s": np.array([0.0, nan, nan, 0.5]),
+    }
+    rows, train_s = iterations_of(columns)
+    # 36 - 30 - 3 = 3;  40 - 30 - 3 - 0.5 = 6.5
+    assert train_s.tolist() == [0.0, 3.0, 6.5]
+    assert rows["elapsed_s"].tolist() == [30.0, 36.0, 40.0]
+    assert not len(iterations_of({"elapsed_s": columns["elapsed_s"]})[1])
 
 
 def test_a_score_that_a_side_does_not_publish_is_refused_before_anything_is_trained():
@@ -209,4 +226,5 @@ def test_a_comparison_that_is_killed_leaves_no_trainer_behind():
         process.kill()
         process.wait()
     (run,) = list_runs()
-    wait_for(lambda: read_status(run).state == "stopped")
+    wait_for(lambda: not read_status(run).is_alive)
+    assert read_status(run).state == "stopped"

@@ -12,13 +12,13 @@ from command_line import error_line, operant, python
 
 from operant.cli import cli
 from operant.commands.completion import Bash, answer_shell
-from operant.shared.find_runs import find_run
-from operant.shared.run_folder import create_run
-from operant.shared.run_notes import RunNotes, change_notes
-from operant.shared.session import RunSession
+from operant.shared.runs.find_runs import find_run
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.run_notes import RunNotes, change_notes
+from operant.shared.runs.session import RunSession
 from operant.trainer.config.files import fields_with_defaults, preset_names
 from operant.trainer.config.keys import keys_of, keys_of_all
-from operant.trainer.envs import ALL_ENV_NAMES
+from operant.trainer.envs.names import ALL_ENV_NAMES
 
 
 def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -181,6 +181,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 @pytest.mark.parametrize(
     ("line", "words", "cword", "answer"),
@@ -226,7 +227,7 @@ def test_commands_load_with_a_click_whose_items_are_not_generic():
         "class CompletionItem(completion.CompletionItem):\n"
         "    __class_getitem__ = None\n"
         "completion.CompletionItem = CompletionItem\n"
-        "import operant.commands.candidates\n"
+        "import operant.commands.helpers.candidates\n"
     )
     loading = python("-c", code)
     assert (loading.returncode, loading.stderr) == (0, "")

@@ -16,13 +16,13 @@ from command_line import ENDLESS, error_line, operant, operant_json
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from operant.monitor.export.writing import export
+from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
-from operant.monitor.recorder.row_drain import RowDrain
 from operant.shared.errors import UsageError
-from operant.shared.row_file import RowFile
-from operant.shared.run_folder import create_run
-from operant.shared.schema import Metric
-from operant.shared.session import RunSession
+from operant.shared.page.schema import Metric
+from operant.shared.rows.row_file import RowFile
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 NUM_PUBLISHES = 3000
 
@@ -206,7 +206,7 @@ def test_a_file_that_is_there_is_written_over_only_if_that_is_said(run, tmp_path
     path = tmp_path / "a.csv"
     path.write_text("mine")
     arguments = ("export", run.id, "--to", "csv", "--output", str(path))
-    assert f"{path} is there already; --yes writes over it" in error_line(*arguments)
+    assert f"{path} exists already; pass --yes to overwrite it" in error_line(*arguments)
     assert path.read_text() == "mine"
     assert operant(*arguments, "--yes").returncode == 0
     assert path.read_text() != "mine"

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from command_line import operant
 
-from operant.commands.output import headline
-from operant.monitor.panels.machine_lines import draw_machine
+from operant.commands.helpers.output import headline
+from operant.monitor.panels.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
 from operant.monitor.remote.frames import MAGIC, Frame, StreamError, write_frame
 from operant.monitor.remote.host import RemoteName, stream_command
 from operant.monitor.remote.page_blocks import PageMirror
 from operant.monitor.remote.remote_run import RemoteRun
-from operant.monitor.runs.conditions import condition_of
-from operant.monitor.runs.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from operant.monitor.runs.reading.conditions import condition_of
+from operant.monitor.widgets.machine_panel import draw_machine
 from operant.shared.errors import OperantError
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
@@ -122,6 +122,7 @@ def test_a_wrong_field_is_shown_or_one_line(far, path):
         source.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stdout",
     [
@@ -203,6 +204,7 @@ def _metrics(count: int) -> bytes:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stdout",
     [

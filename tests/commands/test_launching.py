@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from operant.commands import launching, waiting
+from operant.commands.helpers import launching
 from operant.shared.errors import OperantError
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def compiling(begun, monkeypatch):
         phase="compiling", phase_done=9, phase_total=14, phase_unit="loops", phase_s=0.0,
         phase_left_s=None, env_steps=None,
     )  # fmt: skip
-    monkeypatch.setattr(waiting, "read_status", lambda _: status)
+    monkeypatch.setattr(launching, "read_status", lambda _: status)
     clock = SimpleNamespace(now=0.0)
-    waits = waiting.Waiting(run, lambda: clock.now)
+    waits = launching.Waiting(run, lambda: clock.now)
 
     def look(seconds, done=9):
         clock.now = status.phase_s = seconds

@@ -16,12 +16,12 @@ from command_line import operant, operant_json
 from recorded import event_texts, publishes, recorder_pid
 from waiting import wait_for
 
-from operant.shared.find_runs import list_runs
-from operant.shared.lock import RunLock, lock_holder
-from operant.shared.ranks import read_status
-from operant.shared.row_file_reader import RowFileReader
-from operant.shared.run_folder import Run, create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock, lock_holder
+from operant.shared.rows.row_file_reader import RowFileReader
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.session import RunSession
 
 pytestmark = pytest.mark.usefixtures("recorders")
 
@@ -233,6 +233,22 @@ def test_a_page_whose_run_is_gone_is_deleted_but_not_where_its_home_is_only_out_
     assert operant("runs").returncode == 0
     assert pages() == set()
     assert steps(out_of_reach) == list(range(NUM_ROWS))
+
+
+@pytest.mark.parametrize("name", [".", "..", "backup"])
+def test_nothing_is_written_where_no_run_toml_names_the_run(
+    left_behind, tmp_path, operant_pages, name
+):
+    run = left_behind(tmp_path / "a")
+    (operant_pages / f"{run.id}.0.page").rename(operant_pages / f"{name}.0.page")
+    notes = tmp_path / "a" / "runs" / "backup" / "notes.txt"
+    notes.parent.mkdir()
+    notes.write_text("mine")
+    (notes.parent / "recording").touch()  # as a run has it that is not complete
+    before = sorted((tmp_path / "a").rglob("*"))
+    assert operant("runs").returncode == 0
+    assert sorted((tmp_path / "a").rglob("*")) == before
+    assert pages() == {f"{name}.0.page"}
 
 
 def test_a_page_of_another_user_is_left_alone(left_behind, tmp_path, operant_pages):

@@ -26,11 +26,11 @@ from operant.monitor.remote.machines import Machines
 from operant.monitor.remote.remote_list import RemoteList
 from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.remote.sending_list import _ListSender
-from operant.monitor.runs.machine import MachineSample
+from operant.monitor.runs.machine.machine import MachineSample
 from operant.monitor.screens.run_screen import RunScreen
-from operant.shared.run_folder import create_run
-from operant.shared.run_notes import change_notes
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.run_notes import change_notes
+from operant.shared.runs.session import RunSession
 
 # Machines are down while there is a file that says so, and answer with a file where one lies there.
 STAND_IN = """#!/bin/sh
@@ -108,6 +108,7 @@ def troubles(machines: Machines) -> dict[str, str]:
     return {machine.host: machine.trouble for machine in machines.poll().machines}
 
 
+@pytest.mark.slow
 def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_session):
     make_session("near")
     far, second = run_on("a", "far"), run_on("b", "second")
@@ -243,6 +244,7 @@ def test_many_runs_come_in_frames_of_a_bounded_size(operant_home, monkeypatch):
     assert sum(len(frame.head["rows"]) for frame in frames) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [
@@ -352,10 +354,10 @@ def test_bad_input_is_one_line(there):
     assert "--host is empty" in error_line("runs", "--host", "")
     assert "`operant runs --host a`" in error_line("status", "a:/")
     assert "`operant runs --host`" in error_line("monitor", "--host", "a", "--json")
-    assert "goes with no RUN" in error_line("monitor", "--host", "a", "far")
-    assert "goes with no RUN" in error_line("monitor", "--host", "a", "b:/")
+    assert "excludes RUN" in error_line("monitor", "--host", "a", "far")
+    assert "excludes RUN" in error_line("monitor", "--host", "a", "b:/")
     assert "needs a terminal" in error_line("monitor", "a:/")
-    assert "goes with no RUN" in error_line("stream", "--list", "far")
+    assert "excludes RUN" in error_line("stream", "--list", "far")
 
 
 def test_a_host_with_a_slash_lists_its_runs_alone_and_opens_them(run_on, there, make_session):

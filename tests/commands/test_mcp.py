@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 import pytest
 from command_line import error_line
 
-from operant.shared.run_folder import create_run
-from operant.shared.run_notes import RunNotes, change_notes
-from operant.shared.schema import Metric
-from operant.shared.session import RunSession
+from operant.shared.page.schema import Metric
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.run_notes import RunNotes, change_notes
+from operant.shared.runs.session import RunSession
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("mcp") is None, reason="the extra mcp is not installed"
@@ -182,9 +182,9 @@ def test_wrong_questions_are_answered_in_a_line_and_the_next_is_answered():
         ("run_status", {"run": "test"}),
     )
     told = [
-        "no run is called 'zzz'", "fits 2 runs", "did you mean 'loss/value'", "name 1 to 10",
+        "no run is called 'zzz'", "matches 2 runs", "did you mean 'loss/value'", "name 1 to 10",
         "name 1 to 10", "not between 2 and 500", "not between 2 and 500", "not between 1 and 100",
-        "up to 1000 characters", "lacks a value", "level = loud", "cannot be read",
+        "up to 1000 characters", "needs a value", "level = loud", "cannot be read",
         "no argument 'runn'; did you mean 'run'?", "metrics: Input should be", "limit: Input",
     ]  # fmt: skip
     for text, words in zip(wrong, told, strict=True):
@@ -236,6 +236,7 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_nothing_is_changed(o
     assert files_of(operant_home) == before
 
 
+@pytest.mark.timeout(120)  # a line without an answer would be waited for
 def test_every_line_is_answered_whatever_it_holds():
     _run, session = new_run("test")
     session.close("finished", 0)
@@ -255,6 +256,22 @@ def test_every_line_is_answered_whatever_it_holds():
     assert (rest, complaints) == ("", "")
 
 
+@pytest.mark.parametrize("own_id", ["1.5", "true", "null", "{}", "[1]", "1e999", "NaN"])
+def test_a_request_whose_id_is_neither_text_nor_whole_number_is_answered(own_id):
+    process = server()
+    tell(process, HELLO)
+    assert process.stdout.readline()
+    process.stdin.write(f'{{"jsonrpc": "2.0", "id": {own_id}, "method": "ping"}}\n')
+    tell(process, {"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    answer = json.loads(process.stdout.readline())
+    process.communicate()
+    assert answer == {
+        "jsonrpc": "2.0", "id": None,
+        "error": {"code": -32600, "message": "the id of a request must be a string or an integer"},
+    }  # fmt: skip
+
+
+@pytest.mark.timeout(120)  # Python's own matcher would take for ever
 def test_a_filter_takes_regular_expressions_and_none_hangs_it():
     _run, session = new_run("a" * 40 + "-test")
     session.close("finished", 0)

@@ -13,8 +13,8 @@ from command_line import ENDLESS
 from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
-from operant.shared.find_runs import latest_run, list_runs
-from operant.shared.ranks import read_status
+from operant.shared.runs.find_runs import latest_run, list_runs
+from operant.shared.runs.ranks import read_status
 
 pytestmark = pytest.mark.usefixtures("kill_runs")
 

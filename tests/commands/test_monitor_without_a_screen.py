@@ -17,9 +17,9 @@ from operant.monitor import raster
 from operant.monitor.raster import PngScreen
 from operant.monitor.session.settings import Settings, save_settings, settings_path
 from operant.shared.errors import UsageError
-from operant.shared.lock import RunLock
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_snapshot_as_png_has_the_cells_of_the_screen(session, tmp_path):
 
 def test_without_a_known_font_png_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(raster, "FONTS", (("no-such-font.ttf", "no-such-font.ttf"),))
-    with pytest.raises(UsageError, match=r"one of the fonts no; \.svg needs none"):
+    with pytest.raises(UsageError, match=r"one of the fonts no; \.svg works without it"):
         PngScreen()
 
 
@@ -145,14 +145,14 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("monitor", "--follow"), "--follow goes with --json"),
+        (("monitor", "--follow"), "--follow needs --json"),
         (("monitor",), "needs a terminal"),
         (("monitor", "--latest"), "needs a terminal"),
         (("monitor", "nosuch"), "no run is called 'nosuch'"),
         (("monitor", "--latest", "--rank", "1"), "has no rank 1; it has rank 0 alone"),
-        (("monitor", "--rank", "0"), "--rank goes with a run of this machine"),
-        (("monitor", "air:", "--rank", "0"), "--rank goes with a run of this machine"),
-        (("monitor", "--once", "--rank", "0"), "goes with no --once or --json"),
+        (("monitor", "--rank", "0"), "--rank needs a run of this machine"),
+        (("monitor", "air:", "--rank", "0"), "--rank needs a run of this machine"),
+        (("monitor", "--once", "--rank", "0"), "excludes --once and --json"),
         (("snapshot", "--to", "a.gif"), "ends in .svg or .png"),
         (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
         (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),

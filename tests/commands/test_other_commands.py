@@ -8,10 +8,11 @@ import pytest
 from command_line import SHORT, error_line, operant, operant_json, python
 
 from operant.cli import cli
+from operant.commands.helpers.output import print_json
 from operant.shared.errors import OperantError, UsageError
-from operant.shared.find_runs import list_runs
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 STATUS_FIELDS = {
     "run", "state", "age_s", "iteration", "env_steps", "env_steps_per_s", "progress_fraction",
@@ -74,6 +75,13 @@ def test_an_empty_note_takes_the_note_away(finished_run):
     assert operant("note", finished_run.id, "").stdout == f"{finished_run.id}: no note any more\n"
 
 
+def test_names_that_are_no_text_are_valid_json(capsys):
+    print_json({"\udcff": ["run \ud800", "é", "\N{GRINNING FACE}"]})
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert json.loads(printed) == {"?": ["run ?", "é", "\N{GRINNING FACE}"]}
+
+
 def test_status_is_one_object_of_valid_json(finished_run):
     done = operant("status", "--latest", "--json")
     status = json.loads(done.stdout, parse_constant=pytest.fail)
@@ -113,7 +121,7 @@ def test_without_runs_each_command_says_how_to_start_one():
 def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
     create_run("test", {}, rank=0)[1].release()
     assert "no run is called 'nonsense'" in error_line("status", "nonsense")
-    assert "fits 2 runs" in error_line("status", "test")
+    assert "matches 2 runs" in error_line("status", "test")
     assert "--latest" in error_line("status", finished_run.id, "--latest")
 
 
@@ -154,6 +162,7 @@ def test_the_monitor_without_a_terminal_says_what_to_do(finished_run):
     assert "--once" in error_line("monitor", "--latest")
 
 
+@pytest.mark.slow
 def test_eval_plays_greedy_episodes_of_the_newest_checkpoint():
     assert operant("train", "cart_pole_ppo_smoke", *SHORT).returncode == 0
     (run,) = list_runs()
@@ -199,7 +208,8 @@ def test_help_imports_neither_numpy_nor_textual_nor_what_finds_runs(arguments):
     code = (
         f"import sys\nfrom operant.cli import main\nsys.argv = ['operant', *{arguments!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "found = {'numpy', 'textual', 'pydantic', 'operant.shared.run_folder'} & set(sys.modules)\n"
+        "unwanted = {'numpy', 'textual', 'pydantic', 'operant.shared.runs.run_folder'}\n"
+        "found = unwanted & set(sys.modules)\n"
         "assert not found, found\n"
     )
     done = python("-c", code)

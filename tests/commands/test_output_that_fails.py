@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-from operant.shared.find_runs import list_runs
+from operant.shared.runs.find_runs import list_runs
+
+pytestmark = pytest.mark.slow
 
 OPERANT = (sys.executable, "-m", "operant")
 COMMANDS = ("runs", "runs --json", "--help", "train --help-config", "completion bash", "")

@@ -17,9 +17,9 @@ from playing import CountedEpisodes
 from terminal import operant_in_a_terminal, read_until
 from trained_runs import trained_run
 
-from operant.shared.episode_file import write_moments
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.episodes.episode_file import write_moments
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 ANOTHER_SCREEN, FORMER_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 CURSOR = b"\x1b[?25h"
@@ -63,6 +63,7 @@ def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
     assert b"xyz" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_ends_it_the_terminal_is_as_before(end):
     trained_run("cart_pole_ppo_smoke")
@@ -107,6 +108,7 @@ def test_an_episode_that_was_kept_is_played_without_its_run(tmp_path):
         read_until(terminal, b"cannot be read: No such file")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_played_is_one_line(tmp_path):
     run = trained_run("cart_pole_ppo_smoke")
     assert "play needs a terminal; --to" in error_line("play", run.id)
@@ -141,7 +143,7 @@ def test_a_terminal_that_shows_nothing_is_one_line():
         with subprocess.Popen(
             command, stdin=screen, stdout=screen, stderr=screen, env={**os.environ, **variables}
         ) as play:
-            assert reason in read_until(keys, b"writes a file")
+            assert reason in read_until(keys, b"--to FILE")
         assert play.returncode == 2
         os.close(screen)
         os.close(keys)

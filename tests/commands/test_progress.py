@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 from waiting import wait_for
 
-from operant.commands.progress import PhaseWords, PlainProgress, TimeLeft, _bar
-from operant.monitor.look.formatting import UNKNOWN
+from operant.commands.helpers.progress import PhaseWords, PlainProgress, TimeLeft, _bar
+from operant.monitor.render.formatting import UNKNOWN
 
 
 def test_in_a_file_what_takes_long_is_said_as_it_goes_on_and_every_ten_seconds():

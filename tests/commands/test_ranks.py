@@ -15,10 +15,12 @@ from command_line import error_line, operant
 from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
 from waiting import wait_for
 
-from operant.shared.find_runs import find_run
-from operant.shared.ranks import read_status
-from operant.shared.status import open_page
-from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints
+from operant.shared.runs.find_runs import find_run
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import open_page
+from operant.trainer.experiment.checkpoints import latest_checkpoint, list_checkpoints
+
+pytestmark = pytest.mark.slow
 
 SMALL = (
     "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",

@@ -14,12 +14,12 @@ from deaths import check_files, deaths, is_finished, report
 from recorded import csv_rows, event_texts, publishes, recorder_pid
 from waiting import wait_for
 
-from operant.shared.find_runs import list_runs
-from operant.shared.lock import LAUNCHER
-from operant.shared.ranks import read_status
-from operant.shared.recorder_process import RecorderSettings
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import LAUNCHER
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.recorder_process import RecorderSettings
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 pytestmark = pytest.mark.usefixtures("recorders")
 
@@ -125,6 +125,7 @@ def test_ctrl_c_ends_the_recorder_alone(recorded_training):
     assert read_status(run).is_alive
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kill_runs")
 def test_a_resumed_run_is_recorded_in_one_line_of_time(start_training):
     process, run = start_training(
@@ -149,9 +150,9 @@ def test_a_resumed_run_is_recorded_in_one_line_of_time(start_training):
 RANK = """
 import sys
 from pathlib import Path
-from operant.shared.lock import RunLock
-from operant.shared.run_folder import Run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.session import RunSession
 run, rank = Run(Path(sys.argv[1])), int(sys.argv[2])
 lock = RunLock(run.lock_path, rank)
 session = RunSession(run, lock, publish_interval_s=60.0, rank=rank, world_size=2)

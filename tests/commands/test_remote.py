@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from command_line import ENDLESS, error_line, operant, operant_json
 from ssh_server import MISSING
 from terminal import operant_in_a_terminal, read_until
@@ -16,9 +17,9 @@ from waiting import wait_for
 
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 
 def start_session(name: str = "far") -> RunSession:
@@ -103,6 +104,7 @@ def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
     session.close("finished", 0)
 
 
+@pytest.mark.slow
 def test_the_monitor_draws_a_run_elsewhere_and_leaves_it_alone(ssh, start_training):
     process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     with operant_in_a_terminal("monitor", f"127.0.0.1:{run.id}") as (_, terminal):

@@ -14,14 +14,14 @@ from fcntl import ioctl
 import pytest
 from command_line import operant, operant_json
 
-from operant.commands.tables import Column, table_lines
-from operant.shared.run_folder import create_run
-from operant.shared.run_notes import RunNotes, change_notes
-from operant.shared.schema import Metric
-from operant.shared.session import RunSession
+from operant.commands.helpers.tables import Column, table_lines
+from operant.shared.page.schema import Metric
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.run_notes import RunNotes, change_notes
+from operant.shared.runs.session import RunSession
 
 COLUMNS = [
-    Column("run", ["20261121-cart-k3f9", "b"], least=8, is_told_by_ends=True),
+    Column("run", ["20261121-cart-k3f9", "b"], least=8, differs_at_ends=True),
     Column("steps", ["1", "12.3k"], ">", goes_at=1),
     Column("about", ["", "a long word on it"], least=6, goes_at=2),
 ]

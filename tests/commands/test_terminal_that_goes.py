@@ -13,9 +13,9 @@ import pytest
 from command_line import ENDLESS
 from waiting import wait_for
 
-from operant.shared.find_runs import latest_run, list_runs
-from operant.shared.ranks import read_status
-from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.shared.runs.find_runs import latest_run, list_runs
+from operant.shared.runs.ranks import read_status
+from operant.trainer.experiment.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.usefixtures("kill_runs")
 
@@ -134,6 +134,7 @@ def test_a_run_in_the_foreground_goes_on_without_its_bar(terminal):
     assert read_status(run).state == "stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [(), ("--processes", "2")])
 def test_a_run_in_the_foreground_stops_with_its_terminal_and_says_how_to_go_on(terminal, ranks):
     trainer = terminal("train", "cart_pole_ppo_smoke", *ENDLESS, *ranks, is_deaf=False)

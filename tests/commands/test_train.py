@@ -9,9 +9,11 @@ import pytest
 from command_line import ENDLESS, SHORT, error_line, operant, operant_json
 from waiting import wait_for
 
-from operant.shared.find_runs import list_runs
-from operant.shared.ranks import read_status
-from operant.shared.status import open_page
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import open_page
+
+pytestmark = pytest.mark.slow
 
 
 def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
@@ -224,6 +226,7 @@ def test_help_config_lists_the_keys_that_begin_with_a_prefix():
     assert error_line("train", "--help-config", "replya") == (
         "operant: --help-config replya: no key begins with it; did you mean 'replay'?\n"
     )
+    assert error_line("train", "--help-config", "PPO").endswith("; did you mean 'ppo'?\n")
 
 
 def test_a_gpu_that_is_not_there_is_said_in_one_line_and_leaves_no_run():

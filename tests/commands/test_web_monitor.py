@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import asynccontextmanager
+from unittest.mock import AsyncMock
 
 import psutil
 import pytest
@@ -17,8 +21,8 @@ from browser import MISSING, opened
 from command_line import error_line
 from waiting import wait_for
 
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("textual_serve") is None, reason="the extra web is not installed"
@@ -178,6 +182,67 @@ def test_a_large_paste_is_dropped_and_its_page_outlives_nobody(run, serve):
     assert process.poll() is None
 
 
+@asynccontextmanager
+async def program_of_a_page(line):
+    """What a page has the server start; it is a line for a shell in place of the monitor."""
+    from textual_serve.download_manager import DownloadManager
+
+    from operant.commands.helpers.web_monitor import Screen
+
+    life, life_end = os.pipe()
+    nothing = AsyncMock()
+    screen = Screen(
+        shlex.join(["sh", "-c", line]), life, write_bytes=nothing, write_str=nothing,
+        close=nothing, download_manager=DownloadManager(),
+    )  # fmt: skip
+    await screen.start(80, 24)
+    try:
+        yield screen
+    finally:
+        await screen.stop()
+        os.close(life)
+        os.close(life_end)
+
+
+async def text_in(path, wanted):
+    """The text of a file once `wanted` is in it."""
+    while not (path.exists() and wanted in path.read_text(errors="replace")):
+        await asyncio.sleep(0.01)
+    return path.read_text(errors="replace")
+
+
+def test_what_a_page_has_started_ends_with_it(tmp_path):
+    path = tmp_path / "pid"
+
+    async def show_and_leave():
+        async with program_of_a_page(f"sleep 1000 & echo $! > {path}; wait"):
+            return psutil.Process(int(await text_in(path, "\n")))
+
+    child = asyncio.run(asyncio.wait_for(show_and_leave(), PATIENCE_S))
+    try:
+        assert psutil.wait_procs([child], 60)[0]
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
+def test_neither_a_large_paste_nor_absurd_sizes_reach_the_program(tmp_path):
+    path = tmp_path / "input"
+
+    async def paste_and_resize():
+        async with program_of_a_page(f"cat > {path}") as screen:
+            await screen.send_bytes(b"x" * 3_000_000)
+            for size in ((10**12, 10**12), (-1, 0), ("x", None), (1e308, True)):
+                await screen.set_terminal_size(*size)
+            await screen.set_terminal_size(80, 24)
+            return await text_in(path, '"height": 24}')
+
+    text = asyncio.run(asyncio.wait_for(paste_and_resize(), PATIENCE_S))
+    sizes = re.findall(r'"width": (\S+), "height": (\S+)}', text)
+    assert sizes == [("1000", "500"), ("1", "1"), ("1", "1"), ("1000", "1"), ("80", "24")]
+    assert "xxx" not in text
+
+
 def test_a_busy_screen_ends_with_a_server_that_is_killed(run, serve):
     process, url = serve(run.id)
 
@@ -268,7 +333,7 @@ def test_a_browser_shows_the_monitor_and_its_keys_work(run, serve, tmp_path):
 def test_wrong_input_is_one_line(run):
     assert "no run is called 'zzz'" in error_line("monitor", "--web", "zzz")
     assert "--web shows a screen" in error_line("monitor", "--web", "--once")
-    assert "go with --web" in error_line("monitor", "--port", "9000")
+    assert "need --web" in error_line("monitor", "--port", "9000")
     assert "cannot listen at 192.0.2.1" in error_line("monitor", "--web", "--address", "192.0.2.1")
     assert "no rank 3" in error_line("monitor", "--web", "--latest", "--rank", "3")
 

@@ -14,10 +14,10 @@ from old_runs import names_of, unpack
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tinyphysics_files import write_model, write_routes
 
-from operant.monitor.runs.run_poller import RunPoller
-from operant.shared.lock import lock_holder
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
+from operant.monitor.runs.reading.run_poller import RunPoller
+from operant.shared.processes.lock import lock_holder
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
 
 NAMES = names_of("0.1.0")
 # Of each: state, iteration, env steps, publishes.
@@ -41,6 +41,7 @@ def test_they_are_listed_with_their_states():
     assert {run["run"]: run["state"] for run in operant_json("runs")} == states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_status_and_the_report_show_what_they_had_reached(name):
     state, iteration, env_steps, _ = WERE[name]
@@ -107,12 +108,14 @@ def test_they_are_exported_for_tensorboard(tmp_path):
     assert [scalar.step for scalar in scalars] == [10 * n for n in range(1, 301)]
 
 
+@pytest.mark.slow
 def test_a_trained_cart_pole_still_balances():
     unpack("finished")
     result = operant_json("eval", "--latest", "--episodes", "20")
     assert (result["min_return"], result["max_return"]) == (500.0, 500.0)
 
 
+@pytest.mark.slow
 def test_a_pendulum_with_normalised_observations_still_swings_as_it_did():
     run = unpack("pendulum")
     result = operant_json("eval", run.id, "--episodes", "5")
@@ -121,6 +124,7 @@ def test_a_pendulum_with_normalised_observations_still_swings_as_it_did():
     assert -1500 < result["mean_return"] < -800
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["stopped", "crashed", "pendulum"])
 def test_they_go_on_from_their_checkpoint(name):
     run = unpack(name)
@@ -144,6 +148,7 @@ def test_a_finished_run_goes_on_when_it_is_given_more_env_steps():
     assert (status["state"], status["iteration"]) == ("finished", 103)  # ceil(210,000 / 2,048)
 
 
+@pytest.mark.slow
 def test_tinyphysics_goes_on(tmp_path, monkeypatch):
     challenge = tmp_path / "challenge"
     write_model(challenge / "tinyphysics.onnx", num_blocks=1)
@@ -199,6 +204,7 @@ def live_old_run():
     holder.communicate()
 
 
+@pytest.mark.slow
 def test_one_whose_trainer_lives_is_seen_alive_and_is_left_alone(live_old_run, operant_pages):
     assert lock_holder(live_old_run.lock_path)
     (page,) = operant_pages.glob("*.page")
@@ -219,12 +225,13 @@ def history_of(run: Run):
 
 
 def changed_checkpoint(run: Run, change) -> None:
-    (path,) = run.checkpoint_folder.glob("*.pt")
+    (path,) = run.checkpoint_folder.glob("iteration-*.pt")
     saved = torch.load(path, weights_only=True)
     change(saved)
     torch.save(saved, path)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_lacks_keys_or_has_others_goes_on_and_says_so():
     def change(saved):
         del saved["config"]["rollout"], saved["config"]["recorder"]
@@ -244,6 +251,7 @@ def test_a_checkpoint_that_lacks_keys_or_has_others_goes_on_and_says_so():
     assert (done.returncode, done.stderr) == (0, warning)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_go_on_is_one_line():
     run = unpack("stopped")
     changed_checkpoint(run, lambda saved: saved["state"].pop("learner"))

@@ -10,10 +10,10 @@ import pytest
 from command_line import operant, operant_json
 from old_runs import names_of, unpack
 
-from operant.monitor.runs.run_poller import RunPoller
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
-from operant.shared.status import open_page
+from operant.monitor.runs.reading.run_poller import RunPoller
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import open_page
 
 # Of each: state, iteration, env steps, publishes, the iteration of its checkpoint.
 WERE = {
@@ -44,6 +44,7 @@ def test_they_are_listed_with_their_states():
     assert {run["run"]: run["state"] for run in operant_json("runs")} == states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WERE)
 def test_status_the_report_and_the_monitor_show_what_they_had_reached(name):
     state, iteration, env_steps, num_publishes, _ = WERE[name]
@@ -82,6 +83,7 @@ def test_they_are_exported_as_csv(name, tmp_path):
         assert table["loss/policy"].tolist() == [1 / n for n in range(1, WERE[name][3] + 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_they_are_evaluated(name):
     run = unpacked(name)
@@ -91,6 +93,7 @@ def test_they_are_evaluated(name):
     assert low <= result["mean_return"] <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_they_go_on_from_their_checkpoint(name):
     run = unpacked(name)
@@ -111,6 +114,7 @@ def test_they_go_on_from_their_checkpoint(name):
     assert run.manifest()["resumed"][0]["iteration"] == checkpoint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pqn", "sac"])
 def test_their_policies_are_exported_as_onnx(name, tmp_path):
     pytest.importorskip("onnxruntime")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 
+import gpu_runs
+import numpy as np
 import pytest
 import replay_checks
 import torch
 from torch import nn
+
+from operant.trainer.jit import kernel
+from operant.trainer.jit.kernel import Kernel
 
 
 def make_network():
@@ -86,7 +91,7 @@ def test_a_capture_changes_nothing_though_it_gives_memory_out_again():
 
 HOST_READS = {
     "item": lambda x: x.sum().item(),
-    "cpu": lambda x: x.cpu(),
+    "copy to pinned": lambda x: torch.zeros(5, pin_memory=True).copy_(x),
     "bool": lambda x: bool(x.sum() > 0),
     "nonzero": lambda x: x.nonzero(),
     "mask": lambda x: x[x > 0],
@@ -100,6 +105,75 @@ def test_the_host_must_not_wait_in_a_capture(read):
     x = torch.ones(5, device="cuda")
     with pytest.raises(RuntimeError, match="not permitted when stream is capturing"):
         captured(lambda: HOST_READS[read](x))
+
+
+PAGEABLE_COPIES = {
+    "cpu": lambda x: x.cpu(),
+    "to the host": lambda x: torch.zeros(5).copy_(x, non_blocking=True),
+    "to the device": lambda x: x.copy_(torch.zeros(5), non_blocking=True),
+    "a new tensor": lambda x: torch.tensor([1.0, 2.0], device="cuda"),
+}
+
+
+@pytest.mark.parametrize("copy", PAGEABLE_COPIES)
+def test_memory_that_is_not_pinned_must_not_be_copied_in_a_capture(copy):
+    x = torch.ones(5, device="cuda")
+    with pytest.raises(RuntimeError, match="unless the CPU tensor is pinned"):
+        captured(lambda: PAGEABLE_COPIES[copy](x))
+
+
+def test_pinned_memory_is_copied_by_a_replay():
+    x, pinned = torch.ones(5, device="cuda"), torch.zeros(5, pin_memory=True)
+    graph, _ = captured(lambda: pinned.copy_(x, non_blocking=True))
+    assert pinned.tolist() == [0] * 5
+    graph.replay()
+    torch.cuda.synchronize()
+    assert pinned.tolist() == [1] * 5
+
+
+def test_a_kernel_that_is_not_replaced_is_an_error_that_is_said_once():
+    with pytest.raises(RuntimeError, match="a kernel was launched that the emulation does not"):
+        torch.cuda._sleep(10)
+    assert gpu_runs.take_launches() == 1
+    torch.cuda.synchronize()
+
+
+def add_to(i, arguments):
+    counts, step = arguments
+    counts[i] += step
+
+
+def launch_add(counts):
+    Kernel(add_to, "test").launch(len(counts), counts, np.float32(2))
+
+
+def test_a_kernel_of_operant_runs_on_the_stream_that_is_current():
+    from emulated_gpu.races import races  # importing it makes the emulation
+
+    stream = torch.cuda.Stream()
+    with races() as sanitizer:
+        counts = torch.ones(3, device="cuda")
+        with torch.cuda.stream(stream):
+            launch_add(counts)  # nobody has waited for the ones
+    assert counts.tolist() == [3, 3, 3]
+    (race,) = sanitizer.found
+    assert f"on stream {stream.cuda_stream:#x} writes what aten::ones on stream 0x0 wrote" in race
+
+
+def test_a_kernel_on_a_stream_that_is_not_current_is_an_error(monkeypatch):
+    monkeypatch.setattr(kernel, "launch_stream", lambda: 0)  # as Numba has it where none is named
+    counts = torch.ones(3, device="cuda")
+    with (
+        torch.cuda.stream(torch.cuda.Stream()),
+        pytest.raises(RuntimeError, match="add_to_test was launched on the stream 0x0, and not"),
+    ):
+        launch_add(counts)
+
+
+def test_a_kernel_with_too_few_threads_is_an_error(monkeypatch):
+    monkeypatch.setattr(kernel, "FEW_THREADS", -32)
+    with pytest.raises(RuntimeError, match="threads for 3"):
+        launch_add(torch.ones(3, device="cuda"))
 
 
 @pytest.mark.parametrize("read", [name for name in HOST_READS if name != "synchronize"])
@@ -120,6 +194,20 @@ def test_new_memory_is_poisoned_and_so_is_memory_that_is_given_out_again():
         assert x.isnan().all()
         x.zero_()
         del x
+
+
+def test_memory_that_is_given_out_in_a_capture_is_poisoned_in_every_replay():
+    def work():
+        read_too_early = torch.empty(1000, device="cuda").clone()
+        torch.zeros(1000, device="cuda")  # takes the memory of the empty one
+        return read_too_early
+
+    graph, found = captured(work)
+    for _ in range(2):
+        graph.replay()
+        assert found.isnan().all()
+        found.zero_()
+    assert gpu_runs.num_operations(graph) == 2
 
 
 def test_random_numbers_follow_the_generators_state_and_replays_draw_others():

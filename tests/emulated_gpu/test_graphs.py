@@ -11,16 +11,19 @@ import torch
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import off_policy
-from operant.trainer.config.files import PRESET_FOLDER, load_config, make_config, preset_names
+from operant.trainer.config.files import load_config, make_config, preset_names
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
+from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.config.unused_settings import agents_may_be_on_a_gpu
-from operant.trainer.envs import LEARNED_ENV_NAMES, is_hosted
-from operant.trainer.making import device_experiment
-from operant.trainer.ranks.single import Single
+from operant.trainer.distributed.balance import WorkClock
+from operant.trainer.distributed.process_group import ProcessGroup
+from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.experiment.build import device_experiment
+from operant.trainer.experiment.traits import can_be_on_gpu
+from operant.trainer.jit import graphs
 
-MOST_NODES = 20_000
-CONTINUOUS = ("ddpg", "td3", "sac", "ac_iqn")
+MOST_OPERATIONS = 20_000
+CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "ac_iqn")
 # One of each way to learn; the long form has all.
 SHORT = {"acrobot_ppo+gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
 
@@ -48,7 +51,7 @@ def shapes():
         if is_hosted(env) or env in LEARNED_ENV_NAMES:
             continue
         config = load_config(preset)
-        if not agents_may_be_on_a_gpu(config):
+        if not can_be_on_gpu(config):
             continue
         yield preset, lambda more, preset=preset: load_config(preset, more)
         for hardware in hardware_names():
@@ -72,7 +75,7 @@ def with_few_envs(make):
     but for the number of updates of algorithms with a replay, which is as if 64 were due.
     """
     config = make([])
-    if "replay" in config.algorithm_section.tables:
+    if config.learns_from_replay:
         steps = 4 * config.rollout_steps * (config.num_rows // config.num_envs)
         key = config.algorithm
         return make([
@@ -91,14 +94,14 @@ def marked(name):
 
 
 @pytest.mark.parametrize("name", map(marked, SHAPES))
-def test_no_graph_has_more_than_20000_nodes(name, replays):
+def test_no_graph_has_more_than_20000_operations(name, replays):
     config = with_few_envs(SHAPES[name])
     run = gpu_runs.make_run(config, "cuda")
     gpu_runs.iterate(run, 3)
-    sizes = [gpu_runs.num_nodes(graph) for graph in replays]
+    sizes = [gpu_runs.num_operations(graph) for graph in replays]
     assert sizes
-    assert max(sizes) <= MOST_NODES
-    if "replay" in config.algorithm_section.tables:  # one graph, for each 16 updates
+    assert max(sizes) <= MOST_OPERATIONS
+    if config.learns_from_replay:  # one graph, for each 16 updates
         assert max(replays.values()) == 2 * 64 // 16
 
 
@@ -147,7 +150,7 @@ def test_before_warm_up_no_update_is_computed(replays):
     cold = gpu_runs.iterate(run, 2)
     assert "loss/value" not in cold[0]
     # Collecting aside, what is replayed is far less than one update.
-    assert sum(gpu_runs.num_nodes(graph) for graph in replays) < 1000
+    assert sum(gpu_runs.num_operations(graph) for graph in replays) < 1000
     assert int(run.state_dict()["learner"]["replay"]["draws"]) == 0
     assert run.state_dict()["learner"]["draws"]["noise"]["count"] == 0
     warm = gpu_runs.iterate(run, 2)
@@ -155,28 +158,53 @@ def test_before_warm_up_no_update_is_computed(replays):
     assert int(run.state_dict()["learner"]["replay"]["draws"]) == 128
 
 
-class Counting(Single):
-    """Counts how often work begins and ends."""
+class Counting(WorkClock):
+    """Counts how often work begins."""
 
     num_begun = 0
 
-    def begin_work(self):
+    def begin(self):
         self.num_begun += 1
 
 
 def test_ranks_begin_their_work_in_every_iteration_also_where_it_is_replayed():
-    ranks = Counting()
+    ranks = ProcessGroup()
+    ranks.clock = Counting()
     run = device_experiment(config_of("dqn"), torch.device("cuda"), ranks=ranks)
     gpu_runs.iterate(run, 6)
-    assert ranks.num_begun == 6
+    assert ranks.clock.num_begun == 6
 
 
-def test_no_host_read_stands_between_blocks():
+def wait_for_event():
+    event = torch.cuda.Event()
+    event.record()
+    event.synchronize()
+
+
+PLANTED = {
+    "nothing": lambda: None,
+    "an event": wait_for_event,
+    "a stream": lambda: torch.cuda.current_stream().synchronize(),
+    "the device": torch.cuda.synchronize,
+    "a number": lambda: torch.ones((), device="cuda").item(),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_the_host_waits_for_nothing_between_blocks_and_iterations(planted, monkeypatch):
+    from emulated_gpu.watching import Waits, watching  # importing it makes the emulation
+
     run = gpu_runs.make_run(config_of("dqn"), "cuda")
     gpu_runs.iterate(run, 5)  # captured
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        gpu_runs.iterate(run, 2)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert run.iteration == 7
+    replay = graphs.replay
+
+    def replay_and_wait(*arguments):
+        replay(*arguments)
+        PLANTED[planted]()
+
+    monkeypatch.setattr(graphs, "replay", replay_and_wait)
+    waits = Waits()
+    with watching(waits):
+        gpu_runs.start(run, 2)
+    assert run.num_started == 7
+    assert bool(waits.seen) == (planted != "nothing"), waits.seen

@@ -10,8 +10,8 @@ import pytest
 from command_line import PATIENCE_S
 from old_runs import unpack
 
-from operant.shared.find_runs import latest_run
-from operant.shared.ranks import read_status
+from operant.shared.runs.find_runs import latest_run
+from operant.shared.runs.ranks import read_status
 
 FOLDER = Path(__file__).parents[2] / "examples"
 # The metric that each must have written, and the arguments that make it short.
@@ -39,6 +39,7 @@ def test_every_example_is_tested_and_listed():
     assert all(f"({name}.py)" in text for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_example_leaves_a_finished_run(name, tmp_path):
     metric, arguments = EXPECTED[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gpu_runs
@@ -11,7 +11,7 @@ import torch
 
 from operant.trainer.config.files import load_config
 from operant.trainer.config.train_config import TrainConfig
-from operant.trainer.run.device import why_no_cuda
+from operant.trainer.machine.device import why_no_cuda
 
 HERE = Path(__file__).parent
 
@@ -43,3 +43,11 @@ def strict():
     """Anything that waits for the GPU is an error, between `strict()` and the test's end."""
     yield lambda: torch.cuda.set_sync_debug_mode("error")
     torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.fixture(autouse=True)
+def _every_kernel_is_emulated() -> Iterator[None]:
+    """On an emulated GPU one that is launched for real would leave its results unwritten."""
+    yield
+    if gpu_runs.is_emulated():
+        assert gpu_runs.take_launches() == 0

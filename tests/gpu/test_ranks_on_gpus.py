@@ -6,8 +6,8 @@ import pytest
 import torch
 from rank_processes import said, started, training, wait_for_all
 
-from operant.shared.find_runs import find_run
-from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.shared.runs.find_runs import find_run
+from operant.trainer.experiment.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.skipif(
     torch.cuda.device_count() < 2, reason="ranks need a GPU each, and there are not two"

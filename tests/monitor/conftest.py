@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from apps import choosing, watching
+from apps import choosing, grouping, watching
 from command_line import python
 from screens import screen_text, shows, until
 from views import (
@@ -22,13 +22,13 @@ from operant.monitor import app as app_module
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Watched
-from operant.monitor.look.palette import THEMES
-from operant.monitor.runs.alerts import Alert
-from operant.monitor.runs.gpu_load import NUM_SAMPLES
-from operant.monitor.runs.knobs import MORE_ENVS, Knobs
-from operant.monitor.runs.run_poller import RunPoller
-from operant.monitor.runs.run_source import Looked
-from operant.monitor.runs.runs_poller import Machine, RunsView
+from operant.monitor.render.palette import THEMES
+from operant.monitor.runs.list.runs_poller import Machine, RunsView
+from operant.monitor.runs.machine.gpu_load import NUM_SAMPLES
+from operant.monitor.runs.machine.tuning_advice import MORE_ENVS, Knobs
+from operant.monitor.runs.reading.alerts import Alert
+from operant.monitor.runs.reading.run_poller import RunPoller
+from operant.monitor.runs.reading.run_source import Looked
 from operant.monitor.screens.help_screen import HelpScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
@@ -40,8 +40,8 @@ from operant.monitor.widgets.pane import Pane
 from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
-from operant.shared.run_folder import Run
-from operant.shared.status import RunStatus
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import RunStatus
 
 
 async def test_a_run_shows_its_numbers_charts_phases_and_events():
@@ -138,6 +138,7 @@ async def test_events_scroll_back_and_follow_again_at_the_end():
         await until(pilot, shows(pilot, "event 59."))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "words"),
     [
@@ -298,6 +299,24 @@ async def test_it_draws_at_every_size_and_after_resizing(size):
         if size[0] >= 40:
             assert "q quit" in lines[-1]
             assert "stalled" in lines[0]
+
+
+@pytest.mark.parametrize("size", [(1000, 1), (20, 3)])
+@pytest.mark.parametrize("make_app", [watching, choosing, grouping])
+async def test_it_starts_in_a_terminal_without_room(make_app, size):
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.screen.query(ChartGrid) or app.screen.query(RunsTable))
+        if make_app is watching:
+            await until(pilot, lambda: app.screen.query_one(ChartGrid).board.metrics)
+        before = app.screen
+        for keys in (["end", "z", "c"], ["question_mark"], ["slash", "a", "escape"], ["ctrl+p"]):
+            await pilot.press(*keys)
+            lines = screen_text(app).split("\n")
+            assert (len(lines), {len(line) for line in lines}) == (size[1], {size[0]})
+            if app.screen is not before:
+                await pilot.press("escape")
+                await until(pilot, lambda: app.screen is before)
 
 
 async def test_leaving_a_run_lets_go_of_its_page():

@@ -7,7 +7,7 @@ from groups import ROWS, member
 from screens import screen_text, shows, until
 from views import StillRun
 
-from operant.monitor.runs.group_source import WatchedGroup
+from operant.monitor.runs.list.group_source import WatchedGroup
 from operant.monitor.screens.group_screen import GroupScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.widgets.chart_grid import ChartGrid

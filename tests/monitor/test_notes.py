@@ -7,47 +7,29 @@ from pathlib import Path
 
 import pytest
 from apps import watching
+from screens import screen_text, shows, until
 from textual.widgets import Input
 from views import StillRun, StillRuns, make_row, make_view, texts
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Look, Watched
-from operant.monitor.panels.config_lines import difference_lines, num_more, own_lines
-from operant.monitor.runs.filter_terms import FilterError, parse_filter
-from operant.monitor.runs.run_description import description_of
-from operant.monitor.runs.run_filter import filtered
-from operant.monitor.runs.run_table import draw_row
-from operant.monitor.runs.runs_poller import RunsPoller, RunsView
-from operant.monitor.screens.edit_dialog import EditDialog
-from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY
+from operant.monitor.panels.run_table import draw_row
+from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
+from operant.monitor.runs.list.run_filter import filtered
+from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
+from operant.monitor.runs.reading.run_description import description_of
+from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY, EditDialog
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.widgets.config_panel import ConfigPanel
-from operant.shared.run_folder import Run, create_run
-from operant.shared.run_notes import RunNotes, change_notes
+from operant.monitor.widgets.config_panel import ConfigPanel, difference_lines, num_more, own_lines
+from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.run_notes import RunNotes, change_notes
 
-TRIES = 2000
 MANIFEST = {
     "config": {"seed": 1, "ppo": {"gamma": 0.9, "sizes": [64, 64]}, "flag": True},
     "defaults": {"ppo.gamma": 0.99},
     "git_commit": "3f2a9c1",
     "created": "now",
 }
-
-
-def screen_text(app: MonitorApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-async def until(pilot, condition) -> None:
-    for _ in range(TRIES):
-        await pilot.pause(0.005)
-        if condition():
-            return
-    raise AssertionError(f"it never came to be; the screen:\n{screen_text(pilot.app)}")
-
-
-def shows(pilot, *words: str):
-    return lambda: all(word in screen_text(pilot.app) for word in words)
 
 
 def a_run(**manifest) -> Run:
@@ -238,7 +220,7 @@ def test_the_list_is_filtered_by_what_people_wrote(text, left):
 
 
 def test_archived_is_yes_or_no():
-    with pytest.raises(FilterError, match="neither archived:yes nor archived:no"):
+    with pytest.raises(FilterError, match="expected archived:yes or archived:no"):
         parse_filter("archived:perhaps")
 
 

@@ -13,14 +13,14 @@ from views import SCHEMA, make_history, make_view, training_curves
 
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import NUM_LOOKS, assigned_looks
-from operant.monitor.look.ascii import ascii_text, needs_ascii
 from operant.monitor.panels.failure import failure_events
 from operant.monitor.panels.pane_layout import PANES, shown_panes, toggled
 from operant.monitor.panels.phases import phases_over_time, recent_phases
 from operant.monitor.panels.publish_cost import publish_cost
-from operant.monitor.runs.comparison import MAX_RUNS, Comparison
+from operant.monitor.render.ascii import ascii_text, needs_ascii
+from operant.monitor.runs.list.comparison import MAX_RUNS, Comparison
 from operant.shared import Event, Metric
-from operant.shared.run_folder import Run
+from operant.shared.runs.run_folder import Run
 
 wanted = st.lists(st.sampled_from(PANES), unique=True).map(tuple)
 

@@ -1,12 +1,17 @@
-"""What the screens look like. After a change on purpose: `pytest --snapshot-update`, and look."""
+"""What the screens look like. After a change on purpose: `pytest --snapshot-update`, and look.
+
+A picture is kept of a dozen screens (`PICTURES`); all others are looked at for their words.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from apps import grouping
+from rich.cells import cell_len
 from views import (
     EVENTS,
     NOON_NS,
@@ -21,16 +26,16 @@ from views import (
 )
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.runs.alerts import Alert
-from operant.monitor.runs.comparison import Comparison
-from operant.monitor.runs.knobs import WORKERS, Knobs
-from operant.monitor.runs.run_description import description_of
-from operant.monitor.runs.run_view import RunView
-from operant.monitor.runs.runs_poller import RunsView
+from operant.monitor.runs.list.comparison import Comparison
+from operant.monitor.runs.list.runs_poller import RunsView
+from operant.monitor.runs.machine.tuning_advice import WORKERS, Knobs
+from operant.monitor.runs.reading.alerts import Alert
+from operant.monitor.runs.reading.run_description import description_of
+from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
-from operant.shared.run_notes import RunNotes
-from operant.shared.status import RunStatus
+from operant.shared.runs.run_notes import RunNotes
+from operant.shared.runs.status import RunStatus
 
 SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
 TRACEBACK = """Traceback (most recent call last):
@@ -49,6 +54,44 @@ ALERTS = (
 )  # fmt: skip
 
 sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
+# Tests, and the width at which a picture is kept of each.
+PICTURES = {
+    "test_a_run_that_goes_well": 120,
+    "test_a_run_of_several_ranks": 200,
+    "test_several_runs_with_a_reference": 200,
+    "test_an_enlarged_chart_of_several_runs_with_a_cursor": 120,
+    "test_a_failed_run_opens_with_its_traceback": 60,
+    "test_a_crashed_run_in_its_past": 80,
+    "test_the_list_of_runs": 120,
+    "test_runs_in_groups": 80,
+    "test_every_theme": 80,
+}
+
+
+@pytest.fixture
+def look(request, snap_compare):
+    """Draw an app at a size until `wait` is over. Where no picture is kept, its lines must fill the
+    screen, and `words` stand in them.
+    """
+
+    def look(app: MonitorApp, size: tuple[int, int], wait, *words: str) -> list[str]:
+        if PICTURES.get(request.function.__name__) == size[0]:
+            assert snap_compare(app, terminal_size=size, run_before=wait)
+            return []
+
+        async def strips() -> list[str]:
+            async with app.run_test(size=size) as pilot:
+                await wait(pilot)
+                return [strip.text for strip in pilot.app.screen._compositor.render_strips()]
+
+        lines = asyncio.run(strips())
+        assert {cell_len(line) for line in lines} == {size[0]}
+        assert len(lines) == size[1]
+        text = "\n".join(lines)
+        assert [word for word in words if word not in text] == [], text
+        return lines
+
+    return look
 
 
 def rich_view(state="running", message="", shift=0.0) -> RunView:
@@ -126,9 +169,19 @@ def drawn(size) -> str:
 
 
 @sizes
-def test_a_run_that_goes_well(snap_compare, size):
+def test_a_run_that_goes_well(look, size):
     wait = ready(drawn(size))
-    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+    look(
+        run_app(),
+        size,
+        wait,
+        "● running",
+        "steps/s 1.23M",
+        "return 488.1",
+        "60.0%",
+        "▲ 2 alerts KL spike of 0.3000",
+        "loss/policy",
+    )
 
 
 def of_ranks(*shares: tuple[str, int, float, float], state="running") -> RunView:
@@ -156,31 +209,31 @@ THREE_MACHINES = (
 
 
 @sizes
-def test_a_run_of_several_ranks(snap_compare, size):
+def test_a_run_of_several_ranks(look, size):
     wait = ready({60: "episode/return", 200: "2.0 GiB"}.get(size[0], "slowest: 2 air"))
     app = run_app(of_ranks(*THREE_MACHINES))
-    assert snap_compare(app, terminal_size=size, run_before=wait)
+    look(app, size, wait, "2 air", "246k")
 
 
-def test_many_ranks_the_urgent_ones_first(snap_compare):
+def test_many_ranks_the_urgent_ones_first(look):
     shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(64)]
     app = run_app(of_ranks(*shares, state="stalled"), panes=("charts", "ranks"))
-    assert snap_compare(app, terminal_size=(120, 40), run_before=ready("60 more"))
+    look(app, (120, 40), ready("60 more"), "stalled", "60 more")
 
 
-def test_many_ranks_in_an_enlarged_pane(snap_compare):
+def test_many_ranks_in_an_enlarged_pane(look):
     shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(32)]
     app = run_app(of_ranks(*shares), panes=("charts", "ranks"))
     wait = ready("32 ranks", "tab", "enter", then="31 node3")
-    assert snap_compare(app, terminal_size=(100, 45), run_before=wait)
+    look(app, (100, 45), wait, "32 ranks", "31 node3")
 
 
-def test_the_part_of_a_run_on_another_machine(snap_compare):
+def test_the_part_of_a_run_on_another_machine(look):
     view = of_ranks(*THREE_MACHINES)
     status = replace(view.status, host="laptop")
     view = replace(view, status=status, alerts=(), is_recorded=False, rank=2)
     wait = ready("every row are there")
-    assert snap_compare(run_app(view), terminal_size=(120, 30), run_before=wait)
+    look(run_app(view), (120, 30), wait, "every row are there", "laptop")
 
 
 def slow_to_collect() -> RunView:
@@ -194,81 +247,84 @@ def slow_to_collect() -> RunView:
 
 
 @sizes
-def test_a_hint_where_there_is_room(snap_compare, size):
+def test_a_hint_where_there_is_room(look, size):
     app = run_app(slow_to_collect())
-    assert snap_compare(app, terminal_size=size, run_before=ready(drawn(size)))
+    words = {200: f"collecting takes 89% of training: {WORKERS}", 120: WORKERS}
+    look(app, size, ready(drawn(size)), words.get(size[0], "▲ 2 alerts"))
 
 
-def test_a_hint_in_an_enlarged_pane(snap_compare):
+def test_a_hint_in_an_enlarged_pane(look):
     wait = ready("episode/return", "tab", "enter", then=WORKERS)
     app = run_app(slow_to_collect())
-    assert snap_compare(app, terminal_size=(80, 24), run_before=wait)
+    look(app, (80, 24), wait)
 
 
 @sizes
-def test_several_runs_with_a_reference(snap_compare, size):
+def test_several_runs_with_a_reference(look, size):
     wait = ready(drawn(size))
-    assert snap_compare(several_runs(), terminal_size=size, run_before=wait)
+    look(several_runs(), size, wait, " ref", "▼", "□")
 
 
 @sizes
-def test_an_enlarged_chart_of_several_runs_with_a_cursor(snap_compare, size):
+def test_an_enlarged_chart_of_several_runs_with_a_cursor(look, size):
     wait = ready("episode/return", "enter", "s", "s", "comma", *["less_than_sign"] * 2)
-    assert snap_compare(several_runs(), terminal_size=size, run_before=wait)
+    look(several_runs(), size, wait, "smoothed 0.5%", " ref", "alerts")
 
 
 @sizes
-def test_a_failed_run_opens_with_its_traceback(snap_compare, size):
+def test_a_failed_run_opens_with_its_traceback(look, size):
     view = rich_view("failed", "FloatingPointError: the policy's loss is NaN at iteration 200")
     failure = Event(4, NOON_NS + 80 * 10**9, "error", TRACEBACK, 409_600)
     app = run_app(replace(view, events=(*EVENTS, failure)))
-    assert snap_compare(app, terminal_size=size, run_before=ready("loss is NaN"))
+    look(app, size, ready("loss is NaN"), "! failed", "FloatingPointError", "trainer/ppo.py")
 
 
 @sizes
-def test_a_crashed_run_in_its_past(snap_compare, size):
+def test_a_crashed_run_in_its_past(look, size):
     view = rich_view("crashed", "the process is gone without a last word")
     wait = ready(drawn(size), "r", *["pageup"] * 4, then="in the past")
-    assert snap_compare(run_app(view), terminal_size=size, run_before=wait)
+    look(run_app(view), size, wait, "in the past", "✗ crashed")
 
 
 @sizes
-def test_panes_without_charts(snap_compare, size):
+def test_panes_without_charts(look, size):
     app = run_app(panes=("log", "machine", "time", "events"))
     wait = ready("iteration 200:") if size[0] < 120 else ready("2.0 GiB")
-    assert snap_compare(app, terminal_size=size, run_before=wait)
+    look(app, size, wait, "iteration 200:", "return 100.0")
 
 
 @sizes
-def test_the_list_of_runs(snap_compare, size):
+def test_the_list_of_runs(look, size):
     app = MonitorApp(runs_source=StillRuns(all_states()), settings=Settings(order="state"))
     wait = ready("7 runs", "down", "space", "down", "p")
-    assert snap_compare(app, terminal_size=size, run_before=wait)
+    look(app, size, wait, "7 runs, 3 alive", "state↓", "▌◐◆stalled", "1h 01m")
 
 
 @sizes
-def test_runs_in_groups(snap_compare, size):
+def test_runs_in_groups(look, size):
     wait = ready("6 runs", "v", "enter", "space", "down", then="+")
-    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
+    look(grouping(), size, wait, "25% to 75%", "117.3", "!1 ✓2", "▌")
 
 
+@pytest.mark.slow
 @sizes
-def test_two_groups_over_each_other(snap_compare, size):
+def test_two_groups_over_each_other(look, size):
     wait = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
-    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
+    look(grouping(), size, wait, "2 groups", "lines are means, bands 25% to 75%")
 
 
 @sizes
-def test_a_choice_of_what_to_sort_by(snap_compare, size):
+def test_a_choice_of_what_to_sort_by(look, size):
     wait = ready("6 runs", "s", *"e", "down", then="sort by")
-    assert snap_compare(grouping(), terminal_size=size, run_before=wait)
+    look(grouping(), size, wait, "sort by  e", "▌ state", "newest")
 
 
+@pytest.mark.slow
 @sizes
-def test_a_filter_that_is_wrong(snap_compare, size):
+def test_a_filter_that_is_wrong(look, size):
     app = MonitorApp(runs_source=StillRuns(all_states()))
     wait = ready("7 runs", "slash", *"state:runing", then="did you mean")
-    assert snap_compare(app, terminal_size=size, run_before=wait)
+    look(app, size, wait, "1 of 7 runs", "did you mean 'running'?")
 
 
 DEFAULTS = {"ppo.learning_rate": 3e-4, "num_envs": 256, "policy.hidden_sizes": [64, 64]}
@@ -291,13 +347,13 @@ def described(view: RunView, **changes) -> RunView:
 
 
 @sizes
-def test_a_configuration_and_what_people_wrote(snap_compare, size):
+def test_a_configuration_and_what_people_wrote(look, size):
     wait = ready(drawn(size), "7", then="configuration")
-    assert snap_compare(run_app(described(rich_view())), terminal_size=size, run_before=wait)
+    look(run_app(described(rich_view())), size, wait, "#baseline #wide", "• num_envs", "128")
 
 
 @sizes
-def test_where_several_runs_differ_enlarged(snap_compare, size):
+def test_where_several_runs_differ_enlarged(look, size):
     app = several_runs()
     source_of, seeds = app._run_source, iter(range(9))
 
@@ -308,42 +364,43 @@ def test_where_several_runs_differ_enlarged(snap_compare, size):
 
     app._run_source = with_configuration
     wait = ready(drawn(size), "7", "enter", then="runs differ")
-    assert snap_compare(app, terminal_size=size, run_before=wait)
+    lines = look(app, size, wait, "where 3 runs differ", "newest values", "seed")
+    assert sum(" ref " in line for line in lines) == 2  # the legend, and the head of its column
 
 
-def test_tags_that_are_edited(snap_compare):
+def test_tags_that_are_edited(look):
     wait = ready("episode/return", "E", then="leaves it as it was")
     app = run_app(described(rich_view()))
-    assert snap_compare(app, terminal_size=(80, 24), run_before=wait)
+    look(app, (80, 24), wait, "leaves it as it was", "baseline wide")
 
 
 @sizes
-def test_the_list_with_names_tags_and_notes(snap_compare, size):
+def test_the_list_with_names_tags_and_notes(look, size):
     notes = RunNotes("wide network", "is it worth its time?", ("baseline",))
     rows = [replace(row, notes=notes if i % 2 else row.notes)
             for i, row in enumerate(all_states().rows)]  # fmt: skip
     app = MonitorApp(runs_source=StillRuns(RunsView(tuple(rows), True)))
-    assert snap_compare(app, terminal_size=size, run_before=ready("7 runs"))
+    look(app, size, ready("7 runs"), "7 runs, 3 alive", "wide network")
 
 
 @sizes
-def test_the_help(snap_compare, size):
+def test_the_help(look, size):
     wait = ready(drawn(size), "question_mark", then="everywhere")
-    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+    look(run_app(), size, wait, "everywhere", "q ctrl+c ctrl+q", "quit; the run goes on")
 
 
 @sizes
-def test_a_question_before_the_trainer_is_stopped(snap_compare, size):
+def test_a_question_before_the_trainer_is_stopped(look, size):
     wait = ready(drawn(size), "X", then="sure?")
-    assert snap_compare(run_app(), terminal_size=size, run_before=wait)
+    look(run_app(), size, wait, "Stop 2026", "y yes", "n no")
 
 
 @pytest.mark.parametrize("theme", ["light", "colour-blind", "contrast", "plain"])
-def test_every_theme(snap_compare, theme):
+def test_every_theme(look, theme):
     app = run_app(theme=theme)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("episode/return"))
+    look(app, (80, 24), ready("episode/return"))
 
 
-def test_ascii_alone(snap_compare):
+def test_ascii_alone(look):
     app = run_app(ascii=True)
-    assert snap_compare(app, terminal_size=(80, 24), run_before=ready("episode/return"))
+    assert all(line.isascii() for line in look(app, (80, 24), ready("episode/return")))

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import pytest
 import soak as soaking
+
+pytestmark = pytest.mark.slow
 
 
 async def test_it_lives_through_everything_that_happens_to_a_run():

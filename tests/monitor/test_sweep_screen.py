@@ -11,15 +11,15 @@ from apps import choosing
 from sweeping import made_up_table
 from views import make_row
 
-from operant.monitor.runs.runs_poller import RunsView
+from operant.monitor.runs.list.runs_poller import RunsView
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.screens.sweep_screen import SweepHead, SweepScreen
 from operant.monitor.session.keys import key_rows
 from operant.monitor.widgets.trials_table import TrialsTable
-from operant.shared.lock import RunLock
-from operant.shared.run_folder import create_run
-from operant.shared.sweep_folder import new_sweep
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.sweep_folder import new_sweep
 
 
 def make_sweep(name, table=None):

@@ -6,7 +6,7 @@ from groups import ROWS, grouped_runs, member
 from views import StillRun, StillRuns, all_states, make_view
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.runs.runs_poller import RunsView
+from operant.monitor.runs.list.runs_poller import RunsView
 
 
 def watching(view=None) -> MonitorApp:

@@ -37,9 +37,9 @@ from tinyphysics_files import write_model, write_routes
 from operant import cli
 from operant.shared import MetricsReader, PageError
 from operant.shared.errors import ConfigError
-from operant.shared.find_runs import list_runs
-from operant.shared.outcome import Outcome
-from operant.shared.run_folder import Run
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.outcome import Outcome
+from operant.shared.runs.run_folder import Run
 from operant.trainer.config.files import load_config
 from operant.trainer.config.train_config import TrainConfig
 
@@ -257,16 +257,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--only", type=int, nargs="*", help="these of the seed")
     parser.add_argument("--all", action="store_true", help="say how each ended")
-    asked = parser.parse_args()
-    print(f"seed {asked.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
     counted: Counter[str] = Counter()
     slowest = (0.0, -1)
     with tempfile.TemporaryDirectory(prefix="operant-configs-") as name:
-        numbers = asked.only or list(range(asked.configs))
-        for ended in fuzz(numbers, asked.seed, Path(name)):
+        numbers = arguments.only or list(range(arguments.configs))
+        for ended in fuzz(numbers, arguments.seed, Path(name)):
             counted[ended.kind] += 1
             slowest = max(slowest, (ended.seconds, ended.number))
-            if ended.kind == "fault" or asked.all or asked.only:
+            if ended.kind == "fault" or arguments.all or arguments.only:
                 told = f"{ended.number} {ended.kind} after {ended.seconds:.1f} s: {ended.text}"
                 print(f"{told}\n    {ended.case}", flush=True)
     print(f"the slowest took {slowest[0]:.1f} s: {slowest[1]}")

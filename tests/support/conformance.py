@@ -92,7 +92,7 @@ def with_original(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
     import operant
-    from operant.shared import session
+    from operant.shared.runs import session
 
     session.start_recorder = lambda *_: None  # a process a piece would be slow
     if table == "tensorboard":
@@ -114,9 +114,9 @@ def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 
 def judged(piece: Piece, given: dict[str, Any], said: str) -> str:
-    from operant.shared.find_runs import list_runs
-    from operant.shared.ranks import read_status
-    from operant.shared.status import open_page
+    from operant.shared.runs.find_runs import list_runs
+    from operant.shared.runs.ranks import read_status
+    from operant.shared.runs.status import open_page
 
     if not piece.keeps:
         if "operant: warning" in said or piece.silent:

@@ -26,10 +26,10 @@ from recorded import event_texts, places_of_its_own, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared import MetricsReader
-from operant.shared.find_runs import list_runs
-from operant.shared.rank_place import rank_place
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
+from operant.shared.page.rank_place import rank_place
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
 
 CRASHED_WITHIN_S = 1.0
 LIFE_S = 2.0  # a process lives at most so long from its start
@@ -38,8 +38,8 @@ CREATION_S = 0.05  # and every second one at most so long from the moment its ru
 # Publishes for ever, up to a thousand times a second.
 VICTIM = """
 import time
-from operant.shared import recorder_process, session
-from operant.shared.run_folder import create_run
+from operant.shared.runs import recorder_process, session
+from operant.shared.runs.run_folder import create_run
 run, lock = create_run("victim", {}, rank=0)
 session = session.RunSession(run, lock, publish_interval_s=0.1,
     recorder=recorder_process.RecorderSettings(every_s=0.1))
@@ -172,10 +172,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
-    asked = parser.parse_args()
-    print(f"seed {asked.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
     with places_of_its_own():
-        print(json.dumps(report(deaths(asked.kills, asked.seed), asked.seed), indent=2))
+        print(json.dumps(report(deaths(arguments.kills, arguments.seed), arguments.seed), indent=2))
 
 
 if __name__ == "__main__":

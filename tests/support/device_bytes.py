@@ -33,12 +33,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import PRESET_FOLDER, load_config, make_config, preset_names
+from operant.trainer.config.files import load_config, make_config, preset_names
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.overlays import overlay_names
+from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
-from operant.trainer.cuda.kernel import Kernel
-from operant.trainer.envs import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.jit.kernel import Kernel
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCUMENT = REPOSITORY / "docs" / "gpu.md"
@@ -246,9 +247,10 @@ def watched(config: TrainConfig) -> Seen:
     return watch.seen
 
 
-def allocated(config: TrainConfig) -> tuple[int, dict[str, int]]:
+def allocated(config: TrainConfig, capture: bool) -> tuple[int, dict[str, int], list[int]]:
     """The same by PyTorch's allocator, of iterations that are computed: bytes between iterations,
-    and those beyond of each phase.
+    those beyond of each phase, where it was done for the last time or captured, and those that the
+    allocator keeps for graphs, in each pool.
     """
     peaks: dict[str, int] = {}
 
@@ -258,20 +260,32 @@ def allocated(config: TrainConfig) -> tuple[int, dict[str, int]]:
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         yield
-        peaks[name] = torch.cuda.max_memory_allocated() - before
+        peak = torch.cuda.max_memory_allocated() - before
+        if peak or not capture:  # a replay allocates nothing
+            peaks[name] = peak
 
     gc.collect()
     torch.cuda.init()
     torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    run = gpu_runs.make_run(config, "cuda", capture=False)
+    torch.cuda.empty_cache()  # with the pools of graphs that are gone
+    before, pools_before = torch.cuda.memory_allocated(), graph_pools()
+    run = gpu_runs.make_run(config, "cuda", capture=capture)
     run.executor.span = span
-    gpu_runs.iterate(run, num_iterations(config))
+    gpu_runs.iterate(run, num_iterations(config) + capture)
     gc.collect()
-    return torch.cuda.memory_allocated() - before, peaks
+    pools = [size for pool, size in graph_pools().items() if pool not in pools_before]
+    return torch.cuda.memory_allocated() - before, peaks, pools
 
 
-CONTINUOUS = ("ddpg", "td3", "sac", "ac_iqn")
+def graph_pools() -> dict[Any, int]:
+    """What PyTorch's allocator keeps for captured graphs, by pool."""
+    pools: Counter[Any] = Counter()
+    for segment in torch.cuda.memory_snapshot():
+        pools[tuple(segment["segment_pool_id"])] += segment["total_size"]
+    return {pool: size for pool, size in pools.items() if any(pool)}
+
+
+CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "ac_iqn")
 
 
 def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:

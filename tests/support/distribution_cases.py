@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from operant.trainer.distributions.beta import Beta
-from operant.trainer.distributions.categorical import Categorical, MultiCategorical
-from operant.trainer.distributions.gaussian import Gaussian, SquashedGaussian
-from operant.trainer.envs.spec import Box, Discrete, MultiDiscrete
+from operant.trainer.policies.distributions.beta import Beta
+from operant.trainer.policies.distributions.categorical import Categorical, MultiCategorical
+from operant.trainer.policies.distributions.gaussian import Gaussian, SquashedGaussian
+from operant.trainer.spaces import Box, Discrete, MultiDiscrete
 
 BOX = Box(low=(-2.0, 0.0), high=(2.0, 0.5))
 CATEGORICAL = Categorical(Discrete(3))

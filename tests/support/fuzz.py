@@ -27,8 +27,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from operant.shared import Metric, MetricsReader, MetricsWriter, PageError
-from operant.shared.header import Header
-from operant.shared.layout import (
+from operant.shared.page.header import Header
+from operant.shared.page.layout import (
     HEADER_CRC_OFFSET,
     HISTORY_FOLD,
     READY,
@@ -291,8 +291,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    print(json.dumps({"pages": asked.pages, **fuzz(asked.pages, asked.seed)}, indent=2))
+    arguments = parser.parse_args()
+    print(json.dumps({"pages": arguments.pages, **fuzz(arguments.pages, arguments.seed)}, indent=2))
     return 0
 
 

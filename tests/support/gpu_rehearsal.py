@@ -9,7 +9,7 @@ environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal fr
 next and serves all checkouts; OPERANT_GPU_REHEARSAL names another folder.
 
 Where the disk has no room for that environment, or the package registry has no such PyTorch, one
-line says so and the exit status is 0. Every other failure to install is an error.
+line says so, and the exit status is 77. Every other failure to install shows what pip says: 1.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ EXTRAS = (
 )  # fmt: skip
 TESTS = ("tests/emulated_gpu", "tests/gpu")
 SHORT = ("-m", "not long_rehearsal")
+CANNOT_BE_INSTALLED = 77  # the exit status that Automake's tests are skipped with
 NEEDED_BYTES = 8 * 10**9  # 6 GB installed, and the wheels while pip unpacks them
 
 
@@ -55,8 +56,8 @@ def main(arguments: list[str]) -> int:
     try:
         python = rehearsal_python()
     except CannotBeInstalledError as error:
-        print(f"gpu-rehearsal: skipped: {error}")
-        return 0
+        print(f"gpu-rehearsal: nothing was run: {error}", file=sys.stderr)
+        return CANNOT_BE_INSTALLED
     except subprocess.CalledProcessError as error:
         print(f"gpu-rehearsal: {' '.join(map(str, error.cmd[:4]))} failed", file=sys.stderr)
         return 1

@@ -17,11 +17,11 @@ import pytest
 import torch
 
 from operant.trainer.config.train_config import TrainConfig
-from operant.trainer.config.unused_settings import agents_may_be_on_a_gpu
-from operant.trainer.experiment import Experiment
-from operant.trainer.making import device_experiment
-from operant.trainer.networks import lstm_rows, recurrent, tokens
-from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.experiment.build import device_experiment
+from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.experiment.traits import can_be_on_gpu
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.policies import recurrent, tokens
 
 
 def is_emulated() -> bool:
@@ -31,7 +31,7 @@ def is_emulated() -> bool:
 
 def can_be_on_a_gpu(config: TrainConfig) -> bool:
     """Whether a run of this configuration with `device = "cuda"` is on the GPU as a whole."""
-    return agents_may_be_on_a_gpu(config)
+    return can_be_on_gpu(config)
 
 
 def make_run(config: TrainConfig, device: str, capture: bool | None = None) -> Experiment:
@@ -49,7 +49,7 @@ def without_processor_loops() -> Iterator[None]:
         return sums.relu().view(*seen.shape[:-1], self.num_features)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lstm_rows, "has_loops", lambda *_: False)
+        patch.setattr(recurrent, "has_loops", lambda *_: False)
         patch.setattr(recurrent, "has_loops", lambda *_: False)
         patch.setattr(tokens.TokenEmbedding, "forward", features)
         yield
@@ -57,11 +57,17 @@ def without_processor_loops() -> Iterator[None]:
 
 def iterate(run: Experiment, num_iterations: int, wait: bool = False) -> list[dict[str, float]]:
     """The metrics of so many iterations more."""
+    values = start(run, num_iterations, wait)
+    values += run.finish()
+    return [without_times(x) for x in values]
+
+
+def start(run: Experiment, num_iterations: int, wait: bool = False) -> list[dict[str, float]]:
+    """Give so many iterations to the device; the metrics that have arrived by then."""
     values = []
     for _ in range(num_iterations):
         values += run.iterate(Stopwatch(), wait=wait)
-    values += run.finish()
-    return [without_times(x) for x in values]
+    return values
 
 
 def without_times(values: dict[str, float]) -> dict[str, float]:
@@ -112,13 +118,24 @@ def differences(one: Experiment, other: Experiment) -> dict[str, float]:
         a, b = first[name], second[name]
         if a.shape != b.shape:
             found[name] = float("nan")
-        elif not torch.equal(torch.nan_to_num(a.double()), torch.nan_to_num(b.double())):
-            found[name] = (a.double() - b.double()).abs().max().item()
+            continue
+        a, b = a.double(), b.double()
+        if not ((a == b) | (a.isnan() & b.isnan())).all():
+            found[name] = (a - b).abs().max().item()
     return found
 
 
-def num_nodes(graph: torch.cuda.CUDAGraph) -> int:
-    """How many operations a captured graph has."""
+def num_operations(graph: torch.cuda.CUDAGraph) -> int:
+    """How many operations a captured graph has: of PyTorch, each one node of a real graph or
+    several, and operant's kernels, a node each.
+    """
     from emulated_gpu.emulation import operations_of  # importing it makes the emulation
 
     return len(operations_of(graph))
+
+
+def take_launches() -> int:
+    """Kernels that were launched since the last call though the emulation does not replace them."""
+    from emulated_gpu.emulation import runtime  # importing it makes the emulation
+
+    return int(runtime.null_gpu_take_launches())

@@ -11,7 +11,7 @@ import torch
 
 from operant.trainer.config.files import make_config
 from operant.trainer.config.train_config import TrainConfig
-from operant.trainer.experiment import Experiment
+from operant.trainer.experiment.experiment import Experiment
 
 # Longer than there are slots for metrics under way.
 NUM_ITERATIONS = 5

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 from views import StillRun, make_history, make_row
 
-from operant.monitor.runs.run_view import RunView
-from operant.monitor.runs.runs_poller import RunRow, RunsView
+from operant.monitor.runs.list.runs_poller import RunRow, RunsView
+from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Metric
-from operant.shared.status import RunStatus
+from operant.shared.runs.status import RunStatus
 
 SCHEMA = (Metric("episode/return", better="up"), Metric("loss/value"))
 RATES, SEEDS = (1e-3, 1e-2), (1, 2, 3)

@@ -10,12 +10,13 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from operant.trainer.bench.sides import random_actions
-from operant.trainer.cuda.fused import FusedCollector
-from operant.trainer.cuda.vector import CudaVectorEnv, Steps
+from operant.commands.bench.sides import random_actions
+from operant.trainer.collecting.fused import FusedCollector
 from operant.trainer.envs import load_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.experiment import Experiment
+from operant.trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
+from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.policies.normalizers import observe
 
 RTOL, ATOL = 1e-4, 1e-5
 
@@ -95,7 +96,7 @@ def check_fused(make: Callable[..., Experiment], overrides: list[str]) -> None:
     seen = torch.randn(100, envs.spec.obs_size, generator=torch.Generator().manual_seed(1))
     for experiment in (steps, fused):
         experiment.collector.envs.state.elapsed[::2] = envs.spec.max_episode_steps - 5
-        experiment.policy.observe(seen.to(device))
+        observe(experiment.policy.normalizer, [seen.to(device)])
     for number in range(3):
         steps.collector.collect()
         collector.collect()

@@ -20,14 +20,15 @@ import torch
 from numba import cuda
 from numba.cuda.codegen import CUDACodeLibrary
 
-from operant.trainer.bench.sides import random_actions
+from operant.commands.bench.sides import random_actions
 from operant.trainer.config.files import make_config
-from operant.trainer.cuda.draws import CountedDraws, fill_step_uniforms
-from operant.trainer.cuda.kernel import Kernel, as_arrays
-from operant.trainer.cuda.vector import CudaVectorEnv, Steps
-from operant.trainer.envs import ENV_NAMES, load_spec
-from operant.trainer.making import device_experiment
-from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.envs import load_spec
+from operant.trainer.envs.names import ENV_NAMES
+from operant.trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
+from operant.trainer.experiment.build import device_experiment
+from operant.trainer.jit.kernel import Kernel, as_arrays
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.policies.draws_on_gpu import CountedDraws, fill_step_uniforms
 
 CAPABILITIES = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 # Kernels whose source asks for memory of each thread: state and activations of the environment.
@@ -129,7 +130,7 @@ ACTORS = (
         ("env=pendulum", f"policy.distribution={name}", f"rollout={rollout}")
         for name in ("squashed_gaussian", "beta") for rollout in ("steps", "fused")
     ),
-    ("env=grid",), ("env=marine_nav",), ("algorithm=pqn",),
+    ("env=grid",), ("algorithm=pqn",),
     ("env=cart_pole_no_velocity",), ("env=cart_pole_no_velocity", "rollout=fused"),
 )  # fmt: skip
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from operant.trainer.cuda import kernel as kernels
-from operant.trainer.cuda.kernel import Kernel, as_arrays
-from operant.trainer.templates import rebound
+from operant.trainer.jit import kernel as kernels
+from operant.trainer.jit.kernel import Kernel, as_arrays
+from operant.trainer.jit.templates import rebound
 
 # All threads of one row find the same, from errors that no thread writes, and write it; whether the
 # row's leaf is above 0 does not change. The other two add up the same leaves to the same sums.

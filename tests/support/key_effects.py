@@ -22,15 +22,16 @@ from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config, model_for
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
 from operant.trainer.envs import load_spec
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.experiment.plan import ANY_MACHINE, plan
+from operant.trainer.machine.threads import Threads
 
 NUM_ITERATIONS = 4
 # Keys of what is written, shown and watched, of several machines, and of a GPU: training is the
 # same with any value.
 ELSEWHERE = (
     "env", "algorithm", "num_envs", "rollout_steps", "total_env_steps", "device", "num_threads",
-    "rollout", "overlap", "cpu_offload", "compile", "evaluation.", "checkpoint.", "ranks.",
+    "rollout", "overlap", "cpu_offload", "compile", "evaluation.", "checkpoint.", "stop.", "ranks.",
     "recorder.", "gradients.", "weights.", "trace.", "episodes.",
 )  # fmt: skip
 # What a short run on the processor cannot show: `nan_updates` waits for NaN, `capacity` for a full
@@ -145,10 +146,10 @@ class Effects:
         base = _config(values)
         if base is None:
             return
-        told = {key.name: _value_of(base, key.name) for key in keys}
+        present = {key.name: _value_of(base, key.name) for key in keys}
         for key in keys:
             tried = []
-            for value in other_values(key, told[key.name]):
+            for value in other_values(key, present[key.name]):
                 config = _config(values | {key.name: value})
                 if config is None:
                     continue
@@ -169,9 +170,11 @@ def _config(values: Values) -> TrainConfig | None:
             table = table.setdefault(part, {})
         table[name] = value
     try:
-        return make_config(tables)
+        config = make_config(tables)
+        plan(config, ANY_MACHINE)
     except ConfigError:
         return None
+    return config
 
 
 def _value_of(config: Any, name: str) -> Any:
@@ -194,11 +197,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("algorithms", nargs="*", default=list(algorithm_sections()))
     parser.add_argument("--depth", type=int, default=1, choices=(0, 1))
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     num_dead = 0
-    for algorithm in told.algorithms or list(algorithm_sections()):
+    for algorithm in arguments.algorithms or list(algorithm_sections()):
         keys, values = tried_keys(algorithm), small(algorithm)
-        bases = [values, *(switches(keys, values) if told.depth else ())]
+        bases = [values, *(switches(keys, values) if arguments.depth else ())]
         usual: set[str] = set()
         for base in bases:
             effects = Effects()

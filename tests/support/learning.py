@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import torch
 
 from operant.shared import MetricsWriter
 from operant.trainer.config import TrainConfig
-from operant.trainer.experiment import Experiment
-from operant.trainer.loop import train
-from operant.trainer.rollout import Rollout
-from operant.trainer.run.checkpoints import Checkpoint, latest_checkpoint
-from operant.trainer.run.stopwatch import Stopwatch
+from operant.trainer.experiment.checkpoints import Checkpoint, latest_checkpoint
+from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.memory.rollout import Rollout
+from operant.trainer.running.loop import train
 
 # What an experiment of tinyphysics cannot do without.
 TINYPHYSICS = (
@@ -31,6 +32,14 @@ def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
     return values
 
 
+def go_on(half: Experiment, rest: Experiment) -> None:
+    """Load the state of `half` into `rest`, as a checkpoint saves it."""
+    saved = io.BytesIO()
+    torch.save(half.state_dict(), saved)
+    saved.seek(0)
+    rest.load_state_dict(torch.load(saved, weights_only=True), half.iteration)
+
+
 def learn(experiment: Experiment) -> dict[str, float]:
     """An iteration with the rollout as it is; returns its metrics."""
     with mock.patch.object(experiment, "collect"):
@@ -41,7 +50,7 @@ def collected(experiment: Experiment) -> Rollout:
     """A rollout with its values."""
     rollout = experiment.collect()
     if not rollout.has_values:
-        experiment.algorithm.evaluate(rollout)
+        experiment.algorithm.evaluator.fill_values(rollout)
     return rollout
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
-from operant.monitor.recorder.row_drain import RowDrain
-from operant.shared.run_folder import Run
+from operant.shared.runs.run_folder import Run
 
 
 def take_leftover_rows(run: Run) -> int:

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from operant.trainer.compiling import compiled
 from operant.trainer.envs.marine_nav.layout import NOISE_SIZE, OBS_SIZE, ROBOT_SIZE
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
 from operant.trainer.envs.marine_nav.world import World, bindings_of, functions_of
-from operant.trainer.templates import rebound
+from operant.trainer.jit.compiling import compiled
+from operant.trainer.jit.templates import rebound
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "marine_nav"
 

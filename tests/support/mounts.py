@@ -34,7 +34,7 @@ def cover_by_read_only(folder: Path) -> None:
 
     A file system on which a file is open for writing cannot be closed to writing as a whole.
     """
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", str(folder)], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,mode=0700", "tmpfs", str(folder)], check=True)
 
 
 def fill(folder: Path) -> None:

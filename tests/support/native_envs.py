@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from operant.trainer.envs.spec import Discrete
+from operant.trainer.spaces import Discrete
 
 
 class Counters:

@@ -6,8 +6,8 @@ import os
 import tarfile
 from pathlib import Path
 
-from operant.shared.find_runs import list_runs
-from operant.shared.run_folder import Run, home_folder
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.run_folder import Run, home_folder
 
 DATA = Path(__file__).parents[1] / "data"
 

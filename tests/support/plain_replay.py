@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from operant.trainer.rollout import Rollout
+from operant.trainer.memory.rollout import Rollout
 
 
 @dataclass

@@ -65,11 +65,11 @@ def plant(home: Path, folder: Path) -> None:
     """The attacker's part: a run that looks as if it had been begun in `folder`, its module in that
     folder and in the run's own media.
     """
-    from operant.shared.provenance import provenance
-    from operant.shared.run_folder import create_run
+    from operant.shared.runs.provenance import provenance
+    from operant.shared.runs.run_folder import create_run
     from operant.trainer.config.files import make_config
-    from operant.trainer.making import make_policy
-    from operant.trainer.run.checkpoints import Checkpoint, save_checkpoint
+    from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
+    from operant.trainer.experiment.untrained import make_policy
 
     os.chdir(folder)
     (folder / "planted.py").write_text(PLANTED)

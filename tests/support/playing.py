@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.shared.scene import Moment, Scene, disc, line
+from operant.shared.episodes.scene import Moment, Scene, disc, line
 
 
 class CountedEpisodes:

@@ -13,12 +13,18 @@ import annotated_types
 from pydantic.fields import FieldInfo
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import config_path, load_config, model_for, preset_names
-from operant.trainer.config.interval import UNITS
-from operant.trainer.config.section import Section
+from operant.trainer.config.files import config_path, model_for, preset_names
 from operant.trainer.config.toml_file import read_toml
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs import CONFIGURED_ENV_NAMES, ENV_NAMES, PARTIAL_ENV_NAMES
+from operant.trainer.envs.names import (
+    CONFIGURED_ENV_NAMES,
+    ENV_NAMES,
+    MINATAR_ENV_NAMES,
+    PARTIAL_ENV_NAMES,
+)
+from operant.trainer.experiment.plan import load_runnable
+from operant.trainer.settings.interval import UNITS
+from operant.trainer.settings.section import Section
 
 # Nothing of an iteration takes long with these, unless another value takes the place of one.
 SMALL = {
@@ -73,6 +79,7 @@ TEXTS = {
     "recorder.to": ("[]", "tensorboard", "prometheus", "tensorboard,tensorboard", "excel"),
     "recorder.prometheus_address": ("127.0.0.1", "nowhere.invalid", "::1"),
     "kickstart.teachers": ("[]", "['no-such-run']", "['/dev/null.pt']", "['']"),
+    "policy.encoder": ("auto", "mlp", "nature", "minatar", "environment", "nowhere:Net", "own/Net"),
     "grid.map": ('""', "/nowhere/map.txt", "/dev/null", "/"),
     "mettagrid.map": ('""', "/nowhere/map.txt"),
     "mettagrid.config": ('""', "/nowhere/game.json", "nowhere:make", "math:pi"),
@@ -201,8 +208,8 @@ def unknown(key: Key, choose: random.Random) -> str:
 
 
 def envs() -> tuple[str, ...]:
-    return (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES, "tinyphysics", "mettagrid",
-            *OTHER_ENVS)  # fmt: skip
+    return (*ENV_NAMES, *PARTIAL_ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES,
+            "tinyphysics", "mettagrid", *OTHER_ENVS)  # fmt: skip
 
 
 def small_values(keys: list[Key], algorithm: str) -> dict[str, Any]:
@@ -269,13 +276,13 @@ def _suiting(env: str, kind: str) -> list[str]:
 
 
 def _is_taken(source: str | dict[str, Any], told: dict[str, str]) -> bool:
-    """Whether these keys go together, as `load_config` sees it."""
+    """Whether these keys go together, as `load_runnable` sees it."""
     overrides = [f"{name}={value}" for name, value in told.items()]
     if not isinstance(source, str):
         overrides += [f"{name}={value}" for name, value in source.items()]
         source = None
     try:
-        load_config(source, overrides)
+        load_runnable(source, overrides)
     except ConfigError:
         return False
     return True

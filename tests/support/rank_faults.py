@@ -27,10 +27,14 @@ import torch
 from machines import Machines, ports, start_rank, why_none
 from waiting import wait_for
 
-from operant.shared.find_runs import find_run
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
-from operant.trainer.run.checkpoints import latest_checkpoint, list_checkpoints, load_checkpoint
+from operant.shared.runs.find_runs import find_run
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
+from operant.trainer.experiment.checkpoints import (
+    latest_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+)
 
 NUM_RANKS = 2
 KNOWN_WITHIN_S = 10.0

@@ -36,9 +36,8 @@ def _trained(tasks: Mapping[str, Any], size: int, folder: Path) -> Any:
 
 
 def check_same_learning(alone: Any, together: Any, double: bool) -> None:
-    """All episodes to the bit, and the parameters but for rounding."""
-    for one, other in zip(alone["episodes"], together["episodes"], strict=True):
-        assert all(torch.equal(one[name], other[name]) for name in one)
+    """In float64 all episodes to the bit, and the parameters but for rounding."""
+    assert not list(different(alone["episodes"], together["episodes"], is_exact=double))
     limit = 1e-9 if double else 1e-5
     assert (alone["parameters"] - together["parameters"]).abs().max() < limit
 
@@ -52,13 +51,19 @@ def check_same_values(alone: Any, together: Any) -> None:
             assert together[name] == pytest.approx(value, rel=1e-4, abs=1e-6, nan_ok=True), name
 
 
-def different(one: Any, other: Any, name: str = "") -> Iterator[str]:
-    """Where two nested states are not the same."""
+def different(one: Any, other: Any, name: str = "", is_exact: bool = True) -> Iterator[str]:
+    """Where two nested states are not the same, or with `is_exact` False differ by more than what
+    comes of rounding in float32: on some processors PyTorch's products of a row depend on how many
+    other rows there are.
+    """
     if isinstance(one, list | tuple):
         one, other = dict(enumerate(one)), dict(enumerate(other))
     if isinstance(one, dict):
         assert one.keys() == other.keys(), name
         for key in one:
-            yield from different(one[key], other[key], f"{name}.{key}")
+            yield from different(one[key], other[key], f"{name}.{key}", is_exact)
+    elif isinstance(one, torch.Tensor) and one.is_floating_point() and not is_exact:
+        if not torch.allclose(one, other, rtol=1e-4, atol=1e-3):
+            yield name
     elif not (torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other):
         yield name

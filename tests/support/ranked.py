@@ -23,20 +23,21 @@ import torch
 from teaching import teacher
 from torch import Tensor, nn
 
-from operant.trainer import making
-from operant.trainer.algorithms.flat_adam import FlatAdam
 from operant.trainer.algorithms.off_policy import ADAM_EPSILON, OffPolicy
-from operant.trainer.algorithms.on_policy import OnPolicy
+from operant.trainer.algorithms.optimizer import FlatAdam
 from operant.trainer.config.files import make_config
-from operant.trainer.experiment import Experiment
-from operant.trainer.networks.dense import DenseNetwork
-from operant.trainer.networks.mlp import flattened
-from operant.trainer.ranks.joining import joined
-from operant.trainer.ranks.place import place_of
-from operant.trainer.ranks.single import SINGLE
-from operant.trainer.ranks.split import Share, shares_by, shares_of
-from operant.trainer.run.stopwatch import Stopwatch
-from operant.trainer.run.threads import Threads
+from operant.trainer.distributed.place import place_of
+from operant.trainer.distributed.process_group import LOCAL
+from operant.trainer.distributed.reductions import by_rank
+from operant.trainer.distributed.split import Share, shares_by, shares_of
+from operant.trainer.experiment import build, plan, teachers
+from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.machine.threads import Threads
+from operant.trainer.policies.dense import DenseNetwork
+from operant.trainer.policies.mlp import flattened
+from operant.trainer.policies.normalizers import Rewards
+from operant.trainer.running.joining import joined
 
 
 class InDouble(nn.Module):
@@ -62,7 +63,8 @@ def in_double(experiment: Experiment) -> None:
     if isinstance(algorithm, OffPolicy):
         replay_in_double(algorithm)
         return
-    algorithm.parameters = policy.parameters_to_learn()
+    learner = getattr(algorithm, "gradient", algorithm)
+    learner.parameters = policy.parameters_to_learn()
     algorithm.optimizer = FlatAdam(policy.flat_parameters)
     rollout, collector = experiment.collector.rollout, experiment.collector
     for name in ("log_probs", "values", "next_values", "states"):
@@ -125,13 +127,13 @@ def doubled(function: Any) -> Any:
 def double_precision() -> Any:
     """What rounds to float32 rounds to float64 meanwhile."""
 
-    def rewards_of(self: OnPolicy, rollout: Any) -> Tensor:
+    def in_float64(self: Rewards, rollout: Any) -> Tensor:
         return of_float32(self, rollout).double()
 
-    of_float32 = OnPolicy.rewards_of
+    of_float32 = Rewards.of
     with (
         mock.patch.object(Tensor, "float", Tensor.double),
-        mock.patch.object(OnPolicy, "rewards_of", rewards_of),
+        mock.patch.object(Rewards, "of", in_float64),
     ):
         yield
 
@@ -159,10 +161,10 @@ class Trial(NamedTuple):
         with contextlib.ExitStack() as stack:
             if not self.compiled:
                 told = "a test compares it"
-                stack.enter_context(mock.patch.object(making, "why_pytorch", return_value=told))
+                stack.enter_context(mock.patch.object(plan, "why_pytorch", return_value=told))
             if config.algorithm == "ppo" and config.table("kickstart").teachers:
-                taught = {"teachers": [teacher(lambda *overrides: make_config({}, overrides))]}
-                stack.enter_context(mock.patch.object(making, "teaching", return_value=taught))
+                taught = [teacher(lambda *overrides: make_config({}, overrides))]
+                stack.enter_context(mock.patch.object(teachers, "teachers_of", return_value=taught))
             if self.double:
                 stack.enter_context(double_precision())
             yield
@@ -170,8 +172,8 @@ class Trial(NamedTuple):
     def made(self, config: Any, ranks: Any) -> Any:
         """An experiment."""
         if self.as_on_a_gpu:
-            return making.device_experiment(config, torch.device("cpu"), False, ranks)
-        experiment = making.processor_experiment(config, Threads(1), ranks)
+            return build.device_experiment(config, torch.device("cpu"), False, ranks)
+        experiment = build.processor_experiment(config, Threads(1), ranks)
         if self.double:
             in_double(experiment)
             stays_in_double(experiment)
@@ -190,21 +192,20 @@ def trained(config: Any, ranks: Any, trial: Trial) -> dict[str, Any]:
             (values,) = experiment.iterate(Stopwatch(), wait=True)
             rollout = experiment.collector.rollout
             env = {name: getattr(rollout, name) for name in ("obs", "rewards", "terminated")}
-            episodes.append({name: ranks.gathered(x, 1).clone() for name, x in env.items()})
+            episodes.append({name: ranks.gather(x, 1).clone() for name, x in env.items()})
             if rollout.valid is not None:
-                episodes[-1]["valid"] = ranks.gathered(rollout.valid, 1).clone()
+                episodes[-1]["valid"] = ranks.gather(rollout.valid, 1).clone()
         state = experiment.state_dict()
         another = trial.made(config, ranks)
         another.load_state_dict(state, trial.iterations)
         reloaded = another.state_dict()
     experiment.close()
     another.close()
-    steps = torch.zeros(ranks.size, dtype=torch.int64)  # of the optimizer, in each rank
-    steps[ranks.rank] = experiment.algorithm.optimizer.num_steps
+    steps = torch.tensor(experiment.algorithm.optimizer.num_steps)
     return {
         "parameters": experiment.policy.flat_parameters.clone(), "episodes": episodes,
         "values": values, "state": state, "reloaded": reloaded,
-        "num_steps": ranks.sum(steps).tolist(),
+        "num_steps": by_rank(ranks, steps).tolist(),
     }  # fmt: skip
 
 
@@ -222,7 +223,7 @@ def main() -> None:
     configs = {name: make_config(task) for name, task in tasks.items()}
     place, results = place_of(os.environ), {}
     with contextlib.ExitStack() as stack:
-        ranks: Any = SINGLE
+        ranks: Any = LOCAL
         if place:
             first = next(iter(configs.values()))
             ranks = stack.enter_context(joined(place, first, arguments.split)).ranks

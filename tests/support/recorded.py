@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from operant.shared.lock import RECORDER, lock_holder
-from operant.shared.run_folder import Run
+from operant.shared.processes.lock import RECORDER, lock_holder
+from operant.shared.runs.run_folder import Run
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch.testing import assert_close
 
-from operant.trainer.cuda.graphs import Replayed
-from operant.trainer.replay import Priorities, Replay
-from operant.trainer.rollout import Rollout
+from operant.trainer.jit.graphs import Replayed
+from operant.trainer.memory.replay import Priorities, Replay
+from operant.trainer.memory.rollout import Rollout
 
 
 class Stream:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numba import njit
 
-from operant.trainer.replay import Priorities, Replay
-from operant.trainer.replay.priorities import leaf_at
+from operant.trainer.memory.replay import Priorities, Replay
+from operant.trainer.memory.replay.priorities import leaf_at
 
 
 def replay_with(num_rows: int, tail: float) -> Replay:

@@ -31,10 +31,10 @@ from leftover_rows import take_leftover_rows
 from recorded import places_of_its_own, recorder_pid
 from waiting import wait_for
 
-from operant.shared.find_runs import find_run
-from operant.shared.ranks import read_status
-from operant.shared.row_file_reader import RowFileReader
-from operant.shared.run_folder import Run
+from operant.shared.rows.row_file_reader import RowFileReader
+from operant.shared.runs.find_runs import find_run
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
 
 NUM_METRICS = 64
 BURST_ROWS, ROWS_PER_S = 20_000, 2_000
@@ -44,9 +44,9 @@ LIFE_S = 2.0  # of a trainer at most, from its first publish
 # is in a mapping that outlives it.
 TRAINER = """
 import mmap, sys, time
-from operant.shared.recorder_process import RecorderSettings
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.recorder_process import RecorderSettings
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 path, num_rows, per_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 file = open(path, "r+b")
 done = memoryview(mmap.mmap(file.fileno(), 16)).cast("Q")
@@ -188,13 +188,17 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--sustained", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**32))
-    asked = parser.parse_args()
-    print(f"seed {asked.seed}", flush=True)
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
     with places_of_its_own():
-        found = row_deaths(asked.kills, asked.seed)
+        found = row_deaths(arguments.kills, arguments.seed)
         rows = {kind: [d.num_rows for d in found if d.kind == kind] for kind, _ in found}
         kinds = {k: {"kills": len(n), "rows": sum(n), "most": max(n)} for k, n in rows.items()}
-        about = {"seed": asked.seed, "killed": kinds, "sustained": sustained(asked.sustained)}
+        about = {
+            "seed": arguments.seed,
+            "killed": kinds,
+            "sustained": sustained(arguments.sustained),
+        }
         print(json.dumps(about, indent=2))
 
 

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from operant.cli import main
-from operant.trainer.collector import Collector
-from operant.trainer.compiled.collecting import CompiledCollector
+from operant.trainer.collecting.collector import Collector
+from operant.trainer.collecting.compiled import CompiledCollector
 
 S_A_STEP_OF_ONE = 6e-5
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from operant.shared.sweep_folder import Sweep
-from operant.shared.sweep_table import SweepObjective, SweepTable, SweepTrial, with_best
+from operant.shared.runs.sweep_folder import Sweep
+from operant.shared.runs.sweep_table import SweepObjective, SweepTable, SweepTrial, with_best
 
 BASE = ("sweep", "cart_pole_ppo", "--set", "num_envs=8", "--set", "num_threads=1",
         "--set", "evaluation.num_episodes=5")  # fmt: skip

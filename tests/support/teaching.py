@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from operant.trainer.config import TrainConfig
-from operant.trainer.making import make_policy
+from operant.trainer.experiment.untrained import make_policy
 
 TAUGHT = ("kickstart.teachers=['a-run']",)
 

@@ -14,16 +14,16 @@ from typing import Any
 
 from waiting import wait_for
 
-from operant.monitor.telling.settings import alert_settings_path
-from operant.shared.find_runs import list_runs
-from operant.shared.run_folder import Run
+from operant.monitor.notify.settings import alert_settings_path
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.run_folder import Run
 
 # Publishes a growing loss until its standard input ends.
 LOOP = """
 import sys, threading, time
-from operant.shared.recorder_process import RecorderSettings
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.recorder_process import RecorderSettings
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 config = {"recorder": {"alerts": ["loss/value > 20"], "tell": [{"command": "touch hacked"}]}}
 run, lock = create_run("loop", {"config": config}, rank=0)
 session = RunSession(run, lock, publish_interval_s=0.1, recorder=RecorderSettings(every_s=0.1))

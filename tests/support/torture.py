@@ -154,10 +154,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--publishes", type=int, default=10_000_000)
     parser.add_argument("--readers", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     began = time.perf_counter()
-    found = torture(asked.publishes, asked.readers)
-    report = {"publishes": asked.publishes, "values": NUM_VALUES, "readers": found}
+    found = torture(arguments.publishes, arguments.readers)
+    report = {"publishes": arguments.publishes, "values": NUM_VALUES, "readers": found}
     print(json.dumps({**report, "seconds": round(time.perf_counter() - began, 1)}, indent=2))
     return any("error" in reader for reader in found)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy import float32
 
-from operant.trainer.envs.spec import Box, Discrete, EnvSpec, MultiDiscrete
+from operant.trainer.envs.spec import EnvSpec
+from operant.trainer.spaces import Box, Discrete, MultiDiscrete
 
 ONE, TENTH = float32(1.0), float32(0.1)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from operant.shared.run_folder import Run, create_run
-from operant.shared.session import RunSession
+from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.session import RunSession
 from operant.trainer.config.files import load_config
-from operant.trainer.making import make_policy
-from operant.trainer.run.checkpoints import Checkpoint, save_checkpoint
+from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
+from operant.trainer.experiment.untrained import make_policy
 
 
 def trained_run(preset: str, *overrides: str) -> Run:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from operant.monitor.runs.machine import DiskSample, GpuSample, MachineSample
-from operant.monitor.runs.run_view import RunView
-from operant.monitor.runs.runs_poller import RunRow, RunsView
+from operant.monitor.runs.list.runs_poller import RunRow, RunsView
+from operant.monitor.runs.machine.machine import DiskSample, GpuSample, MachineSample
+from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Event, History, Metric
-from operant.shared.history import HEAD_WORDS, NEVER_WRITTEN
-from operant.shared.run_folder import Run
-from operant.shared.session import RunSession
-from operant.shared.status import RunState, RunStatus
+from operant.shared.page.history import HEAD_WORDS, NEVER_WRITTEN
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import RunState, RunStatus
 
 RUN_ID = "20261121-142530-cart_pole-ppo-k3f9"
 NOON_NS = 1_795_262_400 * 10**9  # 2026-11-21 12:00 UTC

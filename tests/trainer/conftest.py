@@ -8,14 +8,15 @@ import pytest
 import torch
 from toy_envs import POINT, SWITCHES
 
-from operant.trainer import making
 from operant.trainer.config import train_config
 from operant.trainer.config.files import make_config
 from operant.trainer.config.train_config import TrainConfig
-from operant.trainer.cuda import parts as cuda_parts
 from operant.trainer.envs import load_spec
-from operant.trainer.experiment import Experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment import build, build_on_gpu, untrained
+from operant.trainer.experiment import teachers as experiment_teachers
+from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.experiment.plan import ANY_MACHINE, plan
+from operant.trainer.machine.threads import Threads
 
 SMALL = {
     "num_envs": 8,
@@ -29,7 +30,9 @@ SMALL = {
 
 def small_config(*overrides: str) -> TrainConfig:
     """Six iterations of 128 env steps of CartPole, with `overrides`."""
-    return make_config(SMALL, overrides)
+    config = make_config(SMALL, overrides)
+    plan(config, ANY_MACHINE)  # which raises ConfigError for what no machine can run
+    return config
 
 
 @pytest.fixture(name="small_config")
@@ -51,9 +54,9 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    for module in (train_config, making):
+    for module in (train_config, untrained):
         monkeypatch.setattr(module, "spec_of", lambda _: spec)
-    for module in (making, cuda_parts):
+    for module in (build, build_on_gpu):
         monkeypatch.setattr(module, "env_spec_of", lambda _: spec)
     return f"policy.distribution={name}"
 
@@ -63,11 +66,10 @@ def teach(monkeypatch) -> Callable[..., None]:
     """Runs learn from these teachers, whatever they are called."""
 
     def teach(*teachers):
-        def teaching(config):
-            return {"teachers": teachers} if config.table("kickstart").teachers else {}
+        def teachers_of(config):
+            return teachers if config.table("kickstart").teachers else ()
 
-        for module in (making, cuda_parts):
-            monkeypatch.setattr(module, "teaching", teaching)
+        monkeypatch.setattr(experiment_teachers, "teachers_of", teachers_of)
 
     return teach
 
@@ -81,7 +83,7 @@ def make_experiment() -> Iterator[Callable[..., Experiment]]:
         small = small_config(*overrides)
         threads = Threads(small.num_threads)
         all_threads.append(threads)
-        return making.processor_experiment(small, threads)
+        return build.processor_experiment(small, threads)
 
     yield make
     for threads in all_threads:
@@ -94,6 +96,6 @@ def make_cuda_experiment() -> Callable[..., Experiment]:
     torch.set_num_threads(1)  # more only wait for each other over work this small
 
     def make(*overrides: str) -> Experiment:
-        return making.device_experiment(small_config(*overrides), torch.device("cpu"))
+        return build.device_experiment(small_config(*overrides), torch.device("cpu"))
 
     return make

@@ -1,17 +1,13 @@
 """How policies learn: a module for each algorithm, with its loss and its update, in torch.
 
-What each can be told lies in `sections/`, where nothing needs torch. A new one is a module here
-and a section there, and a line in each of the two tables: docs/changing.md.
+Their settings are in `config/sections/`, which does not import torch. A new algorithm is a module
+here, a section there, and a line in each of two tables; docs/changing.md shows how.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..config import TrainConfig
-    from .algorithm import Algorithm
+from typing import Any
 
 ALGORITHMS = {
     "ppo": "PPO",
@@ -24,19 +20,11 @@ ALGORITHMS = {
     "ddpg": "DDPG",
     "td3": "TD3",
     "sac": "SAC",
+    "tqc": "TQC",
     "ac_iqn": "ACIQN",
 }  # modules, and the classes in them
 
 
-# Of those that have one, the class for policies that remember.
-RECURRENT = {"ppo": ("recurrent_ppo", "RecurrentPPO")}
-
-
-def algorithm_class(config: TrainConfig) -> type[Algorithm]:
-    """The class of a configuration's algorithm."""
-    name = config.algorithm
-    module, found = name, ALGORITHMS[name]
-    if config.policy.memory.is_on:
-        module, found = RECURRENT[name]
-    made: type[Algorithm] = getattr(importlib.import_module(f".{module}", __name__), found)
-    return made
+def algorithm_class(learner: str) -> Any:
+    """The class of an algorithm, a subclass of `Algorithm`."""
+    return getattr(importlib.import_module(f".{learner}", __name__), ALGORITHMS[learner])

@@ -9,14 +9,14 @@ from typing import Any
 
 from torch import Tensor
 
-from ..networks.heads import middles
-from ..networks.implicit_quantiles import QuantileCritic, make_quantile_critic
-from ..replay import Batch
+from ..memory.replay import Batch
+from ..policies.draws import Kind
+from ..policies.heads import middles
+from ..policies.implicit_quantiles import QuantileCritic, make_quantile_critic
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from .actor_critic import CriticLosses
 from .algorithm import Metrics
-from .draws import Kind
 from .td3 import TD3
 
 NUM_ACTING = 32  # fractions that values are the mean over
@@ -37,7 +37,11 @@ class ACIQN(TD3):
     def make_critics(self, seed: int) -> QuantileCritic:
         policy = self.policy
         return make_quantile_critic(
-            policy.obs_size, policy.action_size, self.config.policy, seed, policy.make_encoder(seed)
+            policy.obs_size,
+            policy.action_size,
+            self.settings.policy,
+            seed,
+            policy.make_encoder(seed),
         )
 
     def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..distributions.squashing import SQUASHES
-from ..envs.spec import Box, Spaces
-from ..networks.actor import Actor
-from ..networks.critics import Critics
-from ..networks.encoded import EncodedCritics
-from ..networks.exploration import Exploration, make_exploration
-from ..networks.network import Network
-from ..networks.state_dependent import StateDependentNetwork
-from ..replay import Batch
+from ..distributed.reductions import merge_batch
+from ..machine.values import Scalar, State
+from ..memory.replay import Batch
+from ..policies.actor import Actor
+from ..policies.critics import Critics
+from ..policies.distributions.squashing import SQUASHES
+from ..policies.draws import Kind
+from ..policies.encoded import EncodedCritics
+from ..policies.encoder import ShapedEncoder
+from ..policies.exploration import Exploration, make_exploration
+from ..policies.network import Network
+from ..policies.state_dependent import StateDependentNetwork
 from ..returns.losses import LOSSES
 from ..returns.td import td_target
-from .algorithm import Metrics, scaled_down
-from .draws import Kind
-from .flat_adam import FlatAdam
+from ..spaces import Box, Spaces
+from .algorithm import Metrics
 from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
+from .optimizer import FlatAdam, scaled_down
+from .settings import LearnerSettings
 
 
 class CriticLosses(NamedTuple):
@@ -40,15 +42,15 @@ class CriticLosses(NamedTuple):
     gradient: Tensor
 
 
-class ActorCritic(OffPolicy):
+class OffPolicyActorCritic(OffPolicy):
     """Critics that follow their targets with every minibatch, and an actor that follows them."""
 
     policy: Actor
     num_critics: ClassVar[int] = 2
     squared_weight: ClassVar[float] = 1.0  # of half the squared error
 
-    def __init__(self, config: TrainConfig, policy: Actor, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(self, settings: LearnerSettings, policy: Actor, **options: Any) -> None:
+        super().__init__(settings, policy, **options)
         device = policy.flat_parameters.device
         self.loss_of = LOSSES[self.section.loss]
         self.loss_weight = self.squared_weight if self.section.loss == "squared" else 1.0
@@ -58,7 +60,7 @@ class ActorCritic(OffPolicy):
         self.target_critics = self.critics.frozen_copy()
         self.critic_optimizer = FlatAdam(self.critics.flat_parameters, ADAM_EPSILON)
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
-        precision = config.policy.precision
+        precision = settings.policy.precision
         self.critic_scale = make_loss_scale(precision, device)
         self.actor_scale = make_loss_scale(precision, device)
 
@@ -77,7 +79,7 @@ class ActorCritic(OffPolicy):
         drawn: dict[str, tuple[Kind, tuple[int, ...]]] = {"normals": ("normal", shape)}
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
-            drawn["exploration"] = "normal", (self.ranks.whole_size(network.num_noise),)
+            drawn["exploration"] = "normal", (self.ranks.global_size(network.num_noise),)
         return drawn
 
     @abstractmethod
@@ -88,12 +90,12 @@ class ActorCritic(OffPolicy):
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         """Move the actor to where the critics see more, and the targets that follow it."""
 
-    def explore(self, progress_fraction: Any) -> None:
+    def explore(self, progress_fraction: Scalar) -> None:
         """With noise that is kept for all of the collection."""
         super().explore(progress_fraction)
         network = self.policy.network
         if isinstance(network, StateDependentNetwork):
-            network.take_noise(self.ranks.own_part(self.draws["exploration"].next()))
+            network.take_noise(self.ranks.my_slice(self.draws["exploration"].next()))
 
     @torch.no_grad()
     def learn(
@@ -109,8 +111,8 @@ class ActorCritic(OffPolicy):
             "value/mean": losses.value,
             "value/td_error": losses.errors.mean(),
         }
-        gradient, figures, priorities = self.ranks.mean_of_batch(
-            batch, losses.gradient, figures, losses.priorities
+        gradient, figures, priorities = merge_batch(
+            self.ranks, batch, losses.gradient, figures, losses.priorities
         )
         loss = figures["loss/value"]
         gradient, moves = self.critic_scale.down(gradient, loss, active)
@@ -123,6 +125,13 @@ class ActorCritic(OffPolicy):
         if (number + 1) % self.section.policy_delay == 0:
             figures = {**figures, **self.learn_actor(obs, rate, moves)}
         return figures, priorities
+
+    @property
+    def num_critic_outputs(self) -> int:
+        """The number of outputs of a critic per action: 1 for the value, or the number of its
+        quantiles.
+        """
+        return 1
 
     @property
     def uses_threads(self) -> bool:
@@ -141,15 +150,20 @@ class ActorCritic(OffPolicy):
 
     def make_critics(self, seed: int) -> Network:
         """The critics, their weights drawn from `seed` alone."""
-        policy, config = self.policy, self.config.policy
-        made = [policy.make_encoder(seed + number) for number in range(self.num_critics)]
-        if encoders := [encoder for encoder in made if encoder is not None]:
+        policy, config = self.policy, self.settings.policy
+        encoder = policy.make_encoder(seed)
+        if encoder is not None:
+            encoders: list[Any] = [encoder]
+            if not isinstance(encoder, ShapedEncoder):  # of the environment: one for each critic
+                others = range(1, self.num_critics)
+                encoders += [policy.make_encoder(seed + number) for number in others]
             return EncodedCritics(
-                encoders, policy.action_size, config.hidden_sizes, config.activation, seed
-            )
+                encoders, policy.action_size, config.hidden_sizes, config.activation, seed,
+                self.num_critic_outputs, self.num_critics,
+            )  # fmt: skip
         return Critics(
             policy.obs_size, policy.action_size, config.hidden_sizes, config.activation,
-            self.num_critics, seed=seed,
+            self.num_critics, self.num_critic_outputs, seed=seed,
         )  # fmt: skip
 
     def critic_losses(self, batch: Batch, obs: Tensor, next_obs: Tensor) -> CriticLosses:
@@ -183,8 +197,8 @@ class ActorCritic(OffPolicy):
         """Move the actor against `gradient` [P], that of the mean `loss` of the minibatch times its
         scale; metrics.
         """
-        gradient, figures, _ = self.ranks.mean_of_batch(
-            self.drawn_batch, gradient, {"loss/policy": loss}
+        gradient, figures, _ = merge_batch(
+            self.ranks, self.drawn_batch, gradient, {"loss/policy": loss}
         )
         gradient, moves = self.actor_scale.down(gradient, figures["loss/policy"], active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
@@ -199,7 +213,7 @@ class ActorCritic(OffPolicy):
         """The target networks that move with the actor, and what they follow."""
         return ((self.target_critics, self.critics),)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return {
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -210,7 +224,7 @@ class ActorCritic(OffPolicy):
             "target_critics": self.target_critics.flat_parameters.cpu().clone(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
         self.critic_optimizer.load_state_dict(state["critic_optimizer"])
@@ -220,15 +234,15 @@ class ActorCritic(OffPolicy):
         self.target_critics.flat_parameters.copy_(state["target_critics"])
 
 
-def exploration_of(config: TrainConfig, spec: Spaces) -> Exploration:
+def exploration_of(settings: LearnerSettings, spec: Spaces) -> Exploration:
     """What a configuration adds to the actions of a policy."""
-    section = config.algorithm_section
+    section = settings.section
     assert isinstance(spec.actions, Box)  # as the section's `action_kinds` say
     size = spec.actions.action_size
-    return make_exploration(section.exploration, config.num_rows, size, section.exploration_std)
+    return make_exploration(section.exploration, settings.num_rows, size, section.exploration_std)
 
 
-def actor_options(config: TrainConfig) -> dict[str, Any]:
+def actor_options(settings: LearnerSettings) -> dict[str, Any]:
     """How a configuration's actor makes actions of its outputs, and whether some are random."""
-    section = config.algorithm_section
+    section = settings.section
     return {"squash": SQUASHES[section.squash], "is_epsilon_greedy": section.is_epsilon_greedy}

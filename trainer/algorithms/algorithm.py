@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, Required, TypedDict
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..evaluation import FromStart
-from ..networks.policy import Policy
-from ..ranks.single import SINGLE, Ranks
-from ..rollout import Rollout
-from ..run.threads import Each
-from .flat_adam import FlatAdam
-from .schedules import scheduled
+from ..config.sections.exploring import EpsilonGreedyConfig
+from ..distributed.process_group import LOCAL, ProcessGroup
+from ..machine.threads import Each
+from ..machine.values import Scalar, State
+from ..memory.rollout import Rollout
+from ..policies.policy import Policy
+from ..returns.episodes import FromStart
+from ..settings.section import Schedule
+from ..spaces import Spaces
+from .optimizer import FiniteUpdates, FlatAdam
+from .settings import LearnerSettings
 
 Metrics = Mapping[str, Any]  # numbers, or scalar tensors on the device
+
+
+class Options(TypedDict, total=False):
+    """Options that the caller of an algorithm passes to it; see `Algorithm`."""
+
+    seed: Required[int]
+    is_inline: bool
+    tick: Callable[[], None]
+    num_threads: Callable[[], int]
+    each: Each
+    ranks: ProcessGroup
+
+
+class Collecting(Protocol):
+    """A collector of rollouts, as seen by teachers that take some of the steps."""
+
+    rollout: Rollout
 
 
 class UnderWay(NamedTuple):
@@ -40,10 +60,13 @@ class Algorithm(ABC):
     """
 
     begins: ClassVar[bool] = False
+    finite_updates: FiniteUpdates
+    num_updates: int | Tensor = 0  # the number of updates so far; 0 if not counted
+    updates_per_iteration: int = 0  # where each iteration makes as many
 
     def __init__(
         self,
-        config: TrainConfig,
+        settings: LearnerSettings,
         policy: Policy,
         *,
         seed: int,
@@ -51,33 +74,32 @@ class Algorithm(ABC):
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = lambda: 1,
         each: Each = map,
-        ranks: Ranks = SINGLE,
+        ranks: ProcessGroup = LOCAL,
     ) -> None:
         """`seed` is that of whatever an update draws. `tick` is called after every step of it.
         While `under_way` is set, `tick` may raise to leave the update, which is continued later.
         `num_threads` says how many PyTorch may have where results do not depend on it, and `each`
         goes through pieces of work, perhaps several at once. `ranks` learn together.
         """
-        self.config, self.policy, self.seed = config, policy, seed
+        self.settings, self.policy, self.seed = settings, policy, seed
         self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
         self._each, self.ranks = each, ranks
         self.num_ticks = 0
         self.under_way: UnderWay | None = None
-        self.section = config.algorithm_section
+        self.section = settings.section
 
     @staticmethod
     @abstractmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> Policy:
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> Policy:
         """The policy of a configuration, its weights drawn from `seed`."""
 
     @abstractmethod
-    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
 
-    @property
-    def acting_teachers(self) -> Any:
-        """Who takes some of the steps of rollouts, an `ActingTeachers`; None where nobody does."""
-        return None
+    def attach(self, collector: Collecting) -> None:
+        """Let teachers that act beside the policy take their steps of `collector`'s rollouts."""
+        return
 
     def begin(self) -> None:
         """Before the very first collection, of those that say `begins`."""
@@ -95,7 +117,7 @@ class Algorithm(ABC):
         """
         return
 
-    def explore(self, progress_fraction: Any) -> None:
+    def explore(self, progress_fraction: Scalar) -> None:
         """Before each collection: what changes in exploring as the run goes on. Nothing here."""
         return
 
@@ -115,7 +137,7 @@ class Algorithm(ABC):
         return ()
 
     @property
-    def env_steps_besides(self) -> int:
+    def pretraining_env_steps(self) -> int:
         """Env steps that were learned from and are in no rollout."""
         return 0
 
@@ -142,22 +164,22 @@ class Algorithm(ABC):
         """What people should be told of how learning goes, once each."""
         return []
 
-    def learning_rate(self, progress_fraction: Any) -> Any:
+    def learning_rate(self, progress_fraction: Scalar) -> Scalar:
         section = self.section
         return scheduled(section.learning_rate, section.learning_rate_schedule, progress_fraction)
 
     @abstractmethod
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """Everything the next update depends on but the policy; in main memory."""
 
     @abstractmethod
-    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def load_state_dict(self, state: State) -> None: ...
 
-    def state_besides(self) -> dict[str, Any]:
+    def extra_state(self) -> State:
         """What a checkpoint has under names of their own; in main memory."""
         return {}
 
-    def load_state_besides(self, state: Mapping[str, Any]) -> None:
+    def load_extra_state(self, state: State) -> None:
         """`state` is the whole checkpoint's."""
         return
 
@@ -166,14 +188,25 @@ class Algorithm(ABC):
         return
 
 
-def flat_gradient(loss: Tensor, parameters: list[Any]) -> Tensor:
-    """The loss's derivative by all `parameters` [P], in their order."""
-    gradients = torch.autograd.grad(loss, parameters)
-    return torch.cat([gradient.flatten() for gradient in gradients])
+def scheduled(start: float, schedule: Schedule, progress_fraction: Scalar) -> Scalar:
+    """The value of a schedule that begins at `start` after `progress_fraction` (0 to 1) of the run:
+    a number, or a scalar tensor if the fraction is a tensor.
+    """
+    if schedule == "linear":
+        return start * (1 - progress_fraction)
+    if schedule == "cosine":
+        return start * 0.5 * (1 + _cosine(math.pi * progress_fraction))
+    return start + 0 * progress_fraction
 
 
-def scaled_down(gradients: Tensor, max_norm: float) -> Tensor:
-    """Scale `gradients` in place to norm `max_norm` where theirs is larger; returns what it was."""
-    norm: Tensor = gradients.norm()
-    gradients.mul_((max_norm / (norm + 1e-8)).clamp(max=1.0))
-    return norm
+def _cosine(angle_rad: Scalar) -> Scalar:
+    return torch.cos(angle_rad) if isinstance(angle_rad, Tensor) else math.cos(angle_rad)
+
+
+def epsilon_at(section: EpsilonGreedyConfig, progress_fraction: Scalar) -> Scalar:
+    """The probability of random actions after `progress_fraction` (0 to 1) of the run: a number, or
+    a scalar tensor if the fraction is a tensor.
+    """
+    left = 1 - progress_fraction / section.epsilon_fraction
+    left = left.clamp(min=0) if isinstance(left, Tensor) else max(left, 0.0)
+    return section.epsilon_end + (section.epsilon_start - section.epsilon_end) * left

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.heads import CategoricalHead
-from ..networks.q_network import QPolicy
-from ..replay import Batch
+from ..distributed.reductions import by_rank
+from ..machine.values import Scalar, State
+from ..memory.replay import Batch
+from ..memory.rollout import Rollout
+from ..policies.heads import CategoricalHead
+from ..policies.q_network import QPolicy
 from ..returns.distributional import cross_entropy, projected
-from ..rollout import Rollout
+from ..spaces import Spaces
 from .algorithm import Metrics
+from .settings import LearnerSettings
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 
 class C51(ValueBased):
     """The probabilities of the return's atoms go towards the target's, projected onto them."""
 
-    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(self, settings: LearnerSettings, policy: QPolicy, **options: Any) -> None:
+        super().__init__(settings, policy, **options)
         # The lowest and the highest return that a target had, as wide as rewards take it.
         device = policy.flat_parameters.device
         self._seen = torch.tensor([math.inf, -math.inf], device=device)
         self._has_warned = False
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        section = config.algorithm_section
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> QPolicy:
+        section = settings.section
         head = CategoricalHead(section.lowest, section.highest, section.num_atoms)
-        return make_q_policy(config, spec, seed, head)
+        return make_q_policy(settings, spec, seed, head)
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         section, head = self.section, self._head
@@ -63,14 +64,14 @@ class C51(ValueBased):
         self._seen[0] = torch.minimum(self._seen[0], targets.amin())
         self._seen[1] = torch.maximum(self._seen[1], targets.amax())
 
-    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         self._see_of_all()
         return super().update(rollout, progress_fraction)
 
     def _see_of_all(self) -> None:
         """Take in what other ranks have seen: the first alone tells people."""
         if self.ranks.size > 1:
-            lowest, highest = self.ranks.each(self._seen).unbind(1)
+            lowest, highest = by_rank(self.ranks, self._seen).unbind(1)
             self._seen.copy_(torch.stack([lowest.amin(), highest.amax()]))
 
     def look(self) -> None:
@@ -78,11 +79,11 @@ class C51(ValueBased):
         if not self._has_warned:
             self._warn()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         self._see_of_all()
         return {**super().state_dict(), "seen": self._seen.tolist(), "warned": self._has_warned}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self._seen.copy_(torch.tensor(state["seen"]))
         self._has_warned = state["warned"]
@@ -92,7 +93,7 @@ class C51(ValueBased):
         section, (lowest, highest) = self.section, self._seen.tolist()
         if lowest < section.lowest or highest > section.highest:
             self._has_warned = True
-            name = self.config.algorithm
+            name = self.settings.algorithm
             self._notices.append(
                 f"returns from {lowest:.4g} to {highest:.4g} were seen, and the atoms go from "
                 f"{name}.lowest = {section.lowest:g} to {name}.highest = {section.highest:g}"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.q_network import QPolicy
-from ..replay import Batch
+from ..memory.replay import Batch
+from ..policies.q_network import QPolicy
 from ..returns.losses import LOSSES
 from ..returns.td import td_target
+from ..spaces import Spaces
+from .settings import LearnerSettings
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy
 
 
@@ -21,8 +21,8 @@ class DQN(ValueBased):
     """The value of the action taken goes towards the rewards and what the target network sees."""
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        return make_q_policy(config, spec, seed)
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> QPolicy:
+        return make_q_policy(settings, spec, seed)
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         values = self.target.values(next_obs)

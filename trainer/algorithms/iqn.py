@@ -6,16 +6,16 @@ from typing import Any
 
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.encoder import encoder_of
-from ..networks.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
-from ..networks.precision import DTYPES
-from ..networks.q_network import QPolicy
-from ..replay import Batch
+from ..memory.replay import Batch
+from ..policies.draws import Kind
+from ..policies.encoder import make_encoder
+from ..policies.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
+from ..policies.mlp import DTYPES
+from ..policies.q_network import QPolicy
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
-from .draws import Kind
+from ..spaces import Spaces
+from .settings import LearnerSettings
 from .value_based import Losses, ValueBased, of_actions
 
 
@@ -26,27 +26,27 @@ class IQN(ValueBased):
 
     network: ImplicitQuantiles
 
-    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(self, settings: LearnerSettings, policy: QPolicy, **options: Any) -> None:
+        super().__init__(settings, policy, **options)
         self.network.risk.fill_(self.section.risk)
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        section = config.algorithm_section
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> QPolicy:
+        section = settings.section
 
         def make_network(obs_size: int, num_actions: int) -> ImplicitQuantiles:
             return make_implicit_quantiles(
-                obs_size, num_actions, config.policy, seed, dueling=section.dueling,
+                obs_size, num_actions, settings.policy, seed, dueling=section.dueling,
                 noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
-                encoder=encoder_of(spec, seed),
+                encoder=make_encoder(settings.policy, spec, seed, layer_norm=section.layer_norm),
             )  # fmt: skip
 
         return QPolicy(
             spec,
             make_network,
-            config.normalization.obs,
-            DTYPES[config.policy.precision],
-            config.num_rows,
+            settings.normalization.obs,
+            DTYPES[settings.policy.precision],
+            settings.num_rows,
         )
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
+
+from ..machine.values import State
 
 START = 2.0**16
 PATIENCE = 2_000  # updates without an overflow after which the scale is doubled
@@ -42,10 +41,10 @@ class LossScale:
         self.scale.mul_(torch.where(counts, factor, 1.0))
         return gradient, is_active
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return {"scale": float(self.scale), "num_finite": float(self._num_finite)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         self.scale.fill_(state["scale"])
         self._num_finite.fill_(state["num_finite"])
 
@@ -61,10 +60,10 @@ class NoScale:
     ) -> tuple[Tensor, Tensor | None]:
         return gradient, active
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return {}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         return
 
 

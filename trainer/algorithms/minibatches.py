@@ -1,61 +1,296 @@
-"""Random orders of a rollout's samples, and minibatches of them."""
+"""Minibatches of a rollout: the batch that they are drawn from, and how they get observations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from ..generators import set_generator
+from ..distributed.sampler import distributed_sampler
+from ..machine.values import Scalar
+from ..memory.host_obs import HostMinibatches
+from ..memory.rollout import Rollout
+from ..memory.samplers import Drawn, Sampler
+from ..policies.actor_critic import ActorCritic
+
+if TYPE_CHECKING:
+    from ..config.sections.ppo import PPOConfig
+    from ..config.sections.pqn import PQNConfig
+    from ..distributed.process_group import ProcessGroup
 
 
-class Orders(Protocol):
-    """One random order after the other."""
+class Drawable(Protocol):
+    """A batch or a minibatch: a number of parts, each a sample or a row of samples."""
 
-    def next(self, num_samples: int) -> Tensor:
-        """The numbers 0 to `num_samples` - 1 in random order, int64."""
+    @property
+    def num_parts(self) -> int: ...
 
-    def state_dict(self) -> dict[str, Any]:
-        """What the next order depends on, under names of its own."""
+    @property
+    def num_samples(self) -> int: ...
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def at(self, index: Tensor) -> Self:
+        """The parts with these numbers."""
 
+    def with_obs(self, obs: Tensor) -> Self: ...
 
-def make_orders(num_samples: int, seed: int, device: torch.device, is_inline: bool) -> Orders:
-    """Of at most `num_samples`, on `device`; what is captured cannot ask torch's generator."""
-    if is_inline:
-        return RandomOrders(seed, device)
-    from ..cuda.orders import CountedOrders  # only here numba-cuda is needed
-
-    return CountedOrders(num_samples, seed, device)
+    def places_at(self, index: Tensor) -> Tensor:
+        """The places of these parts' observations in main memory."""
 
 
-class RandomOrders:
-    """Orders from torch's generator on the processor."""
-
-    def __init__(self, seed: int, device: torch.device) -> None:
-        self._generator, self._device = torch.Generator().manual_seed(seed), device
-        self._seed, self._num_drawn = seed, 0
-
-    def next(self, num_samples: int) -> Tensor:
-        self._num_drawn += 1
-        return torch.randperm(num_samples, generator=self._generator).to(self._device)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"generator": self._generator.get_state(), "num_orders": self._num_drawn}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._num_drawn = int(state.get("num_orders", 0))
-        set_generator(self._generator, state, self._seed, self._num_drawn)
+D = TypeVar("D", bound=Drawable)
 
 
-def next_minibatches(orders: Orders, num_samples: int, num_minibatches: int) -> Tensor:
-    """The samples in their next random order as equal minibatches [minibatches, size], int64.
+class Minibatch(Drawable, Protocol):
+    """Samples of PPO; its parts are samples or rows of samples."""
 
-    Where dead transitions leave a number that does not divide, the rest is left out.
+    @property
+    def advantages(self) -> Tensor: ...
+
+    @property
+    def policy_weights(self) -> Tensor | None:
+        """Importance weights of samples in the policy's loss; None if only the policy acted."""
+
+    @property
+    def extra(self) -> Mapping[str, Tensor]:
+        """Tensors for auxiliary losses, by the losses' names."""
+
+    def at(self, index: Tensor | slice) -> Self: ...
+
+    def valid_of(self, x: Tensor) -> Tensor:
+        """The samples of x, shaped like `advantages`, that count: [B, ...]."""
+
+    def spread(self, weights: Tensor) -> Tensor:
+        """Weights of samples, from the weights of parts."""
+
+    def with_advantages(self, advantages: Tensor) -> Self: ...
+
+
+class Minibatches:
+    """Draws minibatches from a rollout's batch, epoch by epoch, and fetches their observations,
+    also if those stay in main memory or if several ranks have the samples.
     """
-    num_minibatches = min(num_minibatches, num_samples)
-    used = num_samples - num_samples % num_minibatches
-    return orders.next(num_samples)[:used].view(num_minibatches, -1)
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        section: PPOConfig | PQNConfig,
+        ranks: ProcessGroup,
+        normalizes: bool = False,
+        renews: Literal["never", "epoch", "minibatch"] = "never",
+    ) -> None:
+        """`normalizes` says whether advantages are normalised over each minibatch, and `renews`
+        when they are computed again.
+        """
+        self._sampler = distributed_sampler(ranks, sampler, section, normalizes)
+        self._num_epochs, self._num_minibatches = section.num_epochs, section.num_minibatches
+        self._renews = renews
+        self._fetching: HostMinibatches | None = None
+        self.normalized = self._sampler.normalized
+        self.state_dict = self._sampler.state_dict
+        self.load_state_dict = self._sampler.load_state_dict
+
+    def epochs(
+        self,
+        rollout: Rollout,
+        batch: D,
+        progress_fraction: Scalar,
+        renewed: Callable[[], D] | None = None,
+    ) -> Iterator[Iterator[tuple[D, Tensor | None]]]:
+        """The epochs of an update: each yields minibatches of `batch` and the weights of their
+        parts in the policy's loss, None if all weights are 1. `renewed` returns the batch with
+        advantages of the current policy.
+        """
+
+        def epoch(number: int) -> Iterator[tuple[D, Tensor | None]]:
+            nonlocal batch
+            if not number or self._renews != "never":
+                self._draw_from_now(rollout)
+            drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
+            fetched = self._with_obs(rollout, drawn, batch.places_at)
+            for count, (index, weights, obs) in enumerate(fetched):
+                if renewed and self._renews == "minibatch" and (number or count):
+                    batch = renewed()
+                minibatch = batch.at(index)
+                yield minibatch if obs is None else minibatch.with_obs(obs), weights
+
+        self._sampler.begin(rollout)
+        for number in range(self._num_epochs):
+            if renewed and self._renews == "epoch" and number:
+                batch = renewed()
+            yield epoch(number)
+
+    def first(self, rollout: Rollout, batch: D) -> D:
+        """A minibatch of the first parts, without random numbers."""
+        size = batch.num_parts // min(self._num_minibatches, batch.num_parts)
+        index = torch.arange(size, device=rollout.rewards.device)
+        return batch.at(index).with_obs(rollout.obs_at(batch.places_at(index)))
+
+    def _draw_from_now(self, rollout: Rollout) -> None:
+        """The device has everything by now that minibatches are drawn from."""
+        if rollout.places is not None:
+            self._host_minibatches(rollout).draw_from_now()
+
+    def _with_obs(
+        self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
+    ) -> Iterator[tuple[Tensor, Tensor | None, Tensor | None]]:
+        """The minibatches `drawn` with their observations [..., D], or None if the batch already
+        has observations. `places_at` is that of `HostMinibatches.of`.
+        """
+        if rollout.places is None:
+            for index, weights in drawn:
+                yield index, weights, None
+        else:
+            yield from self._host_minibatches(rollout).of(drawn, places_at)
+
+    def _host_minibatches(self, rollout: Rollout) -> HostMinibatches:
+        if self._fetching is None:
+            most_samples = rollout.rewards.numel() // self._num_minibatches
+            self._fetching = HostMinibatches(rollout, most_samples)
+        return self._fetching
+
+
+class Batch(NamedTuple):
+    """Samples to learn from; the first dimension of each tensor is [B]. If observations stay in
+    main memory, `obs` [B] are their places until a minibatch replaces them.
+    """
+
+    obs: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    advantages: Tensor
+    returns: Tensor
+    values: Tensor
+    policy_weights: Tensor | None = None  # in the policy's loss, if teachers acted too
+    extra: Mapping[str, Tensor] = {}  # tensors for auxiliary losses, by name
+
+    @property
+    def num_parts(self) -> int:
+        """The number of samples; minibatches are drawn from samples."""
+        return len(self.returns)
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.returns)
+
+    def at(self, index: Tensor | slice) -> Batch:
+        return self.each(lambda x: x[index])
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """A batch with `change` applied to every tensor."""
+        obs, actions, log_probs, advantages, returns, values = map(change, self[:6])
+        weights = None if self.policy_weights is None else change(self.policy_weights)
+        extra = {name: change(x) for name, x in self.extra.items()}
+        return Batch(obs, actions, log_probs, advantages, returns, values, weights, extra)
+
+    def valid_of(self, x: Tensor) -> Tensor:
+        """All samples of x [B, ...]: all of them count."""
+        return x
+
+    def counted_advantages(self, index: Tensor) -> Tensor:
+        """The advantages of these samples: all of them count."""
+        return self.advantages[index]
+
+    @property
+    def part_advantages(self) -> Tensor:
+        """The absolute advantage of each part [B]."""
+        return self.advantages.abs()
+
+    def spread(self, weights: Tensor) -> Tensor:
+        """Weights of samples, from the weights [B] of parts, which are the same here."""
+        return weights
+
+    def with_advantages(self, advantages: Tensor) -> Batch:
+        return self._replace(advantages=advantages)
+
+    def with_obs(self, obs: Tensor) -> Batch:
+        return self._replace(obs=obs)
+
+    def places_at(self, index: Tensor | slice) -> Tensor:
+        return self.obs[index]
+
+
+class Evaluation(NamedTuple):
+    """The current policy's results for a minibatch: `outputs` [B, O] of the distribution and
+    `values` [B] of its `samples`, computed from `features`.
+    """
+
+    features: Tensor
+    outputs: Tensor
+    values: Tensor
+    samples: Batch
+
+
+class Observations:
+    """The observations of a rollout for minibatches. With `looks_up` a batch holds only their
+    numbers, and each piece of a minibatch gathers its own observations.
+    """
+
+    def __init__(self, looks_up: bool) -> None:
+        self.looks_up = looks_up
+        self._flat = torch.empty(0)  # [T N, D], for `looks_up`
+
+    def seen(self, rollout: Rollout) -> Tensor:
+        """Observations [T, N, D], or their numbers [T, N]."""
+        if not self.looks_up:
+            return rollout.obs_or_places
+        self._flat = rollout.obs.flatten(0, 1)
+        shape = rollout.rewards.shape
+        return torch.arange(shape.numel(), dtype=torch.int32).view(shape)
+
+    def of(self, seen: Tensor) -> Tensor:
+        """The observations [..., D] of a piece, from its part of the result of `seen`."""
+        return self._flat[seen] if self.looks_up else seen
+
+
+class StepEvaluator:
+    """Evaluates a policy that sees single observations, on minibatches and on whole rollouts."""
+
+    def __init__(self, policy: ActorCritic, looks_up: bool) -> None:
+        """`looks_up` is that of `Observations`."""
+        self._policy, self._observations = policy, Observations(looks_up)
+
+    def batch(
+        self,
+        rollout: Rollout,
+        advantages: Tensor,
+        returns: Tensor,
+        policy_weights: Tensor | None = None,
+        extra: Mapping[str, Tensor] | None = None,
+    ) -> Batch:
+        """The batch that minibatches are drawn from; every tensor is [T, N, ...], of the rollout's
+        steps.
+        """
+        samples = Batch(
+            self._observations.seen(rollout), rollout.actions, rollout.log_probs, advantages,
+            returns, rollout.values, policy_weights, extra or {},
+        )  # fmt: skip
+        return samples.each(rollout.valid_of)
+
+    def features(self, piece: Minibatch) -> Tensor:
+        """The inputs of outputs and values: observations."""
+        assert isinstance(piece, Batch)
+        return self._observations.of(piece.obs)
+
+    def evaluate_actions(self, piece: Minibatch) -> Evaluation:
+        assert isinstance(piece, Batch)
+        obs = self.features(piece)
+        return Evaluation(obs, *self._policy.evaluate(obs), piece)
+
+    @torch.no_grad()
+    def fill_values(self, rollout: Rollout) -> None:
+        """Fill in the values of all states of the rollout by the current policy."""
+        values, next_values = rollout.values_by(self._policy.values)
+        rollout.values.copy_(values)
+        rollout.next_values.copy_(next_values)
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        """Log-probabilities [T, N] of the rollout's actions by the current policy."""
+        policy = self._policy
+
+        def of(obs: Tensor, actions: Tensor) -> Tensor:
+            return policy.distribution.log_prob_and_entropy(policy.outputs(obs), actions)[0]
+
+        obs, actions = rollout.obs[:-1].flatten(0, 1), rollout.actions.flatten(0, 1)
+        return rollout.in_pieces(of, obs, actions).view_as(rollout.log_probs)

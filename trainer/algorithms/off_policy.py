@@ -3,31 +3,84 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..cuda.graphs import repeat
-from ..evaluation import FromStart
-from ..networks.actor import Actor
-from ..networks.network import Network
-from ..networks.q_network import QPolicy
-from ..replay import Batch
-from ..rollout import Rollout
-from ..run.threads import torch_threads
-from .algorithm import Algorithm, Metrics, UnderWay
-from .draws import Kind, make_draws
-from .exploring import epsilon_at
-from .finite_updates import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
-from .replaying import ReplayRatio, make_replay
+from ..distributed.process_group import ProcessGroup
+from ..jit.graphs import repeat
+from ..machine.threads import torch_threads
+from ..machine.values import Scalar, State
+from ..memory.replay import Batch, Priorities, Replay, SharedReplay
+from ..memory.rollout import Rollout
+from ..policies.actor import Actor
+from ..policies.draws import Kind, make_draws
+from ..policies.network import Network
+from ..policies.normalizers import observe
+from ..policies.q_network import QPolicy
+from ..returns.episodes import FromStart
+from .algorithm import Algorithm, Metrics, UnderWay, epsilon_at
+from .optimizer import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
+from .settings import LearnerSettings
 
 MOST_UPDATES_IN_GRAPH = 16
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
+
+
+class ReplayRatio:
+    """Updates for so many transitions: whole ones, and what is left is owed. Of numbers on the
+    host, or of scalar tensors on a device.
+    """
+
+    def __init__(
+        self, updates_per_transition: float, at_once: int = 1, device: torch.device | None = None
+    ) -> None:
+        """They come in multiples of `at_once`."""
+        self._ratio, self._at_once = updates_per_transition, at_once
+        self.owed: Any = 0.0
+        if device is not None:
+            self.owed = torch.zeros((), dtype=torch.float64, device=device)
+
+    def due(self, num_transitions: Any) -> Any:
+        """Updates that these transitions and what was owed are worth."""
+        self.owed += self._ratio * num_transitions
+        # What is short of a whole number by rounding is one.
+        num_updates = (self.owed / self._at_once + 1e-6) // 1 * self._at_once
+        self.owed -= num_updates
+        return num_updates if isinstance(num_updates, Tensor) else int(num_updates)
+
+    def load(self, owed: float) -> None:
+        """Go on with what was owed."""
+        if isinstance(self.owed, Tensor):
+            self.owed.fill_(owed)
+        else:
+            self.owed = float(owed)
+
+
+def make_replay(
+    settings: LearnerSettings,
+    policy: Actor | QPolicy,
+    seed: int,
+    device: torch.device,
+    ranks: ProcessGroup,
+) -> Replay | SharedReplay:
+    """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
+    table, section = settings.table("replay"), settings.section
+    alpha = table.priority_exponent
+    made: Any = Replay if ranks.size == 1 else partial(SharedReplay, ranks)
+    replay: Replay | SharedReplay = made(
+        table.capacity, settings.num_rows,
+        policy.obs_size, policy.action_shape, policy.action_dtype,
+        n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
+        priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
+        obs_dtype=policy.obs_dtype,
+    )  # fmt: skip
+    return replay
 
 
 class OffPolicy(Algorithm):
@@ -41,13 +94,13 @@ class OffPolicy(Algorithm):
 
     policy: Actor | QPolicy
 
-    def __init__(self, config: TrainConfig, policy: Actor | QPolicy, **options: Any) -> None:
+    def __init__(self, settings: LearnerSettings, policy: Actor | QPolicy, **options: Any) -> None:
         """`options` are `Algorithm`'s; the seed is that of what is drawn, and `tick` is called
         after every update. Raises ConfigError where the replay does not fit into memory.
         """
-        super().__init__(config, policy, **options)
+        super().__init__(settings, policy, **options)
         device = policy.flat_parameters.device
-        self.replay = make_replay(config, policy, self.seed, device, self.ranks)
+        self.replay = make_replay(settings, policy, self.seed, device, self.ranks)
         self.batch = self.replay.make_batch(self.section.batch_size)
         self.drawn_batch = self.batch  # what is learned from
         # The first seed is that of weights besides the policy's.
@@ -56,7 +109,7 @@ class OffPolicy(Algorithm):
             name: make_draws(kind, shape, seed, device, self.is_inline)
             for (name, (kind, shape)), seed in zip(self.drawn().items(), seeds, strict=False)
         }
-        self.num_updates_each: int = self.section.num_updates(config)
+        self.num_updates_each: int = self.section.num_updates(settings.rollout_size)
         section = self.section
         self.ratio = ReplayRatio(
             section.updates_per_env_step,
@@ -74,9 +127,9 @@ class OffPolicy(Algorithm):
         )
         self._means: dict[str, Tensor] = {}  # over the blocks of an iteration
         fails = self.section.nan_updates == "fail"
-        fails_by = f"{config.algorithm}.nan_updates" if fails else ""
+        fails_by = f"{settings.algorithm}.nan_updates" if fails else ""
         self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
-        self._num_rows_each = config.rollout_size
+        self._num_rows_each = settings.rollout_size
         self._notices: list[str] = []
         self._has_refused = self._has_left_out = False
 
@@ -123,7 +176,7 @@ class OffPolicy(Algorithm):
         """
         return self.env_steps + self._env_steps_before < self.section.warmup_env_steps
 
-    def explore(self, progress_fraction: Any) -> None:
+    def explore(self, progress_fraction: Scalar) -> None:
         """At random all through warm-up, and less so as the run goes on."""
         epsilon, at_random = epsilon_at(self.section, progress_fraction), self.explores_at_random
         if self.is_inline:
@@ -132,7 +185,7 @@ class OffPolicy(Algorithm):
             epsilon = torch.where(at_random, 1.0, epsilon)
         self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
-    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
+    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         """Learn from `rollout`, or make the rest of the updates `under_way`."""
         if self.under_way:
             num_done, num_due, num_env_steps = self.under_way
@@ -161,8 +214,9 @@ class OffPolicy(Algorithm):
             self._notice_left_out(rollout)
         num_env_steps = self._count(rollout)
         self.env_steps += num_env_steps
-        if self.config.normalization.obs:
-            self.ranks.observe(self.policy, [rollout.valid_of(rollout.obs[:-1])])
+        if self.settings.normalization.obs:
+            obs = rollout.valid_of(rollout.obs[:-1])
+            observe(self.policy.normalizer, [obs], self.ranks)
         # Before it is warm nothing is due, and nothing is owed later.
         return self.ratio.due(num_env_steps * self.is_warm), num_env_steps
 
@@ -176,12 +230,13 @@ class OffPolicy(Algorithm):
         return int(num_valid) if self.is_inline else num_valid
 
     def _learn_all(
-        self, num_done: int, num_due: Any, num_env_steps: Any, progress_fraction: Any
+        self, num_done: int, num_due: Any, num_env_steps: Any, progress_fraction: Scalar
     ) -> Metrics:
         """The updates that are due after those done, and the means of their metrics."""
         if not self._may_learn or (self.is_inline and not num_due):
             return {}
-        rate, beta = self.learning_rate(progress_fraction), self.beta(progress_fraction)
+        rate: Any = self.learning_rate(progress_fraction)
+        beta = self.beta(progress_fraction)
         if self.is_inline:
             means = self._learn_in_turn(num_done, num_due, num_env_steps, rate, beta)
         else:
@@ -241,7 +296,7 @@ class OffPolicy(Algorithm):
         notice = "transitions were left out of the replay, since not all their numbers are finite"
         notice = f"{notice}: {origin}" if origin else notice
         if self.section.nan_updates == "fail":
-            raise FloatingPointError(f"{notice}; {self.config.algorithm}.nan_updates = fail")
+            raise FloatingPointError(f"{notice}; {self.settings.algorithm}.nan_updates = fail")
         self._notices.append(f"{notice}; replay/left_out counts them")
 
     def look(self) -> None:
@@ -263,9 +318,9 @@ class OffPolicy(Algorithm):
                 "distances from the target were not finite; replay/refused_updates counts on"
             )
 
-    def beta(self, progress_fraction: Any) -> Any:
+    def beta(self, progress_fraction: Scalar) -> Any:
         """How far weights undo priorities, growing to 1 by the end of the run."""
-        start = self.config.table("replay").importance_exponent
+        start = self.settings.table("replay").importance_exponent
         return start + (1 - start) * progress_fraction
 
     def move_target(self, target: Network, network: Network, active: Tensor | None) -> None:
@@ -299,7 +354,7 @@ class OffPolicy(Algorithm):
         taken, self._notices = self._notices, []
         return taken
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
@@ -308,7 +363,7 @@ class OffPolicy(Algorithm):
             "left_out": int(self.replay.num_left_out),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
-        if not self.config.checkpoint.replay:
+        if not self.settings.saves_replay:
             return state
         return {
             **state,
@@ -316,7 +371,7 @@ class OffPolicy(Algorithm):
             "replay": self.replay.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
         self.ratio.load(state.get("updates_owed", 0.0))
         self.finite_updates.load_state_dict(state["finite_updates"])
@@ -328,7 +383,7 @@ class OffPolicy(Algorithm):
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
             self.replay.load_state_dict(state["replay"])
-            self._most_env_steps = int(state["replay"]["written"]) * self.config.num_rows
+            self._most_env_steps = int(state["replay"]["written"]) * self.settings.num_rows
             # Graphs make whole updates alone: on a device it is collected for the rest again.
             left = state.get("under_way") if self.is_inline else None
             self.under_way = UnderWay(*map(int, left)) if left else None
@@ -344,7 +399,7 @@ class OffPolicy(Algorithm):
         self.replay.end_episodes()
         if self.policy.has_lasting_noise:
             device = self.policy.flat_parameters.device
-            num_rows = self.ranks.own_size(self.config.num_rows)
+            num_rows = len(self.ranks.my_rows(self.settings.num_rows))
             self.policy.forget(torch.ones(num_rows, dtype=torch.bool, device=device))
 
 

@@ -3,68 +3,78 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TypeVar, Unpack
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..config import TrainConfig
-from ..cuda.graphs import end_graph
-from ..evaluation import FromStart
-from ..host_obs import Drawn, HostMinibatches
-from ..networks.normalizers import RewardCentring, RewardNormalizer
-from ..networks.policy import Policy
-from ..rollout import Rollout
-from .algorithm import Algorithm, Metrics, flat_gradient
-from .finite_updates import FiniteUpdates, origin_in_rollout
-from .flat_adam import FlatAdam
-from .minibatches import make_orders
+from ..config.sections.ppo import PPOConfig
+from ..config.sections.pqn import PQNConfig
+from ..machine.values import Scalar, State
+from ..memory.rollout import Rollout
+from ..memory.samplers import make_orders
+from ..policies.normalizers import Rewards, observe
+from ..policies.policy import Policy
+from ..returns.episodes import FromStart
+from .algorithm import Algorithm, Metrics, Options
+from .optimizer import FROM_NETWORKS, FiniteUpdates, FlatAdam, origin_in_rollout
+from .settings import LearnerSettings
 
 STEPS_IN_GRAPH = 4  # of the optimizer: with memory each is up to thousands of nodes
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class OnPolicy(Algorithm):
     """A policy, its optimizer, and an update from one rollout."""
 
-    def __init__(self, config: TrainConfig, policy: Policy, **options: Any) -> None:
-        """`options` are `Algorithm`'s; the seed is that of the order of samples, and `tick` is
-        called after every optimizer step.
-        """
-        super().__init__(config, policy, **options)
-        device = policy.flat_parameters.device
-        self.optimizer = FlatAdam(policy.flat_parameters)
-        self.finite_updates = FiniteUpdates(self.is_inline, device)
-        self.parameters = policy.parameters_to_learn()
-        num_parts = config.rollout_size // self.part_steps(config)
-        self.orders = make_orders(num_parts, self.seed, device, self.is_inline)
-        self._fetching: HostMinibatches | None = None
-        self._notices: list[str] = []
-        wanted, num_rows = config.normalization, self.ranks.own_size(config.num_rows)
-        self.reward_normalizer = (
-            RewardNormalizer(num_rows, self.section.gamma, self.ranks).to(device)
-            if wanted.reward
-            else None
-        )
-        self.reward_centring = (
-            RewardCentring(num_rows, wanted.reward_centring).to(device)
-            if wanted.reward_centring
-            else None
-        )
+    section: PPOConfig | PQNConfig
 
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __init__(
+        self, settings: LearnerSettings, policy: Policy, **options: Unpack[Options]
+    ) -> None:
+        """`seed` determines the order of samples. `tick` is called after every optimizer step."""
+        super().__init__(settings, policy, **options)
+        self.device = policy.flat_parameters.device
+        self.optimizer = FlatAdam(policy.flat_parameters)
+        self.finite_updates = FiniteUpdates(self.is_inline, self.device)
+        self.updates_per_iteration = self.section.num_epochs * self.section.num_minibatches
+        self.num_parts = settings.rollout_size // settings.part_steps
+        self.orders = make_orders(self.num_parts, self.seed, self.device, self.is_inline)
+        self._notices: list[str] = []
+        wanted, num_rows = settings.normalization, len(self.ranks.my_rows(settings.num_rows))
+        self.rewards = Rewards(
+            num_rows, self.section.gamma, limit=wanted.reward_limit,
+            centring=wanted.reward_centring, normalizes=wanted.reward, device=self.device,
+            ranks=self.ranks,
+        )  # fmt: skip
+
+    def compiled(self, function: F) -> F:
         """`function` by torch.compile, where a run wants that. Raises ConfigError where that cannot
         be had.
         """
-        if not self.config.compile:
+        if not self.settings.compile:
             return function
-        from ..torch_compiling import Compiled  # seldom wanted
+        from ..jit.torch_compiling import Compiled  # seldom wanted
 
-        return Compiled(function, self.policy.flat_parameters.device)
+        compiled: F = Compiled(function, self.device)  # type: ignore[assignment]
+        return compiled
+
+    @property
+    def can_share_minibatches(self) -> bool:
+        """Whether threads may share a minibatch in pieces: only on the processor, without
+        torch.compile, which compiles for whole minibatches, and without cpu_offload.
+        """
+        is_plain = not (self.settings.compile or self.settings.cpu_offload)
+        has_threads = self._each is not map
+        return self.is_inline and self.device.type == "cpu" and is_plain and has_threads
 
     def tick(self) -> None:
         super().tick()
-        if self.num_ticks % STEPS_IN_GRAPH == 0:
+        if not self.is_inline and self.num_ticks % STEPS_IN_GRAPH == 0:
+            from ..jit.graphs import end_graph  # needs a GPU
+
             end_graph()
 
     @property
@@ -76,22 +86,16 @@ class OnPolicy(Algorithm):
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
 
-    @staticmethod
-    def part_steps(config: TrainConfig) -> int:
-        """Env steps of what minibatches are drawn from: samples, of one each."""
-        return 1
-
     @abstractmethod
-    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
+    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
         """One update, with `rewards` [T, N] as they are to be learned from."""
 
-    def update(self, rollout: Rollout, progress_fraction: Any) -> Metrics:
-        """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
-        learned = self.learn(rollout, self.rewards_of(rollout), progress_fraction)
+    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
+        learned = self.learn(rollout, self.rewards.of(rollout), progress_fraction)
         metrics = {**learned, "updates/skipped": self.finite_updates.num_skipped + 0}
-        if self.config.normalization.obs:
+        if self.settings.normalization.obs:
             # After the update: all of an iteration sees them through the same statistics.
-            self.ranks.observe(self.policy, rollout.obs_in_pieces())
+            observe(self.policy.normalizer, rollout.obs_in_pieces(), self.ranks)
         return metrics
 
     def moving(self, checked: Tensor, moves: Tensor | None, rollout: Rollout) -> Tensor | None:
@@ -108,94 +112,30 @@ class OnPolicy(Algorithm):
         self._notices += self.finite_updates.notices()  # the device is idle
         return super().compare(from_start)
 
-    def with_obs(
-        self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
-    ) -> Iterator[tuple[Tensor, Tensor | None, Tensor | None]]:
-        """The minibatches `drawn` with their observations [..., D], or None where these lie with
-        everything else. `places_at` is `HostMinibatches.of`'s.
-        """
-        if rollout.places is None:
-            for index, weights in drawn:
-                yield index, weights, None
-        else:
-            yield from self._host_minibatches(rollout).of(drawn, places_at)
-
-    def draw_from_now(self, rollout: Rollout) -> None:
-        """What minibatches are drawn by, and from, is given to the device by now."""
-        if rollout.places is not None:
-            self._host_minibatches(rollout).draw_from_now()
-
-    def _host_minibatches(self, rollout: Rollout) -> HostMinibatches:
-        if self._fetching is None:
-            most_samples = rollout.rewards.numel() // self.section.num_minibatches
-            self._fetching = HostMinibatches(rollout, most_samples)
-        return self._fetching
-
-    def rewards_of(self, rollout: Rollout) -> Tensor:
-        """Rewards [T, N] as the run wants them: cut, then centred, then scaled, and so taken into
-        the statistics of each.
-        """
-        rewards, limit = rollout.rewards, self.config.normalization.reward_limit
-        if limit:
-            rewards = rewards.clamp(-limit, limit)
-        if self.reward_centring:
-            rewards = self.reward_centring.centred(rewards, rollout.valid)
-        if self.reward_normalizer:
-            rewards = self.reward_normalizer.normalized(rewards, rollout.dones, rollout.valid)
-        return rewards
-
-    @property
-    def _reward_statistics(self) -> dict[str, nn.Module]:
-        """Those that there are, as checkpoints call them."""
-        every = {
-            "reward_normalizer": self.reward_normalizer, "reward_centring": self.reward_centring,
-        }  # fmt: skip
-        return {name: module for name, module in every.items() if module}
-
-    def flat_gradient(self, loss: Tensor) -> Tensor:
-        """The loss's derivative by all parameters [P], in their order."""
-        return flat_gradient(loss, self.parameters)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything the next update depends on but the policy; in main memory."""
+    def state_dict(self) -> State:
         return {
             "optimizer": self.optimizer.state_dict(),
             "finite_updates": self.finite_updates.state_dict(),
             **self.orders.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         if "finite_updates" in state:  # not before 0.3.0
             self.finite_updates.load_state_dict(state["finite_updates"])
         self.orders.load_state_dict(state)
 
-    def state_besides(self) -> dict[str, Any]:
-        """What a checkpoint has under names of their own: statistics of rewards, where there are
-        any; in main memory.
-        """
-        return {
-            name: {key: self._whole(module, key, x.cpu()) for key, x in module.state_dict().items()}
-            for name, module in self._reward_statistics.items()
-        }
+    def extra_state(self) -> State:
+        """Running statistics of rewards, if rewards are normalised."""
+        return self.rewards.state_dict()
 
-    def _whole(self, module: Any, key: str, own: Tensor) -> Tensor:
-        """A part of a module's state, of the rows of all ranks where it is of rows."""
-        return self.ranks.gathered(own) if key == module.of_rows else own
-
-    def load_state_besides(self, state: Mapping[str, Any]) -> None:
-        """`state` is the whole checkpoint's."""
-        for name, module in self._reward_statistics.items():
-            saved = dict(state[name])
-            saved[module.of_rows] = self.ranks.own_part(saved[module.of_rows])
-            module.load_state_dict(saved)
+    def load_extra_state(self, state: State) -> None:
+        self.rewards.load_state_dict(state)
 
     def forget_episodes(self) -> None:
-        """The episodes under way are no more."""
-        if self.reward_normalizer:
-            self.reward_normalizer.returns.zero_()
+        self.rewards.forget_episodes()
 
 
 def origin_of(rollout: Rollout) -> str:
     """Where an update from a `rollout` that is not finite comes from."""
-    return origin_in_rollout(rollout) or "the networks themselves"
+    return origin_in_rollout(rollout) or FROM_NETWORKS

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol, Unpack
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.actor_critic import ActorCritic
-from ..rollout import ALL, Rollout
-from .accumulating import Accumulation
-from .acting_teachers import Teacher
-from .algorithm import Metrics, scaled_down
-from .estimating import Estimating
-from .ppo_loss import KL, LOSS_METRICS, Batch, ppo_loss_sums
-from .samplers import make_sampler
-from .schedules import scheduled
+from ..config.sections.ppo import PPOConfig
+from ..machine.values import Scalar, State
+from ..memory.rollout import Rollout
+from ..memory.samplers import make_sampler
+from ..policies.actor_critic import ActorCritic
+from ..policies.recurrent_actor_critic import RecurrentActorCritic
+from ..spaces import Spaces
+from .advantages import Advantages
+from .algorithm import Collecting, Metrics, Options, scheduled
+from .auxiliary import AuxiliaryLoss, embedding_size
+from .gradient import Gradient
+from .minibatches import Minibatch, Minibatches, StepEvaluator
+from .on_policy import OnPolicy
+from .optimizer import scaled_down
+from .ppo_loss import KL, LOSS_METRICS, ppo_loss_sums
+from .rows import RowEvaluator
+from .settings import LearnerSettings
 
 
 @dataclass
 class Coefficients:
-    """What the schedules give for one iteration: numbers, or scalar tensors."""
+    """The scheduled coefficients of one iteration."""
 
-    learning_rate: Any
-    clip_coef: Any
-    entropy_coef: Any
+    learning_rate: Scalar
+    clip_coef: Scalar
+    entropy_coef: Scalar
 
     @classmethod
-    def at(cls, section: Any, progress_fraction: Any) -> Coefficients:
+    def at(cls, section: PPOConfig, progress_fraction: Scalar) -> Coefficients:
         return cls(
             scheduled(section.learning_rate, section.learning_rate_schedule, progress_fraction),
             scheduled(section.clip_coef, section.clip_schedule, progress_fraction),
@@ -39,194 +45,179 @@ class Coefficients:
         )
 
 
-class PPO(Estimating):
-    """Epochs of minibatches over one rollout, and an optimizer step for each.
-
-    Where `target_kl` ends an update early, the steps that remain are taken with nothing moved, so
-    that every update is the same sequence of work; an inline one leaves them out.
+class Means(NamedTuple):
+    """The results of an update: mean loss terms by metric, the mean gradient norm, and the fraction
+    of the returns' variance that the values explain.
     """
 
+    losses: Mapping[str, Scalar]
+    grad_norm: Scalar
+    explained_variance: Tensor
+
+
+class UpdateExecutor(Protocol):
+    """Runs the whole update of a `PPO` outside PyTorch, such as in compiled loops."""
+
+    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Means: ...
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """The compiled functions that it calls, in the order of their first calls."""
+
+    @property
+    def work_done(self) -> int:
+        """Optimizer steps since the start, including those of the current update."""
+
+
+class PPO(OnPolicy):
+    """Several epochs of minibatches over one rollout, with an optimizer step for each minibatch.
+
+    An update has four independent parts: drawing minibatches, the loss, auxiliary losses, and the
+    gradient.
+
+    If `target_kl` ends an update early, the remaining steps still run but move nothing, so that
+    every update is the same sequence of work. An inline update skips them.
+    """
+
+    section: PPOConfig
+    policy: ActorCritic | RecurrentActorCritic
+
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> Any:
-        return ActorCritic(spec, config.policy, config.normalization.obs, seed)
+    def make_policy(
+        settings: LearnerSettings, spec: Spaces, seed: int
+    ) -> ActorCritic | RecurrentActorCritic:
+        normalizes = settings.normalization.obs
+        if not settings.policy.memory.is_on:
+            return ActorCritic(spec, settings.policy, normalizes, seed)
+        return RecurrentActorCritic(
+            spec, settings.policy, normalizes, seed, embedding_size(settings)
+        )
 
     def __init__(
-        self, config: TrainConfig, policy: Any, teachers: Sequence[Teacher] = (), **options: Any
+        self,
+        settings: LearnerSettings,
+        policy: ActorCritic | RecurrentActorCritic,
+        *,
+        auxiliary_losses: Sequence[AuxiliaryLoss] = (),
+        executor: Callable[[PPO], UpdateExecutor] | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        """As `Estimating`."""
-        super().__init__(config, policy, teachers, **options)
-        self._told: Tensor | None = None  # by teachers, of the rollout
-        self._kickstart_factor: Any = 0.0
-        besides = ("loss/kickstart",) if teachers else ()
-        self.loss_names: tuple[str, ...] = (*LOSS_METRICS, *besides)
-        sampler = make_sampler(
-            self.section, self.orders, config.rollout_size // self.part_steps(config), self.seed,
-            policy.flat_parameters.device, self.is_inline,
-        )  # fmt: skip
-        self.is_shared = self._can_be_shared()
-        normalizes = self.section.normalize_advantages == "minibatch"
-        self.sampler = self.ranks.sharing(sampler, self.section, normalizes)
-        self._accumulation = Accumulation(
-            self.section.max_minibatch_size, self._each, self.is_shared
-        )
-        self._obs = torch.empty(0)  # of the rollout, where minibatches have their places
-        self._loss_of = self.compiled(self.loss_sum)
-
-    def _can_be_shared(self) -> bool:
-        """Whether minibatches come in pieces that threads share: on the processor, and not what
-        torch.compile makes, which is compiled for whole ones, nor with cpu_offload, for which it
-        changes nothing.
+        """`auxiliary_losses` are added to the loss of PPO. Without an `executor`, PyTorch runs the
+        updates.
         """
-        is_on_processor = self.policy.flat_parameters.device.type == "cpu"
-        is_plain = not (self.config.compile or self.config.cpu_offload)
-        has_threads = self._each is not map
-        return self.is_inline and is_on_processor and is_plain and has_threads
-
-    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
-        coefficients = Coefficients.at(self.section, progress_fraction)
-        if self.others_acted:
-            advantages, returns = self.corrected(rollout, rewards, rollout.log_probs)
-        elif self.config.overlap and self.section.recompute_advantages != "never":
-            # Who acted lacks an update already, as it does by the second epoch else.
-            advantages, returns = self.fresh_estimates(rollout, rewards)
+        super().__init__(settings, policy, **options)
+        self.auxiliary_losses = tuple(auxiliary_losses)
+        self.loss_names = (*LOSS_METRICS, *(loss.metric for loss in auxiliary_losses))
+        is_shared = self.can_share_minibatches and all(x.can_be_shared for x in auxiliary_losses)
+        self._compiles = settings.compile and executor is None
+        self.evaluator: StepEvaluator | RowEvaluator
+        if isinstance(policy, RecurrentActorCritic):
+            self.evaluator = RowEvaluator(policy, is_shared, self._each, self._compiles)
         else:
-            advantages, returns = self.estimates(rollout, rewards)
-        if self.kickstart:
-            self._kickstart_factor = self.kickstart.factor(progress_fraction)
-            # What is captured or compiled asks them to the end; else they cost nothing once they do
-            # not count.
-            is_fixed = not self.is_inline or self._compiles
-            counts = is_fixed or bool(self._kickstart_factor)
-            self._told = self.kickstart.told(rollout) if counts else None
+            self.evaluator = StepEvaluator(policy, is_shared)
+        self.advantages = Advantages(self.evaluator, self.section, self.ranks, settings.overlap)
+        self._normalizes = self.section.normalize_advantages == "minibatch"
+        sampler = make_sampler(
+            self.section, self.orders, self.num_parts, self.seed, self.device, self.is_inline
+        )
+        self.minibatches = Minibatches(
+            sampler, self.section, self.ranks, self._normalizes, self.section.recompute_advantages
+        )
+        self.gradient = Gradient(
+            policy, self.section.max_minibatch_size, self._each, is_shared, self.ranks
+        )
+        self._loss_of = self.compiled(self.loss_sum) if self._compiles else self.loss_sum
+        self.executor = executor(self) if executor else None
 
-        def batch_now() -> Any:
-            """Of advantages as the policy is now."""
-            fresh, fresh_returns = self.fresh_estimates(rollout, rewards)
+    def explore(self, progress_fraction: Scalar) -> None:
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.explore(progress_fraction)
+
+    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
+        if not rollout.has_values:
+            self.evaluator.fill_values(rollout)
+        return super().update(rollout, progress_fraction)
+
+    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
+        coefficients = Coefficients.at(self.section, progress_fraction)
+        if self.executor:
+            means = self.executor.update(rollout, rewards, coefficients)
+        else:
+            means = self._update(rollout, rewards, coefficients, progress_fraction)
+        metrics = {**means.losses}
+        for auxiliary in self.auxiliary_losses:
+            metrics.update(auxiliary.metrics)
+        return {
+            **metrics,
+            "value/explained_variance": means.explained_variance,
+            "optimizer/grad_norm": means.grad_norm,
+            "optimizer/learning_rate": coefficients.learning_rate,
+        }
+
+    def _update(
+        self,
+        rollout: Rollout,
+        rewards: Tensor,
+        coefficients: Coefficients,
+        progress_fraction: Scalar,
+    ) -> Means:
+        advantages, returns = self.advantages.first(rollout, rewards)
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.begin(rollout, progress_fraction)
+
+        def renewed() -> Minibatch:
+            """The batch with advantages and values of the current policy."""
+            fresh, fresh_returns = self.advantages.fresh(rollout, rewards)
             targets = fresh_returns if self.section.recompute_returns else returns
             return self.batch_of(rollout, fresh, targets)
 
-        self.sampler.begin(rollout)
-        batch = self.batch_of(rollout, advantages, returns)
-        losses, grad_norm = self._epochs(rollout, batch, batch_now, coefficients, progress_fraction)
-        values, returns = map(rollout.valid_of, (rollout.values, returns))
-        named = dict(zip(self.loss_names, losses.unbind(), strict=True))
-        if self.acting_teachers:
-            named["policy/teacher_act_prob"] = self.acting_teachers.prob
-        explained = self.ranks.explained_variance(returns, values)
-        return update_metrics(named, grad_norm, explained, coefficients)
-
-    def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Any:
-        """What minibatches are drawn from."""
-        seen = self._places(rollout) if self.is_shared else rollout.obs_or_places
-        tensors = (
-            seen, rollout.actions, rollout.log_probs, advantages, returns,
-            rollout.values,
-        )  # fmt: skip
-        besides = (self._told, self.policy_weights(rollout))
-        told, weights = (None if x is None else rollout.valid_of(x) for x in besides)
-        batch = Batch(*map(rollout.valid_of, tensors))
-        batch = batch._replace(told=told, policy_weights=weights)
-        if self.section.normalize_advantages == "rollout":
-            batch = batch._replace(advantages=self.ranks.normalized(batch.advantages))
-        return batch
-
-    def _places(self, rollout: Rollout) -> Tensor:
-        """Where observations are [T, N]: whoever learns from a piece looks them up."""
-        self._obs = rollout.obs.flatten(0, 1)
-        shape = rollout.rewards.shape
-        return torch.arange(shape.numel(), dtype=torch.int32).view(shape)
-
-    def features_of(self, minibatch: Any) -> Tensor:
-        """What outputs and values are computed from: observations, or what is remembered."""
-        obs: Tensor = minibatch.obs
-        return obs
-
-    def judged(self, minibatch: Any, features: Tensor) -> tuple[Tensor, Tensor, Batch]:
-        """The outputs [B, O] and values [B] of the policy as it is, and the samples they are of."""
-        return self.policy.outputs(features), self.policy.values(features), minibatch
-
-    def losses_besides(
-        self, piece: Any, features: Tensor, judged: tuple[Tensor, Tensor, Batch]
-    ) -> Iterator[tuple[Any, Tensor]]:
-        """Weights and sums over samples of losses besides PPO's, in the order of `loss_names`."""
-        if self.kickstart:
-            outputs, values, samples = judged
-            distribution = self.policy.distribution
-            told = self.kickstart.loss_sum(distribution, outputs, values, samples.told)
-            yield self._kickstart_factor, told
-
-    def in_pieces(self, minibatch: Any, pieces: Sequence[slice]) -> Any:
-        """The minibatch with what a piece has to know of the others; `pieces` are their parts."""
-        return minibatch
-
-    def _epochs(
-        self,
-        rollout: Rollout,
-        batch: Any,
-        batch_now: Callable[[], Any],
-        coefficients: Coefficients,
-        progress_fraction: Any,
-    ) -> tuple[Tensor, Tensor]:
-        """Returns mean loss terms, as `loss_names` has them, and the mean gradient norm of all
-        steps taken, float64.
-        """
-        section = self.section
-        device = self.policy.flat_parameters.device
-        active = torch.ones((), dtype=torch.float64, device=device)
-        sums = active.new_zeros(len(self.loss_names))
-        norms, num_samples = active.new_zeros(()), active.new_zeros(())
-        num_steps = active.new_zeros(())
-        for epoch in range(section.num_epochs):
-            if epoch and section.recompute_advantages == "epoch":
-                batch = batch_now()
-            epoch_kl, epoch_size = active.new_zeros(()), 0
-            if not epoch or section.recompute_advantages != "never":
-                self.draw_from_now(rollout)
-            drawn = self.sampler.epoch(batch, section.num_minibatches, progress_fraction)
-            fetched = self.with_obs(rollout, drawn, batch.places_at)
-            for number, (index, weights, obs) in enumerate(fetched):
-                if (epoch or number) and section.recompute_advantages == "minibatch":
-                    batch = batch_now()
-                minibatch = batch.at(index)
-                if obs is not None:
-                    minibatch = minibatch.with_obs(obs)
-                minibatch = self.prepared(minibatch, weights)
-                minibatch_sums, norm, size = self._learn(rollout, minibatch, coefficients, active)
-                sums += minibatch_sums * active
-                epoch_kl += minibatch_sums[KL]
-                epoch_size += size
-                norms += norm * active
-                num_samples += active * size
-                num_steps += active
+        batch, totals = self.batch_of(rollout, advantages, returns), Totals(self)
+        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction, renewed):
+            for minibatch, weights in minibatches:
+                totals.add(*self._learn(rollout, minibatch, weights, coefficients, totals.active))
                 self.tick()
-            if section.target_kl:
-                # One that is not finite says nothing: its steps moved nothing.
-                active = active * ~(epoch_kl > section.target_kl * epoch_size)
-                if self.is_inline and not active:
-                    break
-        return sums / num_samples, norms / num_steps
+            if self.section.target_kl and not totals.goes_on(self.section.target_kl):
+                break
+        explained = self.advantages.explained_variance(rollout, returns)
+        losses = dict(zip(self.loss_names, totals.mean_losses.unbind(), strict=True))
+        return Means(losses, totals.mean_norm, explained)
 
-    def prepared(self, minibatch: Any, weights: Tensor | None) -> Any:
-        """What losses take, by statistics of the whole minibatch: advantages."""
-        if self.section.normalize_advantages == "minibatch":
+    def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
+        """The batch that minibatches are drawn from."""
+        extra = {x.name: x.data for x in self.auxiliary_losses if x.data is not None}
+        advantages = self.advantages.normalized(rollout, advantages)
+        weights = self.advantages.policy_weights(rollout)
+        return self.evaluator.batch(rollout, advantages, returns, weights, extra)
+
+    def prepared(self, minibatch: Minibatch, weights: Tensor | None) -> Minibatch:
+        """The minibatch with the advantages that the loss uses: normalised and weighted."""
+        if self._normalizes:
             among = minibatch.valid_of(minibatch.advantages)
-            found = self.sampler.normalized(minibatch.advantages, among)
-            minibatch = minibatch.with_advantages(found)
+            normalized = self.minibatches.normalized(minibatch.advantages, among)
+            minibatch = minibatch.with_advantages(normalized)
         if minibatch.policy_weights is not None:
             weighted = minibatch.advantages * minibatch.policy_weights
             minibatch = minibatch.with_advantages(weighted)
         if weights is not None:
             spread = minibatch.spread(weights)
             minibatch = minibatch.with_advantages(minibatch.advantages * spread)
+        for auxiliary in self.auxiliary_losses:
+            minibatch = auxiliary.prepared(minibatch)
         return minibatch
 
     def _learn(
-        self, rollout: Rollout, minibatch: Any, coefficients: Coefficients, active: Tensor
+        self,
+        rollout: Rollout,
+        minibatch: Minibatch,
+        weights: Tensor | None,
+        coefficients: Coefficients,
+        active: Tensor,
     ) -> tuple[Tensor, Tensor, int]:
-        """One optimizer step; returns loss sums and the mean gradient norm, float64, and of how
-        many samples they are.
+        """One optimizer step; returns loss sums and the mean gradient norm, float64, and the number
+        of samples.
         """
         section = self.section
+        minibatch = self.prepared(minibatch, weights)
         gradient, sums, num_samples = self._gradient(minibatch, coefficients)
         # Each network by itself, where they share no layers: a large value loss would otherwise
         # shrink the actor's steps.
@@ -238,55 +229,58 @@ class PPO(Estimating):
         self.policy.limit_log_std()
         return sums, norm.double(), num_samples
 
-    def _gradient(self, minibatch: Any, coefficients: Coefficients) -> tuple[Tensor, Tensor, int]:
-        """The gradient [P] of the mean of a minibatch, added up of its pieces, loss sums, and the
-        number of samples: those of all ranks.
-        """
-        num_samples = minibatch.num_samples
-
-        def work() -> tuple[Tensor, Tensor]:
-            return self._accumulation.of(
-                minibatch, lambda piece: self._gradient_of(piece, num_samples, coefficients),
-                self.in_pieces,
-            )  # fmt: skip
-
-        like, num_losses = self.policy.flat_parameters, len(self.loss_names)
-        gradient, sums, size = self.ranks.sum_of(num_samples, work, like, num_losses)
-        return gradient, sums, size
-
-    def _gradient_of(
-        self, piece: Any, num_samples: int, coefficients: Coefficients
-    ) -> tuple[Tensor, Tensor]:
-        """Its part of the gradient [P] of a mean over `num_samples`, and loss sums, float64."""
-        if self.is_shared:
-            piece = piece.with_obs(self._obs[piece.places_at(ALL)])
-        scheduled: tuple[Any, ...] = (coefficients.clip_coef, coefficients.entropy_coef)
-        if self.is_inline and self._compiles:  # for another number it would be compiled anew
-            scheduled = tuple(torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
-        loss, sums = self._loss_of(piece, *scheduled)
-        return self.flat_gradient(loss / num_samples), sums.double()
-
-    def loss_sum(self, piece: Any, clip_coef: Any, entropy_coef: Any) -> tuple[Tensor, Tensor]:
-        """The loss of all samples, summed, and of what it is made of."""
-        features = self.features_of(piece)
-        judged = self.judged(piece, features)
-        sums = ppo_loss_sums(self.policy.distribution, *judged, clip_coef, self.section.value_clip)
-        loss = (
-            sums.policy + self.section.value_coef * sums.value - entropy_coef * sums.entropy
+    def _gradient(
+        self, minibatch: Minibatch, coefficients: Coefficients
+    ) -> tuple[Tensor, Tensor, int]:
+        """The gradient, loss sums and number of samples, as `Gradient.of` returns them."""
+        scheduled: tuple[Scalar, Scalar] = (coefficients.clip_coef, coefficients.entropy_coef)
+        if self.is_inline and self._compiles:  # another number would be compiled again
+            clip_coef, entropy_coef = (torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
+            scheduled = clip_coef, entropy_coef
+        return self.gradient.of(
+            minibatch, lambda piece: self._loss_of(piece, *scheduled), len(self.loss_names),
+            self._in_pieces,
         )  # fmt: skip
-        every = [*sums]
-        for weight, loss_sum in self.losses_besides(piece, features, judged):
-            loss = loss + weight * loss_sum
-            every.append(loss_sum)
-        return loss, torch.stack(every).detach()
+
+    def _in_pieces(self, minibatch: Minibatch, pieces: Sequence[slice]) -> Minibatch:
+        """The minibatch with what each piece needs from the others; `pieces` are their index
+        ranges.
+        """
+        for auxiliary in self.auxiliary_losses:
+            minibatch = auxiliary.in_pieces(minibatch, pieces, self.evaluator.features)
+        return minibatch
+
+    def loss_sum(
+        self, piece: Minibatch, clip_coef: Scalar, entropy_coef: Scalar
+    ) -> tuple[Tensor, Tensor]:
+        """The loss summed over all samples, and the sum of each of its terms."""
+        section = self.section
+        evaluation = self.evaluator.evaluate_actions(piece)
+        sums = ppo_loss_sums(
+            self.policy.distribution, evaluation.outputs, evaluation.values, evaluation.samples,
+            clip_coef, section.value_clip,
+        )  # fmt: skip
+        loss = sums.policy + section.value_coef * sums.value - entropy_coef * sums.entropy
+        terms = [*sums]
+        for auxiliary in self.auxiliary_losses:
+            term = auxiliary.loss_sum(piece, evaluation)
+            loss = loss + auxiliary.weight * term
+            terms.append(term)
+        return loss, torch.stack(terms).detach()
+
+    def attach(self, collector: Collecting) -> None:
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.attach(collector)
 
     @property
     def loops(self) -> tuple[Any, ...]:
+        if self.executor:
+            return (*self.rewards.loops, *self.executor.loops)
         return (self._loss_of,) if self._compiles else ()
 
     @property
-    def _compiles(self) -> bool:
-        return self._loss_of != self.loss_sum
+    def work_done(self) -> int:
+        return self.executor.work_done if self.executor else super().work_done
 
     def warm_up(self, rollout: Rollout) -> None:
         if not self._compiles:
@@ -294,38 +288,72 @@ class PPO(Estimating):
         state = self.state_dict()
         self.explore(0.0)
         coefficients = Coefficients.at(self.section, 0.0)
-        if self.kickstart:
-            self._kickstart_factor = self.kickstart.factor(0.0)
-            self._told = self.kickstart.told(rollout)
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.begin(rollout, 0.0)
         batch = self.batch_of(rollout, rollout.rewards, rollout.rewards)
-        size = batch.num_parts // min(self.section.num_minibatches, batch.num_parts)
-        index = torch.arange(size, device=rollout.rewards.device)
-        obs = rollout.obs_at(batch.places_at(index))
-        minibatch = self.prepared(batch.at(index).with_obs(obs), None)
+        minibatch = self.prepared(self.minibatches.first(rollout, batch), None)
         self._gradient(minibatch, coefficients)
-        self.load_state_dict(state)  # what draws for minibatches has drawn for this one
+        self.load_state_dict(state)  # this minibatch has advanced the random numbers
 
     def take_notices(self) -> list[str]:
-        return super().take_notices() + self._accumulation.take_notices()
+        return super().take_notices() + self.gradient.take_notices()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), **self.sampler.state_dict()}
+    def state_dict(self) -> State:
+        state = {**super().state_dict(), **self.minibatches.state_dict()}
+        for auxiliary in self.auxiliary_losses:
+            state |= auxiliary.state_dict()
+        return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.sampler.load_state_dict(state)
+        self.minibatches.load_state_dict(state)
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.load_state_dict(state)
+
+    def forget_episodes(self) -> None:
+        super().forget_episodes()
+        for auxiliary in self.auxiliary_losses:
+            auxiliary.forget_episodes()
 
 
-def update_metrics(
-    mean_losses: Mapping[str, Any],
-    grad_norm: Any,
-    explained_variance: Tensor,
-    coefficients: Coefficients,
-) -> Metrics:
-    """What is published of an update, from the mean loss terms by name."""
-    return {
-        **mean_losses,
-        "value/explained_variance": explained_variance,
-        "optimizer/grad_norm": grad_norm,
-        "optimizer/learning_rate": coefficients.learning_rate,
-    }
+class Totals:
+    """Sums over the steps of an update. `active` [] is 1, or 0 once the policy has moved too far,
+    which ends the update.
+    """
+
+    def __init__(self, ppo: PPO) -> None:
+        self._is_inline = ppo.is_inline
+        self.active = torch.ones((), dtype=torch.float64, device=ppo.device)
+        self._sums = self.active.new_zeros(len(ppo.loss_names))
+        self._norms, self._num_samples, self._num_steps = self.active.new_zeros(3).unbind()
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        self._epoch_kl, self._epoch_size = self.active.new_zeros(()), 0
+
+    def add(self, sums: Tensor, norm: Tensor, num_samples: int) -> None:
+        """Add the results of `PPO._learn` for one step."""
+        self._sums += sums * self.active
+        self._epoch_kl += sums[KL]
+        self._epoch_size += num_samples
+        self._norms += norm * self.active
+        self._num_samples += self.active * num_samples
+        self._num_steps += self.active
+
+    def goes_on(self, target_kl: float) -> bool:
+        """Whether the update continues after an epoch. It always does if the remaining steps run
+        anyway and move nothing.
+        """
+        # A KL that is not finite does not count: its steps moved nothing.
+        self.active = self.active * ~(self._epoch_kl > target_kl * self._epoch_size)
+        self._begin_epoch()
+        return not self._is_inline or bool(self.active)
+
+    @property
+    def mean_losses(self) -> Tensor:
+        """Mean loss terms, in the order of `PPO.loss_names`."""
+        return self._sums / self._num_samples
+
+    @property
+    def mean_norm(self) -> Tensor:
+        return self._norms / self._num_steps

@@ -1,14 +1,15 @@
-"""Samples that PPO learns from, and its loss. Source: Schulman et al. 2017, arXiv:1707.06347."""
+"""The loss of PPO. Source: Schulman et al. 2017, arXiv:1707.06347."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..distributions.protocol import Distribution
+from ..machine.values import Scalar
+from ..policies.distributions.protocol import Distribution
+from .minibatches import Batch
 
 # What becomes of the fields of `LossSums`, in their order.
 LOSS_METRICS = (
@@ -18,65 +19,6 @@ LOSS_METRICS = (
     "policy/approx_kl",
     "policy/clip_fraction",
 )
-
-
-class Batch(NamedTuple):
-    """Samples to learn from; the first dimension of each is [B]. Where observations stay in main
-    memory `obs` [B] are their places there, until those of a minibatch are put instead.
-    """
-
-    obs: Tensor
-    actions: Tensor
-    log_probs: Tensor
-    advantages: Tensor
-    returns: Tensor
-    values: Tensor
-    told: Tensor | None = None  # what teachers say, where there are any
-    policy_weights: Tensor | None = None  # in the policy's loss, where others acted as well
-
-    @property
-    def num_parts(self) -> int:
-        """What minibatches are drawn from: samples."""
-        return len(self.returns)
-
-    @property
-    def num_samples(self) -> int:
-        return len(self.returns)
-
-    def at(self, index: Tensor | slice) -> Batch:
-        return self.each(lambda x: x[index])
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """With every tensor changed."""
-        tensors: list[Any] = [x if x is None else change(x) for x in self]
-        return Batch(*tensors)
-
-    def valid_of(self, x: Tensor) -> Tensor:
-        """The samples of x [B, ...] that count: all of them."""
-        return x
-
-    def counted_advantages(self, index: Tensor) -> Tensor:
-        """Those of the samples of these parts that count."""
-        return self.advantages[index]
-
-    @property
-    def part_advantages(self) -> Tensor:
-        """How large the advantages of each part are [B]."""
-        return self.advantages.abs()
-
-    def spread(self, weights: Tensor) -> Tensor:
-        """What belongs to each sample, from weights [B] of the parts."""
-        return weights
-
-    def with_advantages(self, advantages: Tensor) -> Batch:
-        return self._replace(advantages=advantages)
-
-    def with_obs(self, obs: Tensor) -> Batch:
-        return self._replace(obs=obs)
-
-    def places_at(self, index: Tensor | slice) -> Tensor:
-        """Where the observations of these samples are, of those in main memory."""
-        return self.obs[index]
 
 
 class LossSums(NamedTuple):
@@ -97,7 +39,7 @@ def ppo_loss_sums(
     outputs: Tensor,
     values: Tensor,
     batch: Batch,
-    clip_coef: Any,
+    clip_coef: Scalar,
     value_clip: float | None = None,
 ) -> LossSums:
     """The terms of the clipped objective, summed over the samples, from the `outputs` [B, O] and
@@ -114,7 +56,8 @@ def ppo_loss_sums(
     log_probs, entropy = distribution.log_prob_and_entropy(outputs, batch.actions)
     log_ratios = log_probs - batch.log_probs
     ratios = log_ratios.exp()
-    clipped_ratios = ratios.clamp(1 - clip_coef, 1 + clip_coef)
+    limits: Any = (1 - clip_coef, 1 + clip_coef)
+    clipped_ratios = ratios.clamp(*limits)
     objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
     squares = (values - batch.returns).square()
     if value_clip:

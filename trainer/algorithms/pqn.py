@@ -5,34 +5,71 @@ Source: Gallici et al. 2024, "Simplifying deep temporal difference learning", ar
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Unpack
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.q_network import QPolicy
-from ..networks.value_network import ValueNetwork, make_layer_norm_network
+from ..config.sections.pqn import PQNConfig
+from ..distributed.reductions import mean_gradient
+from ..machine.values import Scalar
+from ..memory.rollout import Rollout
+from ..memory.samplers import Shuffled
+from ..policies.encoder import make_encoder
+from ..policies.q_network import QPolicy
+from ..policies.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
-from ..rollout import Rollout
-from .algorithm import Metrics, scaled_down
-from .exploring import epsilon_at
+from ..spaces import Spaces
+from .algorithm import Metrics, Options, epsilon_at
+from .gradient import flat_gradient
+from .minibatches import Minibatches
 from .on_policy import OnPolicy
-from .samplers import Parts, Shuffled
+from .optimizer import scaled_down
+from .settings import LearnerSettings
+
+
+class Returns(NamedTuple):
+    """Actions [B] and the returns that followed them. If observations stay in main memory, `obs`
+    [B] are their places there.
+    """
+
+    obs: Tensor
+    actions: Tensor
+    returns: Tensor
+
+    @property
+    def num_parts(self) -> int:
+        return len(self.returns)
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.returns)
+
+    def at(self, index: Tensor) -> Returns:
+        return Returns(*(x[index] for x in self))
+
+    def with_obs(self, obs: Tensor) -> Returns:
+        return self._replace(obs=obs)
+
+    def places_at(self, index: Tensor) -> Tensor:
+        return self.obs[index]
 
 
 class PQN(OnPolicy):
     """Epochs of minibatches over one rollout; layer norm keeps the values from drifting."""
 
     policy: QPolicy
+    section: PQNConfig
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> QPolicy:
         def make_network(obs_size: int, num_actions: int) -> ValueNetwork:
-            return make_layer_norm_network(obs_size, num_actions, config.policy, seed)
+            encoder = make_encoder(
+                settings.policy, spec, seed, from_replay=False, orthogonal=True, layer_norm=True
+            )
+            return make_layer_norm_network(obs_size, num_actions, settings.policy, seed, encoder)
 
-        return QPolicy(spec, make_network, config.normalization.obs)
+        return QPolicy(spec, make_network, settings.normalization.obs)
 
     @staticmethod
     def loss(
@@ -45,30 +82,31 @@ class PQN(OnPolicy):
         values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
         return 0.5 * (values - returns).square().mean(), values.detach().mean()
 
-    def __init__(self, config: TrainConfig, policy: Any, **options: Any) -> None:
+    def __init__(
+        self, settings: LearnerSettings, policy: QPolicy, **options: Unpack[Options]
+    ) -> None:
         """As `OnPolicy`'s."""
-        super().__init__(config, policy, **options)
+        super().__init__(settings, policy, **options)
         self._loss_of = self.compiled(self.loss)
-        self.sampler = self.ranks.sharing(Shuffled(self.orders), self.section, False)
+        self.minibatches = Minibatches(Shuffled(self.orders), self.section, self.ranks)
+        self.parameters = policy.parameters_to_learn()
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        return (self._loss_of,) if self.config.compile else ()
+        return (self._loss_of,) if self.settings.compile else ()
 
     def warm_up(self, rollout: Rollout) -> None:
-        obs = rollout.valid_of(rollout.obs_or_places)
-        index = torch.arange(len(obs) // self.section.num_minibatches, device=obs.device)
-        actions, returns = map(rollout.valid_of, (rollout.actions, rollout.rewards))
-        seen = rollout.obs_at(obs[index])
-        loss, _ = self._loss_of(self.policy, seen, actions[index], returns[index])
-        self.flat_gradient(loss)
+        tensors = (rollout.obs_or_places, rollout.actions, rollout.rewards)
+        minibatch = self.minibatches.first(rollout, Returns(*map(rollout.valid_of, tensors)))
+        loss, _ = self._loss_of(self.policy, *minibatch)
+        flat_gradient(loss, self.parameters)
 
-    def explore(self, progress_fraction: Any) -> None:
+    def explore(self, progress_fraction: Scalar) -> None:
         """Explore less as the run goes on, linearly, down to the part that stays."""
         epsilon = epsilon_at(self.section, progress_fraction)
         self.policy.epsilon.copy_(torch.as_tensor(epsilon))
 
-    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Any) -> Metrics:
+    def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
         section, policy = self.section, self.policy
         with torch.no_grad():
             _, next_values = rollout.values_by(lambda obs: policy.values(obs).amax(-1))
@@ -77,22 +115,15 @@ class PQN(OnPolicy):
                 section.gamma, section.q_lambda,
             )  # fmt: skip
         tensors = (rollout.obs_or_places, rollout.actions, returns)
-        obs, actions, returns = map(rollout.valid_of, tensors)
-        parts = Parts(len(obs))
-        self.sampler.begin(rollout)
-        self.draw_from_now(rollout)
+        batch = Returns(*map(rollout.valid_of, tensors))
         rate = self.learning_rate(progress_fraction)
         means, norms = [], []
-        for _ in range(section.num_epochs):
-            drawn = self.sampler.epoch(parts, section.num_minibatches, progress_fraction)
-            fetched = self.with_obs(rollout, drawn, lambda index: obs[index])
-            for index, _, fetched_obs in fetched:
-                seen = obs[index] if fetched_obs is None else fetched_obs
-                gradient, found = self._gradient(seen, actions[index], returns[index])
+        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction):
+            for minibatch, _ in minibatches:
+                gradient, minibatch_means = self._gradient(minibatch)
                 norms.append(scaled_down(gradient, section.max_grad_norm))
-                moves = self.moving(norms[-1], None, rollout)
-                self.optimizer.step(gradient, rate, moves)
-                means.append(found)
+                self.optimizer.step(gradient, rate, self.moving(norms[-1], None, rollout))
+                means.append(minibatch_means)
                 self.tick()
         loss, mean_value = torch.stack(means, 1)
         return {
@@ -103,15 +134,14 @@ class PQN(OnPolicy):
             "optimizer/learning_rate": rate,
         }
 
-    def _gradient(self, obs: Tensor, actions: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+    def _gradient(self, minibatch: Returns) -> tuple[Tensor, Tensor]:
         """The gradient [P] of a minibatch's loss, and that and the mean of Q [2]: of all ranks'
         samples.
         """
 
         def work() -> tuple[Tensor, Tensor]:
-            loss, mean_value = self._loss_of(self.policy, obs, actions, returns)
-            return self.flat_gradient(loss), torch.stack([loss.detach(), mean_value])
+            loss, mean_value = self._loss_of(self.policy, *minibatch)
+            return flat_gradient(loss, self.parameters), torch.stack([loss.detach(), mean_value])
 
         like = self.policy.flat_parameters
-        gradient, means = self.ranks.mean_of(len(obs), work, like, 2)
-        return gradient, means
+        return mean_gradient(self.ranks, minibatch.num_samples, work, like, 2)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.heads import QuantileHead
-from ..networks.q_network import QPolicy
-from ..replay import Batch
+from ..memory.replay import Batch
+from ..policies.heads import QuantileHead
+from ..policies.q_network import QPolicy
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
+from ..spaces import Spaces
+from .settings import LearnerSettings
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 
@@ -18,9 +18,9 @@ class QRDQN(ValueBased):
     """The quantiles of the action taken go towards those of the target, pair by pair."""
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> QPolicy:
-        head = QuantileHead(config.algorithm_section.num_quantiles)
-        return make_q_policy(config, spec, seed, head)
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> QPolicy:
+        head = QuantileHead(settings.section.num_quantiles)
+        return make_q_policy(settings, spec, seed, head)
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         head = self.network.head

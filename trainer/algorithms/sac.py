@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.actors import Drawn, SquashedGaussianActor, StateDependentActor
-from ..returns.losses import smallest
+from ..machine.values import State
+from ..policies.actors import Drawn, SquashedGaussianActor, StateDependentActor
+from ..returns.losses import Loss, smallest
 from ..returns.td import soft_value
-from .actor_critic import ActorCritic, actor_options, exploration_of
+from ..spaces import Spaces
+from .actor_critic import OffPolicyActorCritic, actor_options, exploration_of
 from .algorithm import Metrics
-from .flat_adam import FlatAdam
 from .off_policy import ADAM_EPSILON
+from .optimizer import FlatAdam
+from .settings import LearnerSettings
 
 
-class SAC(ActorCritic):
+class SAC(OffPolicyActorCritic):
     """Rewards and alpha times the policy's entropy are what counts; alpha is learned so that the
     entropy becomes minus the number of actions, or stays as it is told.
     """
 
     policy: SquashedGaussianActor
 
-    def __init__(self, config: TrainConfig, policy: SquashedGaussianActor, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(
+        self, settings: LearnerSettings, policy: SquashedGaussianActor, **options: Any
+    ) -> None:
+        super().__init__(settings, policy, **options)
         start = self.section.alpha
         self.log_alpha = torch.full((1,), math.log(start), device=policy.flat_parameters.device)
         self.alpha = torch.full_like(self.log_alpha, start)
@@ -42,16 +44,16 @@ class SAC(ActorCritic):
         return (*super().weights, self.log_alpha)
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> SquashedGaussianActor:
-        section = config.algorithm_section
-        arguments = (spec, config.policy, config.normalization.obs, seed)
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> SquashedGaussianActor:
+        section = settings.section
+        arguments = (spec, settings.policy, settings.normalization.obs, seed)
         if section.exploration == "state_dependent":
             std = section.exploration_std
             return StateDependentActor(
-                *arguments, num_rows=config.num_rows, std=std, **actor_options(config)
+                *arguments, num_rows=settings.num_rows, std=std, **actor_options(settings)
             )
-        added = None if section.exploration == "policy" else exploration_of(config, spec)
-        return SquashedGaussianActor(*arguments, added, **actor_options(config))
+        added = None if section.exploration == "policy" else exploration_of(settings, spec)
+        return SquashedGaussianActor(*arguments, added, **actor_options(settings))
 
     def before_critics(self, obs: Tensor) -> Metrics:
         """Draw the actor's actions."""
@@ -74,23 +76,27 @@ class SAC(ActorCritic):
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
         drawn = self._drawn
         assert drawn  # from `before_critics`
-        values, tape = self.critics.taped(obs, drawn.actions)
-        least = smallest(values)
-        by_values = self.actor_scale.up(least.slopes * (-1 / len(obs)))
-        by_actions = self.critics.action_gradient(tape, by_values)
+        outputs, tape = self.critics.taped(obs, drawn.actions)
+        value = self.value_of_outputs(outputs)
+        by_outputs = self.actor_scale.up(value.slopes * (-1 / len(obs)))
+        by_actions = self.critics.action_gradient(tape, by_outputs)
         by_log_probs = self.actor_scale.up(self.alpha / len(obs)).expand(len(obs))
         gradient = self.policy.gradient(drawn, by_actions, by_log_probs)
-        loss = (self.alpha * drawn.log_probs - least.values).mean()
+        loss = (self.alpha * drawn.log_probs - value.values).mean()
         return self.step_actor(gradient, loss, rate, active)
 
-    def state_dict(self) -> dict[str, Any]:
+    def value_of_outputs(self, outputs: Tensor) -> Loss:
+        """The value [B] of the critics' outputs that the actor maximises, and its derivatives."""
+        return smallest(outputs)
+
+    def state_dict(self) -> State:
         return {
             **super().state_dict(),
             "log_alpha": self.log_alpha.cpu().clone(),
             "alpha_optimizer": self.alpha_optimizer.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.log_alpha.copy_(state["log_alpha"])
         self.alpha_optimizer.load_state_dict(state["alpha_optimizer"])

@@ -5,21 +5,21 @@ Source: Fujimoto et al. 2018, arXiv:1802.09477.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.actors import DeterministicActor
-from ..networks.network import Network
-from .actor_critic import ActorCritic, actor_options, exploration_of
+from ..machine.values import State
+from ..policies.actors import DeterministicActor
+from ..policies.network import Network
+from ..spaces import Spaces
+from .actor_critic import OffPolicyActorCritic, actor_options, exploration_of
 from .algorithm import Metrics
+from .settings import LearnerSettings
 
 
-class TD3(ActorCritic):
+class TD3(OffPolicyActorCritic):
     """The smaller of two critics judges the target's action, which is smoothed by noise; the actor
     and the targets move with every `policy_delay`th update.
     """
@@ -27,8 +27,10 @@ class TD3(ActorCritic):
     policy: DeterministicActor
     squared_weight = 2.0
 
-    def __init__(self, config: TrainConfig, policy: DeterministicActor, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(
+        self, settings: LearnerSettings, policy: DeterministicActor, **options: Any
+    ) -> None:
+        super().__init__(settings, policy, **options)
         self.target_actor = policy.network.frozen_copy()
 
     @property
@@ -40,10 +42,10 @@ class TD3(ActorCritic):
         return (*super().targets, (self.target_actor, self.policy.network))
 
     @staticmethod
-    def make_policy(config: TrainConfig, spec: Spaces, seed: int) -> DeterministicActor:
+    def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> DeterministicActor:
         return DeterministicActor(
-            spec, config.policy, config.normalization.obs, seed, exploration_of(config, spec),
-            **actor_options(config),
+            spec, settings.policy, settings.normalization.obs, seed, exploration_of(settings, spec),
+            **actor_options(settings),
         )  # fmt: skip
 
     def next_actions(self, next_obs: Tensor) -> Tensor:
@@ -68,10 +70,10 @@ class TD3(ActorCritic):
         gradient = self.policy.gradient(tape, by_actions)
         return self.step_actor(gradient, -values[0].mean(), rate, active)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         target = self.target_actor.flat_parameters.cpu().clone()
         return {**super().state_dict(), "target_actor": target}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.target_actor.flat_parameters.copy_(state["target_actor"])

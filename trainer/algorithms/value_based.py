@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..config import TrainConfig
-from ..envs.spec import Spaces
-from ..networks.encoder import encoder_of
-from ..networks.heads import Head
-from ..networks.precision import DTYPES
-from ..networks.q_network import QPolicy
-from ..networks.value_network import ActionValues, make_value_network
-from ..replay import Batch
-from .algorithm import Metrics, scaled_down
-from .draws import Kind
-from .flat_adam import FlatAdam
+from ..distributed.reductions import merge_batch
+from ..machine.values import Scalar, State
+from ..memory.replay import Batch
+from ..policies.draws import Kind
+from ..policies.encoder import make_encoder
+from ..policies.heads import Head
+from ..policies.mlp import DTYPES
+from ..policies.q_network import QPolicy
+from ..policies.value_network import ActionValues, make_value_network
+from ..spaces import Spaces
+from .algorithm import Metrics
 from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
+from .optimizer import FlatAdam, scaled_down
+from .settings import LearnerSettings
 
 
 class Losses(NamedTuple):
@@ -42,13 +43,13 @@ class ValueBased(OffPolicy):
 
     policy: QPolicy
 
-    def __init__(self, config: TrainConfig, policy: QPolicy, **options: Any) -> None:
-        super().__init__(config, policy, **options)
+    def __init__(self, settings: LearnerSettings, policy: QPolicy, **options: Any) -> None:
+        super().__init__(settings, policy, **options)
         self.network: ActionValues = policy.network
         self.target = self.network.frozen_copy()
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
-        self.loss_scale = make_loss_scale(config.policy.precision, device)
+        self.loss_scale = make_loss_scale(settings.policy.precision, device)
 
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
@@ -64,7 +65,7 @@ class ValueBased(OffPolicy):
         num_noise = self.policy.network.num_noise
         return {
             "noise": ("normal", (2, num_noise)),
-            "exploration": ("normal", (self.config.num_rows, num_noise)),
+            "exploration": ("normal", (self.settings.num_rows, num_noise)),
         }
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
@@ -75,14 +76,14 @@ class ValueBased(OffPolicy):
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
         """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
 
-    def explore(self, progress_fraction: Any) -> None:
+    def explore(self, progress_fraction: Scalar) -> None:
         """Where layers are noisy every row has a draw of its own, kept for all of the collection:
         noise drawn anew in every step goes nowhere, and one draw for all rows tries one thing at a
         time. An episode that begins within the collection keeps its row's.
         """
         super().explore(progress_fraction)
         if self.policy.is_noisy:
-            self.policy.take_noise(self.ranks.own_part(self.draws["exploration"].next()))
+            self.policy.take_noise(self.ranks.my_slice(self.draws["exploration"].next()))
 
     @torch.no_grad()
     def learn(
@@ -99,8 +100,8 @@ class ValueBased(OffPolicy):
             "value/mean": losses.value.mean(),
             "value/td_error": losses.error.mean(),
         }
-        gradient, figures, priorities = self.ranks.mean_of_batch(
-            batch, self.network.gradient(tape, slopes), figures, losses.priority
+        gradient, figures, priorities = merge_batch(
+            self.ranks, batch, self.network.gradient(tape, slopes), figures, losses.priority
         )
         loss = figures["loss/value"]
         gradient, moves = self.loss_scale.down(gradient, loss, active)
@@ -133,7 +134,7 @@ class ValueBased(OffPolicy):
         values = self.network.values(next_obs) if self.section.double else target_values
         return values.argmax(1)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         return {
             **super().state_dict(),
             "optimizer": self.optimizer.state_dict(),
@@ -141,7 +142,7 @@ class ValueBased(OffPolicy):
             "target": self.target.flat_parameters.cpu().clone(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
         self.optimizer.load_state_dict(state["optimizer"])
         self.loss_scale.load_state_dict(state["loss_scale"])
@@ -163,22 +164,22 @@ def into_outputs(slopes: Tensor, actions: Tensor, num_actions: int) -> Tensor:
 
 
 def make_q_policy(
-    config: TrainConfig, spec: Spaces, seed: int, head: Head | None = None
+    settings: LearnerSettings, spec: Spaces, seed: int, head: Head | None = None
 ) -> QPolicy:
     """A network as the algorithm's section wants it, with outputs that `head` makes values of."""
-    section = config.algorithm_section
+    section = settings.section
 
     def make_network(obs_size: int, num_actions: int) -> ActionValues:
         return make_value_network(
-            obs_size, num_actions, config.policy, seed, head=head, dueling=section.dueling,
+            obs_size, num_actions, settings.policy, seed, head=head, dueling=section.dueling,
             noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
-            encoder=encoder_of(spec, seed),
+            encoder=make_encoder(settings.policy, spec, seed, layer_norm=section.layer_norm),
         )  # fmt: skip
 
     return QPolicy(
         spec,
         make_network,
-        config.normalization.obs,
-        DTYPES[config.policy.precision],
-        config.num_rows,
+        settings.normalization.obs,
+        DTYPES[settings.policy.precision],
+        settings.num_rows,
     )

@@ -1,17 +1,8 @@
-"""What a run can be told, and reading it from files and the command line."""
+"""The settings of a run, and reading them from files and the command line."""
 
 from __future__ import annotations
 
-from .section import AlgorithmSection, EnvSection, Section
-from .tables import EvaluationConfig, PolicyConfig, RecorderConfig
+from .tables import EvaluationConfig, RecorderConfig
 from .train_config import TrainConfig
 
-__all__ = [
-    "AlgorithmSection",
-    "EnvSection",
-    "EvaluationConfig",
-    "PolicyConfig",
-    "RecorderConfig",
-    "Section",
-    "TrainConfig",
-]
+__all__ = ["EvaluationConfig", "RecorderConfig", "TrainConfig"]

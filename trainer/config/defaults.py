@@ -102,12 +102,35 @@ NEUTRAL: dict[str, Settings] = {
     "ddpg": ACTOR_CRITIC,
     "td3": ACTOR_CRITIC,
     "sac": ACTOR_CRITIC,
+    "tqc": ACTOR_CRITIC,
     "ac_iqn": ACTOR_CRITIC,
 }
 
 # CleanRL's ppo_continuous_action and the Zoo's MuJoCo settings normalise both; no entropy bonus.
 CONTINUOUS: dict[str, Settings] = {
     "ppo": {"*.entropy_coef": 0.0, "normalization.obs": True, "normalization.reward": True},
+}
+
+# Convolutions have layers of their own before the heads, as in CleanRL's ppo_atari, dqn_atari and
+# c51_atari. IQN multiplies features with those of fractions before a layer of 512.
+IMAGES: Settings = {"policy.hidden_sizes": [], "policy.activation": "tanh"}
+PPO_IMAGES: Settings = {  # ppo_atari
+    **IMAGES,
+    "rollout_steps": 128,
+    "total_env_steps": 10_000_000,
+    "*.learning_rate": 2.5e-4,
+    "*.num_epochs": 4,
+    "*.num_minibatches": 4,
+    "*.clip_coef": 0.1,
+}
+REPLAY_IMAGES: Settings = {  # dqn_atari
+    **IMAGES, "total_env_steps": 10_000_000, "*.learning_rate": 1e-4, "*.batch_size": 32,
+}  # fmt: skip
+OF_IMAGES: dict[str, Settings] = {
+    "ppo": PPO_IMAGES,
+    "pqn": {**IMAGES, "total_env_steps": 10_000_000},
+    **dict.fromkeys(("dqn", "c51", "qr_dqn", "rainbow"), REPLAY_IMAGES),
+    "iqn": {**REPLAY_IMAGES, "policy.hidden_sizes": [512], "policy.activation": "relu"},
 }
 
 # operant's own environments are compiled: more of them cost little, and a small budget is enough.
@@ -121,9 +144,11 @@ def neutral_settings(
     *,
     is_fast: bool,
     is_continuous: bool = False,
-    obs_size: int = 1,
+    is_image: bool = False,
+    obs_bytes: int = 4,
 ) -> Settings:
-    """The settings of `algorithm`, by whole keys, for an environment that is fast or slow to step.
+    """The settings of `algorithm`, by whole keys, for an environment that is fast or slow to step,
+    and whose observations, of `obs_bytes` each, may be images for convolutions.
 
     `asked` are the settings that the user chose. Minibatches, replay, warm-up, evaluations and
     checkpoints follow its sizes and its budget. Raises KeyError for an unknown algorithm.
@@ -134,6 +159,8 @@ def neutral_settings(
         values |= FAST_OFF_POLICY if learns_from_replay else FAST_ON_POLICY
     if is_continuous:
         values |= CONTINUOUS.get(algorithm, {})
+    if is_image:
+        values |= OF_IMAGES.get(algorithm, {}) | {"normalization.obs": False}
     values = {key.replace("*", algorithm): value for key, value in values.items()}
     chosen = values | dict(asked)
 
@@ -148,7 +175,7 @@ def neutral_settings(
     values["evaluation.every_env_steps"] = values["checkpoint.every_env_steps"] = every_tenth
     if learns_from_replay:
         batch_size = number(f"{algorithm}.batch_size")
-        fit = max(MIN_REPLAY_TRANSITIONS, MAX_REPLAY_BYTES // (4 * obs_size))
+        fit = max(MIN_REPLAY_TRANSITIONS, MAX_REPLAY_BYTES // obs_bytes)
         capacity = max(batch_size, min(MAX_REPLAY_TRANSITIONS, max(budget, 10_000), fit))
         warmup = max(batch_size, min(MAX_WARMUP_ENV_STEPS, budget // 20, capacity))
         values |= {"replay.capacity": capacity, f"{algorithm}.warmup_env_steps": warmup}

@@ -10,31 +10,33 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ... import configs
 from ...shared.errors import ConfigError, nearest
-from ...shared.harmless import one_line
-from ...shared.typed_numbers import typed_number
-from ..envs import (
+from ...shared.text.harmless import one_line
+from ...shared.text.typed_numbers import typed_number
+from ..envs import num_agents_of, spec_of
+from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
+    MINATAR_ENV_NAMES,
     is_hosted,
-    num_agents_of,
-    spec_of,
 )
-from ..envs.spec import Box
+from ..settings.interval import UNITS
+from ..settings.section import IgnoredSettingError, Section
+from ..spaces import Box, obs_type
+from ..spaces.encoders import IMAGE_ENCODERS
 from .defaults import NEUTRAL, neutral_settings
 from .flat_keys import flat_keys
-from .interval import UNITS
+from .hardware import hardware_overrides
 from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
-from .section import IgnoredSettingError, Section
-from .toml_file import read_toml
+from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
     DEFAULT_ENV,
@@ -47,7 +49,6 @@ from .train_config import (
     shared_tables,
 )
 
-PRESET_FOLDER = Path(configs.__file__).parent
 MOST_SHOWN = 200  # characters of a value in an error
 NO_VALUE = "(none)"  # of a key that need not have one
 
@@ -73,12 +74,12 @@ def resolve(
     if source is not None and not source.strip():
         raise ConfigError(f"CONFIG = '{source}': expected an environment, a preset or a TOML file")
     overrides, (name, overlays) = list(overrides), split_overlays(source or "")
-    told = dict(map(parse_override, overrides))
+    given = dict(map(parse_override, overrides))
     is_file = False
     if not name or is_env_name(name):
-        if name and told.get("env", name) != name:
-            raise ConfigError(f"two environments are given: '{name}' and env = {told['env']}")
-        env, algorithm = told.get("env", name or DEFAULT_ENV), told.get("algorithm")
+        if name and given.get("env", name) != name:
+            raise ConfigError(f"two environments are given: '{name}' and env = {given['env']}")
+        env, algorithm = given.get("env", name or DEFAULT_ENV), given.get("algorithm")
         values, origin = _env_settings(env, algorithm or DEFAULT_ALGORITHM, overlays, overrides)
     else:
         values, origin = read_toml(config_path(name)), name
@@ -87,8 +88,6 @@ def resolve(
             values, origin = _preset_settings(name, values, overlays, overrides)
     config = _with_overlays(values, overlays, overrides, keeps_ignored=is_file)
     if hardware:
-        from .hardware import hardware_overrides  # which imports this
-
         sizes = hardware_overrides(hardware, config.env, config.algorithm)
         config = _with_overlays(values, overlays, [*sizes, *overrides], keeps_ignored=is_file)
     if overlays and num_agents_of(config) == 1:
@@ -96,9 +95,9 @@ def resolve(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
         )
     workers = getattr(config, "workers", None)
-    if workers and (is_file or "workers.num_workers" in told):
+    if workers and (is_file or "workers.num_workers" in given):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
-    own = [key for key in told if key not in ("env", "algorithm")]
+    own = [key for key in given if key not in ("env", "algorithm")]
     return Resolved(
         config, {"from": origin, "overlays": overlays, "hardware": hardware, "set": own}
     )
@@ -155,8 +154,8 @@ def _preset_settings(
     preset's without the tables of its environment. Raises ConfigError where there is a preset for
     the other algorithm.
     """
-    told = dict(map(parse_override, overrides))
-    env, algorithm = told.get("env", values["env"]), told.get("algorithm", values["algorithm"])
+    given = dict(map(parse_override, overrides))
+    env, algorithm = given.get("env", values["env"]), given.get("algorithm", values["algorithm"])
     tables = env_sections(values["env"]).keys()
     if algorithm != values["algorithm"]:
         written_for = values["algorithm"]
@@ -199,8 +198,13 @@ def _neutral_settings(
             _set(filled, key, value)
         return filled
 
-    spec = spec_of(_with_overlays(filled(), overlays, overrides))
-    return filled(is_continuous=isinstance(spec.actions, Box), obs_size=spec.obs_size)
+    config = _with_overlays(filled(), overlays, overrides)
+    spec = spec_of(config)
+    return filled(
+        is_continuous=isinstance(spec.actions, Box),
+        is_image=config.encoder in IMAGE_ENCODERS,
+        obs_bytes=spec.obs_size * np.dtype(obs_type(spec)).itemsize,
+    )
 
 
 def _with_overlays(
@@ -235,11 +239,11 @@ def _all_together(
     try:
         return make_config(with_overlays, overrides)
     except ConfigError as error:
-        told = error
+        explained = error
         with suppress(ConfigError):
             make_config(values, overrides)
-            told = ConfigError(f"with +{'+'.join(overlays)}: {error}")
-        raise told from error.__cause__
+            explained = ConfigError(f"with +{'+'.join(overlays)}: {error}")
+        raise explained from error.__cause__
 
 
 def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
@@ -262,15 +266,15 @@ def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, An
     takes the place of one in another unit that is not asked for as well; `none` takes away what a
     key need not have.
     """
-    new, told = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
-    for key, value in told.items():
+    new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
+    for key, value in given.items():
         prefix, _, name = key.rpartition(".")
         if (value and name in UNITS) or name == "time_fraction":
             for unit in UNITS:
-                if f"{prefix}.{unit}" not in told:
+                if f"{prefix}.{unit}" not in given:
                     _unset(new, f"{prefix}.{unit}")
         _set(new, key, value)
-    taken_away = {key for key, value in told.items() if value == "none"}
+    taken_away = {key for key, value in given.items() if value == "none"}
     if taken_away:
         defaults = {key: default for key, default, _ in _fields(model_for(new), "")}
         for key in taken_away:
@@ -296,8 +300,8 @@ def parse_override(override: str) -> tuple[str, Any]:
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not all(key.split(".")):
-        told = one_line(override, MOST_SHOWN)
-        raise ConfigError(f"--set {told}: write key=value, as in --set ppo.gamma=0.9")
+        shown = one_line(override, MOST_SHOWN)
+        raise ConfigError(f"--set {shown}: write key=value, as in --set ppo.gamma=0.9")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -306,8 +310,8 @@ def parse_override(override: str) -> tuple[str, Any]:
             return key, value
         return key, int(number) if number.is_integer() else number
     except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
-        told = one_line(f"{key} = {value}", MOST_SHOWN)
-        raise ConfigError(f"{told}: no value is as long as that") from None
+        shown = one_line(f"{key} = {value}", MOST_SHOWN)
+        raise ConfigError(f"{shown}: the value is too long") from None
 
 
 def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
@@ -335,7 +339,7 @@ def foreign_section(name: str) -> type[Section]:
     """The model of a table that not all runs have."""
     sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
     configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
-    for env in (*configured, GYMNASIUM_PREFIX):
+    for env in (*configured, MINATAR_ENV_NAMES[0], GYMNASIUM_PREFIX):
         sections |= env_sections(env)
     return sections[name]
 
@@ -436,9 +440,9 @@ def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:
     """A table of another algorithm or environment than `values` name."""
     setting, owner = owners_of_sections()[name]
     present = values.get(setting, model_for(values).model_fields[setting].default)
-    told = f"[{name}]"
+    subject = f"[{name}]"
     if isinstance(table, Mapping) and table:
         key, value = next(iter(table.items()))
-        told = f"{name}.{key} = {value}"
+        subject = f"{name}.{key} = {value}"
     instead = f"; its own table is [{present}]" if setting == "algorithm" else ""
-    return f"{told} is for {setting} = {owner} alone, and {setting} = {present}{instead}"
+    return f"{subject} is for {setting} = {owner} alone, and {setting} = {present}{instead}"

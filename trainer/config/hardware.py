@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...shared.errors import ConfigError, nearest
-from .files import PRESET_FOLDER
 from .flat_keys import flat_keys
-from .toml_file import read_toml
+from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import algorithm_sections
 
 HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
@@ -28,11 +27,11 @@ def hardware_overrides(name: str, env: str, algorithm: str) -> list[str]:
     tables = read_toml(HARDWARE_FOLDER / f"{name}.toml")
     if tables and env not in tables:
         known = ", ".join(tables)
-        raise ConfigError(f"hardware {name} has sizes for {known} alone, and env = {env}")
+        raise ConfigError(f"hardware {name} has sizes for {known} only, and env = {env}")
     tried = [key for key in tables.get(env, {}) if key in algorithm_sections()]
     if tables and algorithm not in tried:
         known = ", ".join(tried)
         raise ConfigError(
-            f"hardware {name} has sizes for {known} alone, and algorithm = {algorithm}"
+            f"hardware {name} has sizes for {known} only, and algorithm = {algorithm}"
         )
     return [f"{key}={value}" for key, value in flat_keys(tables.get(env, {})).items()]

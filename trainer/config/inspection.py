@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ...shared import Metric
-from .interval import Interval
+from ..settings.interval import Interval
 
 
 class InspectionConfig(Interval):
@@ -55,11 +55,11 @@ class WeightsConfig(InspectionConfig):
 class TraceConfig(InspectionConfig):
     """A trace of one iteration, as `operant trace` asks for."""
 
-    keep: int = Field(6, ge=1, le=1000, description="how many of the newest files stay on disk")
+    keep: int = Field(6, ge=1, le=1000, description="how many traces stay on disk")
 
 
 class EpisodesConfig(InspectionConfig):
     """A greedy episode as a file that `operant play` shows, in the run's folder episodes/."""
 
-    max_steps: int = Field(1000, ge=1, le=100_000, description="env steps of it at most")
-    keep: int = Field(20, ge=1, le=10_000, description="how many of the newest stay on disk")
+    max_steps: int = Field(1000, ge=1, le=100_000, description="env steps of an episode at most")
+    keep: int = Field(20, ge=1, le=10_000, description="how many episodes stay on disk")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from ..envs import ALL_ENV_NAMES
+from ..envs.names import ALL_ENV_NAMES
+from ..settings.section import Section
 from .files import changed, config_path, foreign_section, is_env_name, model_for
 from .overlays import split_overlays
-from .section import Section
 from .toml_file import read_toml
 from .train_config import DEFAULT_ENV, TrainConfig, algorithm_sections, owners_of_sections
 

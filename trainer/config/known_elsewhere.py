@@ -30,6 +30,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "update_epochs": ("*.num_epochs",),
     "batch_size": ("*.batch_size", "*.num_minibatches"),
     "minibatch_size": ("*.num_minibatches", "*.batch_size"),
+    "clip": ("*.clip_coef",),
+    "clip_eps": ("*.clip_coef",),
+    "eps_clip": ("*.clip_coef",),
+    "clip_param": ("*.clip_coef",),
     "clip_range": ("*.clip_coef",),
     "clip_epsilon": ("*.clip_coef",),
     "clip_range_vf": ("*.value_clip",),
@@ -114,7 +118,6 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "crossq": ("sac",),
     "droq": ("sac",),
     "redq": ("sac",),
-    "tqc": ("sac",),
 }
 
 
@@ -126,8 +129,8 @@ def algorithm_elsewhere(name: str) -> str:
     if letters not in ALGORITHMS:
         return ""
     algorithm, *settings = ALGORITHMS[letters]
-    told = f" with {' and '.join(settings)}" if settings else ""
-    return f"; did you mean '{algorithm}'{told}?"
+    suffix = f" with {' and '.join(settings)}" if settings else ""
+    return f"; did you mean '{algorithm}'{suffix}?"
 
 
 def known_elsewhere(key: str, algorithm: str, known: Container[str]) -> str | None:

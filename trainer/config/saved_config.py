@@ -11,8 +11,9 @@ from pydantic_core import ErrorDetails
 
 from ...shared.errors import CheckpointError, ConfigError
 from ..envs.workers.dividing import MOST_WORKERS, most_workers
+from ..settings.section import IgnoredSettingError
+from ..spaces.encoders import ENVIRONMENT, MLP
 from .files import make_config, model_for, parse_override
-from .section import IgnoredSettingError
 from .train_config import TrainConfig, owners_of_sections
 
 
@@ -50,6 +51,10 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Sa
         raise CheckpointError(
             f"this version of operant does not take the checkpoint's configuration: {error}"
         ) from None
+    if "encoder" not in values.get("policy", {}) and saved.encoder not in (MLP, ENVIRONMENT):
+        # Before 0.3.0 there were no convolutions.
+        known["policy"] = {**known.get("policy", {}), "encoder": MLP}
+        saved = make_config(known)
     overrides = list(overrides)
     for key, value in map(parse_override, overrides):
         # Said before the tables of another algorithm are refused one by one.

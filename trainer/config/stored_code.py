@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from ...shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
-from ...shared.harmless import one_line
-from ...shared.host import machine_id
-from ...shared.owners import ALL_OF_OTHERS, is_own
-from ...shared.run_folder import home_folder
-from ...shared.small_file import create_anew, open_regular
-from ..envs import GYMNASIUM_PREFIX, NATIVE_PREFIX, PETTINGZOO_PREFIX
-from ..envs.workers.importing import check_module, check_places, is_below, places_of
+from ...shared.processes.host import machine_id
+from ...shared.runs.owners import ALL_OF_OTHERS, is_own
+from ...shared.runs.run_folder import home_folder
+from ...shared.runs.small_file import create_anew, open_regular
+from ...shared.text.harmless import one_line
+from ..envs.names import GYMNASIUM_PREFIX, NATIVE_PREFIX, PETTINGZOO_PREFIX
+from ..settings.importing import check_module, check_places, is_below, places_of
 
 SEALS = "code_seals"  # the key of a manifest
 # "1" in the environment is --trust-code, for this process and those that it starts.
@@ -40,8 +40,8 @@ _said: set[str] = set()  # what --trust-code lets in, a line each
 
 def named_code(values: Mapping[str, Any]) -> list[str]:
     """The code that a configuration with these values imports, by the names it uses:
-    `gymnasium:module:name`, `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`.
-    Registered ids name none.
+    `gymnasium:module:name`, `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`,
+    and `encoder:module:Class` for a network. Registered ids name none.
 
     Raises CheckpointError for values that are not text, which validation could turn into text.
     """
@@ -50,12 +50,17 @@ def named_code(values: Mapping[str, Any]) -> list[str]:
     if not isinstance(mettagrid, dict):
         raise CheckpointError("mettagrid is not a table")
     game = _text(mettagrid, "config")
+    policy = values.get("policy", {})
+    if not isinstance(policy, dict):
+        raise CheckpointError("policy is not a table")
+    encoder = _text(policy, "encoder")
     rest = env.partition(":")[2]
     is_id = (env.startswith(GYMNASIUM_PREFIX) and ":" not in rest) or (
         env.startswith(PETTINGZOO_PREFIX) and ":" not in rest and "/" in rest
     )
     is_hosted = env.startswith((GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX))
     found = [env] if is_hosted and not is_id else []
+    found += [f"encoder:{encoder}"] if ":" in encoder else []
     # A game as JSON names classes, which MettaGrid imports.
     return found + ([f"mettagrid:{game}"] if game else [])
 
@@ -96,7 +101,7 @@ def trusts_all_code() -> bool:
 
 
 def _check(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str, Any]) -> None:
-    told, module = one_line(code, SHOWN), _module(code)
+    shown, module = one_line(code, SHOWN), _module(code)
     if module:
         check_module(module)
         places = places_of(module)
@@ -107,20 +112,20 @@ def _check(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
         what = f"{one_line(module, SHOWN)} ({one_line(places[-1], SHOWN)})"
     else:
         places = [code.partition(":")[2]]
-        check_places(told, places)
+        check_places(shown, places)
         what = one_line(os.path.abspath(places[0]), SHOWN)
     if manifest and any(is_below(place, folder) for place in places):
         raise ConfigError(
-            f"{told} would run {what}, which lies in {folder}: nothing is imported from there"
+            f"{shown} would run {what}, which lies in {folder}: nothing is imported from there"
         )
     doubt = _doubt(code, folder, files, manifest)
     if not doubt:
         return
     if not trusts_all_code():
         raise UsageError(
-            f"{told} would run {what}, and {doubt}; --trust-code runs it if you trust that file"
+            f"{shown} would run {what}, and {doubt}; --trust-code runs it if you trust that file"
         )
-    line = f"operant: --trust-code: {told} runs {what}"
+    line = f"operant: --trust-code: {shown} runs {what}"
     if line not in _said:
         _said.add(line)
         with suppress(OSError):  # the terminal may have gone

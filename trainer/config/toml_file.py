@@ -6,9 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from ... import configs
 from ...shared.errors import ConfigError
-from ...shared.small_file import read_small
+from ...shared.runs.small_file import read_small
 
+PRESET_FOLDER = Path(configs.__file__).parent
 MOST_BYTES = 2**20
 
 

@@ -1,45 +1,56 @@
-"""What a run can be told, with units, ranges and defaults. Reading it from files and the command
-line is in `files.py`; the tables of algorithms and environments lie with them.
+"""The settings of a run, with units, ranges and defaults. `files.py` reads them from files and the
+command line; the tables of algorithms and environments are next to their code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
-from ..envs import (
+from ...shared.runs.alert_rule import parse_rule
+from ...shared.runs.ranks import RANK_METRICS
+from ..envs import num_agents_of, spec_of
+from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
     LEARNED_ENV_NAMES,
+    MINATAR_ENV_NAMES,
+    NATIVE_PREFIX,
+    PETTINGZOO_PREFIX,
     is_hosted,
-    num_agents_of,
-    spec_of,
 )
+from ..settings.policy import PolicyConfig
+from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
+from ..spaces import obs_type
+from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
-from .section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
+from .metrics import metrics_of
 from .tables import (
+    NO_BEST,
     CheckpointConfig,
     EvaluationConfig,
     NormalizationConfig,
-    PolicyConfig,
     RanksConfig,
     RecorderConfig,
+    StopConfig,
 )
-from .unused_settings import agents_may_be_on_a_gpu, ignored_keys, refusals
 
 if TYPE_CHECKING:
-    from ..envs.spec import ActionSpec
+    from ..spaces import ActionSpec
 
 DEFAULT_ENV, DEFAULT_ALGORITHM = "cart_pole", "ppo"
 
+NO_MEMORY = "policy.memory.kind = none; use lstm or gru"
+NO_EVALUATIONS = "it looks at evaluations, and evaluation.num_episodes = 0"
 KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "continuous"}
 
 
@@ -57,46 +68,45 @@ class TrainConfig(Section):
 
     env: str = Field(
         DEFAULT_ENV,
-        description="the environment; gymnasium: and an id of Gymnasium's, or module:function; "
-        "pettingzoo: and an id, a module or module:function; native: and module:function",
+        description="the environment: a name, gymnasium:ID, gymnasium:module:function, "
+        "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function or native:module:function",
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
-        description="how the policy learns: ppo or pqn; from replay dqn, c51, qr_dqn, iqn, "
-        "rainbow, ddpg, td3, sac or ac_iqn",
+        description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
+        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc or ac_iqn",
     )
-    seed: int = Field(1, ge=0, lt=2**32, description="of everything random; 0 to 4,294,967,295")
+    seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="where environments and policy live; auto: a GPU where there is one"
+        "auto", description="where environments and policy run; auto: the GPU if there is one"
     )
     num_threads: int = Field(
         0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
     )
     num_envs: int = Field(
-        256, ge=1, le=2**24, description="environments stepped at once; 1 to 16,777,216"
+        256, ge=1, le=2**24, description="number of parallel environments; 1 to 16,777,216"
     )
     rollout_steps: int = Field(
-        32, ge=1, le=65_536, description="env steps of each environment in an iteration"
+        32, ge=1, le=65_536, description="env steps of each environment per iteration"
     )
     rollout: Literal["steps", "fused"] = Field(
-        "steps",
-        description="on a GPU; fused: a whole rollout in one kernel, for small float32 networks",
+        "steps", description="on a GPU; fused: one kernel per rollout, for small float32 networks"
     )
     cpu_offload: bool = Field(
         False,
-        description="on a GPU, of what learns from rollouts: their observations stay in pinned "
-        "main memory, minibatches are copied while the one before is learned from; costs time; "
-        "on the processor it saves nothing",
+        description="GPU, ppo and pqn only: keep the rollout's observations in pinned main "
+        "memory and copy each minibatch while the GPU learns from the one before; saves GPU "
+        "memory, costs time",
     )
     overlap: bool = Field(
         False,
-        description="on a GPU, of ppo: the next rollout is collected while the last is learned "
-        "from, so by the policy as it was one update before; importance ratios are to that policy",
+        description="GPU, ppo only: collect the next rollout while learning from the last; the "
+        "acting policy is one update old, and importance ratios refer to it",
     )
     compile: bool = Field(
         False,
-        description="torch.compile for losses and gradients of ppo and pqn, where PyTorch learns; "
-        "takes up to a minute at the start; for GPUs: on the processor it is hardly faster",
+        description="ppo and pqn only: compile losses and gradients with torch.compile; takes up "
+        "to a minute at the start; meant for GPUs, hardly faster on the processor",
     )
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
@@ -105,6 +115,7 @@ class TrainConfig(Section):
     normalization: NormalizationConfig = NormalizationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
+    stop: StopConfig = StopConfig()
     ranks: RanksConfig = RanksConfig()
     recorder: RecorderConfig = RecorderConfig()
     gradients: GradientsConfig = GradientsConfig()
@@ -140,13 +151,29 @@ class TrainConfig(Section):
 
     @property
     def algorithm_section(self) -> Any:
-        """The table of the run's algorithm, a model of `algorithms/sections/`."""
+        """The table of the run's algorithm, a model of `config/sections/`."""
         return getattr(self, self.algorithm)
 
     @property
     def env_section(self) -> Any:
         """The table of the run's environment, where that has one of its name."""
         return getattr(self, self.env, None)
+
+    @property
+    def learns_from_replay(self) -> bool:
+        return "replay" in self.algorithm_section.tables
+
+    @property
+    def encoder(self) -> str:
+        """`policy.encoder`, or what `auto` chooses for the environment. Raises ConfigError for one
+        that cannot read its observations.
+        """
+        wanted, env = self.policy.encoder, self.env
+        # All other environments show vectors: no need to import them.
+        has_shape = env in (*CONFIGURED_ENV_NAMES, *MINATAR_ENV_NAMES) or is_hosted(env)
+        if not has_shape and wanted in (AUTO, MLP):
+            return MLP
+        return chosen_encoder(wanted, spec_of(self), self.learns_from_replay)
 
     def table(self, name: str) -> Any:
         """The table `name`, one that the run's algorithm or environment brings."""
@@ -169,7 +196,7 @@ class TrainConfig(Section):
         kind, colon, number = str(device).partition(":")
         if colon and kind == "cuda":
             raise ValueError(
-                f"device = {device}: a process has the first GPU that it sees; use cuda, and "
+                f"device = {device}: a process uses the first GPU that it sees; use cuda, and set "
                 f"CUDA_VISIBLE_DEVICES={number} in its environment"
             )
         return device
@@ -185,12 +212,6 @@ class TrainConfig(Section):
             )
         return algorithm
 
-    @model_validator(mode="after")
-    def _some_are_on_the_processor(self) -> Self:
-        if is_hosted(self.env) and self.device == "cuda":
-            raise ValueError(f"device = cuda: {self.env} lives on the processor; use cpu")
-        return self
-
 
 class CheckedConfig(TrainConfig):
     """Checks that the tables of a run fit together."""
@@ -203,12 +224,12 @@ class CheckedConfig(TrainConfig):
         return self
 
     @model_validator(mode="after")
-    def _agents_are_where_they_can_be(self) -> Self:
-        if self.device == "cuda" and not agents_may_be_on_a_gpu(self):
+    def _encoder_reads_the_observations(self) -> Self:
+        encoder = self.encoder
+        scales = self.normalization.obs and encoder not in (MLP, ENVIRONMENT)
+        if scales and obs_type(spec_of(self)) is np.uint8:
             raise ValueError(
-                f"device = cuda: {self.env} has {num_agents_of(self)} agents an environment, and "
-                "only what learns from replay, with normalization.obs = false, has those on a GPU; "
-                "use cpu"
+                f"normalization.obs = true: the encoder {encoder} scales bytes itself; use false"
             )
         return self
 
@@ -222,7 +243,7 @@ class CheckedConfig(TrainConfig):
 
     @model_validator(mode="after")
     def _nothing_is_ignored(self) -> Self:
-        for key, reason in ignored_keys(self):
+        for key, reason in self._ignored_keys():
             *tables, name = key.split(".")
             section: Section = self
             for table in tables:
@@ -230,8 +251,28 @@ class CheckedConfig(TrainConfig):
             value = getattr(section, name)
             if value != type(section).model_fields[name].default:
                 raise IgnoredSettingError(key, value, reason)
-        for refusal in refusals(self):
-            raise ValueError(refusal)
+        if self.episodes.is_on and self.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+            raise ValueError(f"[episodes]: nothing is known of how to draw {self.env}")
+        return self
+
+    @model_validator(mode="after")
+    def _alerts_are_of_metrics_that_there_are(self) -> Self:
+        if self.recorder.alerts:
+            names = [metric.name for metric in (*metrics_of(self), *RANK_METRICS)]
+            for rule in map(parse_rule, self.recorder.alerts):
+                if rule.metric_of(names) is None:
+                    hint = nearest(rule.metric, names)
+                    raise ValueError(
+                        f"alert rule '{rule.text}': the run has no metric '{rule.metric}'{hint}"
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _the_best_checkpoint_is_by_a_metric(self) -> Self:
+        known, best = [metric.name for metric in metrics_of(self)], self.checkpoint.best
+        if best not in (NO_BEST, *known) and not best.startswith("evaluation/"):
+            hint = nearest(best, known)
+            raise ValueError(f"checkpoint.best = {best}: the run has no such metric{hint}")
         return self
 
     @model_validator(mode="after")
@@ -240,7 +281,7 @@ class CheckedConfig(TrainConfig):
         is_told = log_std != PolicyConfig().initial_log_std
         if self.policy.distribution == "auto" and not is_told:
             return self
-        from ..distributions import make_distribution  # torch takes a second to import
+        from ..policies.distributions import make_distribution  # torch takes a second to import
 
         distribution = make_distribution(spec_of(self).actions, self.policy.distribution)
         if is_told and not distribution.num_log_stds:
@@ -249,6 +290,27 @@ class CheckedConfig(TrainConfig):
                 f"{self.env} are drawn from another distribution"
             )
         return self
+
+    def _ignored_keys(self) -> Iterator[tuple[str, str]]:
+        """Whole keys that have no effect beside the run's other settings, each with the reason:
+        they must keep their defaults.
+        """
+        yield from self.algorithm_section.ignored_keys(self)
+        if not self.policy.memory.is_on:
+            yield "policy.memory.size", NO_MEMORY
+            yield "policy.memory.horizon", NO_MEMORY
+        if not (self.policy.hidden_sizes or self.encoder == ENVIRONMENT):
+            yield "policy.activation", "there is no hidden layer, policy.hidden_sizes = []"
+        if not self.episodes.is_on:
+            for key in ("keep", "max_steps"):
+                yield f"episodes.{key}", "no interval of episodes is set"
+        if not self.evaluation.num_episodes:
+            for key in ("at_return", "patience"):
+                yield f"stop.{key}", NO_EVALUATIONS
+            if self.checkpoint.best.startswith("evaluation/"):
+                yield "checkpoint.best", NO_EVALUATIONS
+        if not self.recorder.on:
+            yield "recorder.wait_s", "no recorder is waited for, recorder.on = false"
 
     def _check_that_algorithm_can_act(self, actions: ActionSpec) -> None:
         if not self.algorithm_section.can_act(actions):
@@ -283,7 +345,7 @@ def _description(key: str) -> str | None:
 
 def algorithm_sections() -> Mapping[str, type[AlgorithmSection]]:
     """The tables of all algorithms, by name."""
-    from ..algorithms.sections import ALGORITHM_SECTIONS  # which are made of `section.py`
+    from .sections import ALGORITHM_SECTIONS  # which are made of `section.py`
 
     return ALGORITHM_SECTIONS
 
@@ -309,6 +371,10 @@ def env_sections(env: str) -> dict[str, type[Section]]:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
         return {"tinyphysics": TinyPhysicsConfig, "cloning": CloningConfig}
+    if env in MINATAR_ENV_NAMES:
+        from ..envs.minatar.section import MinAtarConfig
+
+        return {"minatar": MinAtarConfig}
     if env == "grid":
         from ..envs.grid.section import GridConfig
 
@@ -328,6 +394,7 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
         owners[name] = ("algorithm", ", ".join(users))
     for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES):
         owners |= dict.fromkeys(env_sections(env), ("env", env))
+    owners["minatar"] = ("env", ", ".join(MINATAR_ENV_NAMES))
     for prefix in HOSTED_PREFIXES[::-1]:
         names = ", ".join((*(f"{other}..." for other in HOSTED_PREFIXES), *FOREIGN_ENV_NAMES))
         owners |= dict.fromkeys(env_sections(prefix), ("env", names))

@@ -12,8 +12,9 @@ import math
 from numba import njit
 from numpy import float32, float64
 
-from .spec import Discrete, EnvSpec, symmetric_box
-from .streams import uniform
+from ..jit.streams import uniform
+from ..spaces import Discrete, symmetric_box
+from .spec import EnvSpec
 from .trigonometry import precise_sine_and_cosine, sine_and_cosine, wrapped
 
 GRAVITY_M_PER_S2 = 9.8

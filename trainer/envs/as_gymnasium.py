@@ -10,8 +10,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from ..spaces import ActionSpec, Box, Discrete
 from . import load_spec
-from .spec import ActionSpec, Box, Discrete, EnvSpec
+from .spec import EnvSpec
 from .vector import Transitions, VectorEnv
 
 Array = NDArray[Any]

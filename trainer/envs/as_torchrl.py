@@ -11,7 +11,8 @@ from torch import Tensor
 from torchrl.data import Binary, Bounded, Categorical, Composite, MultiCategorical, Unbounded
 from torchrl.envs import EnvBase
 
-from .spec import ActionSpec, Box, Discrete, EnvSpec
+from ..spaces import ActionSpec, Box, Discrete
+from .spec import EnvSpec
 from .vector import Transitions, VectorEnv
 
 AGENTS = "agents"

@@ -6,7 +6,7 @@ a `RandomSource`. N are environments, R = N x num_agents the rows of their agent
 
 from __future__ import annotations
 
-from ..templates import declared, unbound
+from ..jit.templates import declared, unbound
 
 state_size: int = unbound("fields of an environment's state")
 obs_size: int = unbound("numbers in an observation")

@@ -9,8 +9,9 @@ import math
 
 from numpy import float32
 
-from .spec import Discrete, EnvSpec, symmetric_box
-from .streams import uniform
+from ..jit.streams import uniform
+from ..spaces import Discrete, symmetric_box
+from .spec import EnvSpec
 from .trigonometry import sine_and_cosine
 
 GRAVITY_M_PER_S2 = float32(9.8)

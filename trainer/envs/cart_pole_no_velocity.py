@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ..spaces import symmetric_box
 from . import cart_pole
 from .cart_pole import ANGLE_RAD, POSITION_M
-from .spec import symmetric_box
 
 
 def observe(state, env, obs):

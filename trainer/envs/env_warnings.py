@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
+from ..spaces.encoders import MLP
+from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -31,8 +32,9 @@ def env_warnings(config: TrainConfig) -> list[str]:
             space, info = env.observation_space(agent), env.reset(seed=config.seed)[1].get(agent)
         else:
             space, info = env.observation_space, env.reset(seed=config.seed)[1]
-        is_scaled = config.normalization.obs
-        found = (*_of_observations(space, is_scaled), *_of_masks(env, space, info))
+        # Encoders of images, and networks of the user's, get scaled numbers in their shape.
+        of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
+        found = (*of_obs, *_of_masks(env, space, info))
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
 

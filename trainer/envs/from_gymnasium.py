@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...shared.errors import ConfigError
-from . import GYMNASIUM_PREFIX as PREFIX
-from .spaces import action_spec, first_line, import_gymnasium
-from .spec import ActionSpec
+from ..machine.values import State
+from ..settings.importing import import_from_here
+from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
+from .names import GYMNASIUM_PREFIX as PREFIX
+from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
 from .workers.hosted import first_seed
-from .workers.importing import import_from_here
 
 Array = NDArray[Any]
 
@@ -33,6 +34,9 @@ class GymnasiumSpec:
     name: str
     obs_size: int
     actions: ActionSpec
+    obs_type: ObsType = np.float32
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
 
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
@@ -49,10 +53,11 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
         raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from None
     observations, actions = envs.single_observation_space, envs.single_action_space
     envs.close()
-    if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
-        raise ConfigError(f"env = '{PREFIX}{name}': observations are {observations}, no vector")
-    spec = action_spec(gymnasium, f"{PREFIX}{name}", actions)
-    return GymnasiumSpec(name, observations.shape[0], spec)
+    wrong = f"env = '{PREFIX}{name}'"
+    if not isinstance(observations, gymnasium.spaces.Box):
+        raise ConfigError(f"{wrong}: observations must be a Box, and are {observations}")
+    seen = seen_in(gymnasium, wrong, observations)
+    return GymnasiumSpec(name, actions=action_spec(gymnasium, f"{PREFIX}{name}", actions), **seen)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
@@ -112,7 +117,7 @@ class GymnasiumEnvs:
     def reset(self, obs: Array) -> None:
         """Begin an episode everywhere; writes `obs` [N, D]."""
         seed = first_seed(self._seed, self._stream, self._num_resumed)
-        obs[:], _ = self._envs.reset(seed=seed + self._first_env)
+        obs[:] = self._rows(self._envs.reset(seed=seed + self._first_env)[0])
         self._done[:] = False
         self._episode_return[:] = 0
         self._elapsed[:] = 0
@@ -125,26 +130,34 @@ class GymnasiumEnvs:
         self._count(out)
 
     def _advance_same_step(self, actions: Array, out: Transitions) -> None:
-        out.obs[:], out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(
-            actions
-        )
+        infos = self._take_step(actions, out)
         for env in np.flatnonzero(out.terminated | out.truncated):
-            out.final_obs[env] = infos["final_obs"][env]
+            out.final_obs[env] = np.asarray(infos["final_obs"][env]).reshape(-1)
 
     def _advance_next_step(self, actions: Array, out: Transitions) -> None:
         out.valid[:] = ~self._done
-        out.obs[:], out.reward[:], out.terminated[:], out.truncated[:], _ = self._envs.step(actions)
+        self._take_step(actions, out)
         for array in (out.reward, out.terminated, out.truncated):
             array[self._done] = 0
         self._done[:] = out.terminated | out.truncated
         out.final_obs[self._done] = out.obs[self._done]
 
     def _advance_disabled(self, actions: Array, out: Transitions) -> None:
-        out.obs[:], out.reward[:], out.terminated[:], out.truncated[:], _ = self._envs.step(actions)
+        self._take_step(actions, out)
         done = out.terminated | out.truncated
         if done.any():
             out.final_obs[done] = out.obs[done]
-            out.obs[:], _ = self._envs.reset(options={"reset_mask": done})
+            out.obs[:] = self._rows(self._envs.reset(options={"reset_mask": done})[0])
+
+    def _take_step(self, actions: Array, out: Transitions) -> Any:
+        """Step all; writes `out`, and returns the infos."""
+        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(actions)
+        out.obs[:] = self._rows(obs)
+        return infos
+
+    def _rows(self, obs: Any) -> Array:
+        """Observations as rows [N, D]."""
+        return np.asarray(obs).reshape(self.num_envs, -1)
 
     def _count(self, out: Transitions) -> None:
         self._episode_return += out.reward
@@ -169,7 +182,7 @@ class GymnasiumEnvs:
         """How often a run went on; of the environments themselves there is nothing to keep."""
         return {"num_resumed": self._num_resumed}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Afterwards a `reset` begins episodes that no former one was."""
         self._num_resumed = state["num_resumed"] + 1
 

@@ -1,4 +1,4 @@
-"""What runs on environments of Gymnasium's can be told."""
+"""The settings of Gymnasium's environments."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from ..config.section import EnvSection
+from ..settings.section import EnvSection
 
 
 class GymnasiumConfig(EnvSection):
     """How environments from Gymnasium are stepped."""
 
     vectorization: Literal["sync", "own"] = Field(
-        "sync", description="one by one, here or in workers; or as the environment itself does it"
+        "sync", description="one by one, here or in workers; own: the environment is vectorised"
     )
 
     @field_validator("vectorization", mode="before")
@@ -21,6 +21,6 @@ class GymnasiumConfig(EnvSection):
     def _async_is_workers(cls, vectorization: object) -> object:
         if vectorization == "async":
             raise ValueError(
-                "gymnasium.vectorization = async: processes are told by workers.num_workers now"
+                "gymnasium.vectorization = async: use workers.num_workers to step in processes"
             )
         return vectorization

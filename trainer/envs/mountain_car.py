@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from numpy import float32
 
-from .spec import Box, Discrete, EnvSpec
-from .streams import uniform
+from ..jit.streams import uniform
+from ..spaces import Box, Discrete
+from .spec import EnvSpec
 from .trigonometry import sine_and_cosine
 
 PUSH = float32(0.001)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from numpy import float32
 
+from ..spaces import Box
 from .mountain_car import (
     GRAVITY,
     MAX_POSITION,
@@ -22,7 +23,7 @@ from .mountain_car import (
     observe,
     reset,
 )
-from .spec import Box, EnvSpec
+from .spec import EnvSpec
 from .trigonometry import sine_and_cosine
 
 POWER = float32(0.0015)

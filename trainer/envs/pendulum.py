@@ -10,8 +10,9 @@ import math
 
 from numpy import float32
 
-from .spec import Box, EnvSpec, symmetric_box
-from .streams import uniform
+from ..jit.streams import uniform
+from ..spaces import Box, symmetric_box
+from .spec import EnvSpec
 from .trigonometry import sine_and_cosine, wrapped
 
 GRAVITY_M_PER_S2 = float32(10.0)

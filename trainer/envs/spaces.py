@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...shared.errors import ConfigError
-from .spec import ActionSpec, Box, Discrete, MultiDiscrete
+from ..spaces import ActionSpec, Box, Discrete, MultiDiscrete
 
 ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
 
@@ -60,6 +60,27 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
         f"env = '{name}': actions are {space}; they may be Discrete, a row of "
         "MultiDiscrete, or a bounded row of Box of floating-point numbers"
     )
+
+
+def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
+    """`obs_size`, `obs_type`, `obs_shape` and `obs_range` of a space of observations. Arrays of
+    bytes or truth values of two axes or more are kept as bytes, all else as float32. Raises
+    ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
+    """
+    flat = gymnasium.spaces.flatten_space(space)
+    if not isinstance(flat, gymnasium.spaces.Box) or len(flat.shape) != 1:
+        raise ConfigError(f"{wrong}: observations must be vectors, and are {flat}")
+    is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
+    if not is_array or len(space.shape) < 2:
+        return {"obs_size": flat.shape[0]}
+    limits = float(flat.low.min()), float(flat.high.max())
+    is_bytes = flat.dtype in (np.uint8, np.bool_, np.int8) and limits[0] >= 0
+    return {
+        "obs_size": flat.shape[0],
+        "obs_type": np.uint8 if is_bytes else np.float32,
+        "obs_shape": tuple(map(int, space.shape)),
+        "obs_range": limits,
+    }
 
 
 def first_line(error: BaseException) -> str:

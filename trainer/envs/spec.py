@@ -5,65 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete, ObsType, symmetric_box
+
+# Authors of environments import the spaces from here.
+__all__ = ["Box", "Discrete", "EnvSpec", "MultiDiscrete", "symmetric_box"]
+
 Array = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Discrete:
-    """Actions 0 to `n` - 1."""
-
-    n: int
-
-
-@dataclass(frozen=True)
-class MultiDiscrete:
-    """Several choices at once: choice i is one of 0 to `nvec[i]` - 1. Actions are [N, choices]."""
-
-    nvec: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Box:
-    """Real numbers, each within its own bounds. Actions are [N, action_size] float32."""
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    @property
-    def action_size(self) -> int:
-        return len(self.low)
-
-
-def symmetric_box(*high: float) -> Box:
-    """From minus these bounds to plus these."""
-    return Box(tuple(-bound for bound in high), high)
-
-
-ActionSpec = Discrete | MultiDiscrete | Box
-
-
-class Spaces(Protocol):
-    """What a policy needs to know of an environment."""
-
-    @property
-    def obs_size(self) -> int: ...
-
-    @property
-    def actions(self) -> ActionSpec: ...
-
-
-ObsType = type[np.float32] | type[np.uint8]
-
-
-def obs_type(spec: Any) -> ObsType:
-    """What observations are kept as: float32, unless an environment's are bytes."""
-    found: ObsType = getattr(spec, "obs_type", np.float32)
-    return found
 
 
 @dataclass(frozen=True)
@@ -78,7 +30,7 @@ class EnvSpec:
     They are compiled by Numba, so they are plain arithmetic on float32: constants are written
     `float32(9.8)`, since a bare 9.8 would make everything it touches float64. Without loops and
     calls, but for those of `streams` and `trigonometry`, a step is compiled for many environments
-    at once. `observations` are the bounds told to others, none where there are none.
+    at once. `observations` are the bounds for other libraries, None if there are none.
 
     With several agents, A = `num_agents`, column `env` is the world that they share, and theirs are
     the rows env A to env A + A - 1 of what has a row for each agent:
@@ -96,15 +48,15 @@ class EnvSpec:
     an environment counts itself. `num_envs` are those of the run. `notice(state)` says in a line
     what people should know of the episodes so far; empty where there is nothing.
 
-    `obs_type` is what observations are made of: float32, or uint8 where they are no numbers to
-    compute with, as tokens. `make_embedding(seed)` is for those: a module of PyTorch that every
-    policy's networks begin with, from observations [..., obs_size] to `num_features` features.
+    `obs_type` is what observations are made of: float32, or uint8 for images, which also have an
+    `obs_shape`, and for tokens, which are no numbers to compute with. A row of `obs` is an
+    observation flattened. `obs_range` is the smallest and the largest number in one.
 
     `agents_retire` is False where the episode of all agents of an environment ends at once, and all
     take part in all of it: every step of theirs is `valid`.
 
-    `make_encoder(seed)` gives a module of PyTorch for what learns from replay: from observations
-    [B, obs_size] to `num_features` features, before the layers that are configured.
+    `make_encoder(seed)` gives a module of PyTorch that networks begin with: from observations
+    [..., obs_size] to `num_features` features, before the layers that are configured.
 
     `adaptive_risk(obs)` tells of observations [B, obs_size], as tensors, which lower part of the
     return [B] is to count for who acts by implicit quantiles and is careful where that is due.
@@ -131,5 +83,6 @@ class EnvSpec:
     evaluate: Callable[..., Any] | None = None
     scenarios: Callable[[Path | None], Sequence[Any]] | None = None
     obs_type: ObsType = np.float32
-    make_embedding: Callable[[int], Any] | None = None
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
     agents_retire: bool = True

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy import float32
 
-from ..compiling import compiled, specialised
+from ..jit.compiling import compiled, specialised
 from .bindings import (
     env_reset,
     env_step,

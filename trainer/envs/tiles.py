@@ -8,17 +8,22 @@ not depend on where in a tile it lies.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import from_dtype, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
-from ..compiling import OPTIONS, specialised
-from ..templates import declared, unbound
+from ..jit.compiling import OPTIONS, specialised
+from ..jit.templates import declared, unbound
+from ..spaces import Discrete, MultiDiscrete
 from .bindings import env_reset, env_step, max_episode_steps, obs_size, observe, state_size
-from .spec import Discrete, EnvSpec, MultiDiscrete
-from .stack import stack_array
+from .spec import EnvSpec
 
 NewArray = Callable[[], Any]
 
@@ -35,6 +40,44 @@ new_ended: NewArray = unbound("() -> [TILE + 1] int32")
 new_group_fields: NewArray = unbound("() -> [state_size, GROUP] float32")
 new_group_obs: NewArray = unbound("() -> [GROUP, D] float32")
 new_group_words: NewArray = unbound("() -> [GROUP] int64")
+
+
+ALIGNMENT_BYTES = 64
+
+
+def stack_array(shape: tuple[int, ...], dtype: Any) -> Callable[[], Any]:
+    """A function that gives compiled code an uninitialised array, valid until that code returns."""
+    item = from_dtype(np.dtype(dtype))
+    array = types.Array(item, len(shape), "C")
+
+    @intrinsic
+    def make(typing_context):
+        def codegen(context, builder, signature, arguments):
+            item_type = context.get_data_type(item)
+            memory = cgutils.alloca_once(builder, ir.ArrayType(item_type, math.prod(shape)))
+            memory.align = ALIGNMENT_BYTES
+            item_bytes = context.get_abi_sizeof(item_type)
+            strides = [item_bytes * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+            def constants(numbers):
+                return cgutils.pack_array(
+                    builder, [context.get_constant(types.intp, number) for number in numbers]
+                )
+
+            made = make_array(array)(context, builder)
+            populate_array(
+                made,
+                data=builder.bitcast(memory, item_type.as_pointer()),
+                shape=constants(shape),
+                strides=constants(strides),
+                itemsize=context.get_constant(types.intp, item_bytes),
+                meminfo=None,
+            )
+            return made._getvalue()
+
+        return array(), codegen
+
+    return cast(Callable[[], Any], make)
 
 
 @declared

@@ -11,11 +11,12 @@ import torch
 from numba import prange
 from numpy.typing import NDArray
 
-from ..compiling import specialised
+from ..jit.compiling import specialised
+from ..jit.streams import TRAINING, RandomSource
+from ..spaces import ObsType, obs_type
 from .bindings import block_size, step_range
-from .spec import EnvSpec, ObsType, obs_type
+from .spec import EnvSpec
 from .stepping import begin_episode, compiled_functions, one_by_one
-from .streams import TRAINING, RandomSource
 from .tiles import TILE, make_step_range
 
 Array = NDArray[Any]

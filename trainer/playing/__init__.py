@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from ...shared.episodes.scene import Episodes
 from ...shared.errors import ConfigError
-from ...shared.scene import Episodes
-from ..envs import (
+from ..envs.names import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
+    MINATAR_ENV_NAMES,
     PARTIAL_ENV_NAMES,
 )
-from ..trained_policy import TrainedPolicy
+from ..experiment.trained_policy import TrainedPolicy
 
 
 def make_episodes(trained: TrainedPolicy) -> Episodes:
@@ -31,8 +32,8 @@ def make_episodes(trained: TrainedPolicy) -> Episodes:
         from .mettagrid_episodes import MettaGridEpisodes
 
         return MettaGridEpisodes(trained)
-    if env in (*ENV_NAMES, *PARTIAL_ENV_NAMES, *CONFIGURED_ENV_NAMES):
+    if env in (*ENV_NAMES, *PARTIAL_ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES):
         from .compiled_episodes import CompiledEpisodes
 
         return CompiledEpisodes(trained)
-    raise ConfigError(f"env = '{env}': nothing is known of how to draw it")
+    raise ConfigError(f"env = '{env}': there is no drawing for it")

@@ -11,16 +11,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...shared.scene import Moment
-from ..compiling import specialised
-from ..drawings import load_drawing
+from ...shared.episodes.scene import Moment
 from ..envs import env_spec_of
 from ..envs.bindings import env_reset, env_step, env_step_agents, observe
-from ..envs.spec import EnvSpec, obs_type
+from ..envs.spec import EnvSpec
 from ..envs.stepping import compiled_functions
-from ..envs.streams import EVALUATION
 from ..envs.vector import empty_fields
-from ..trained_policy import TrainedPolicy
+from ..experiment.trained_policy import TrainedPolicy
+from ..jit.compiling import specialised
+from ..jit.streams import EVALUATION
+from ..spaces import obs_type
+from .drawings import load_drawing
 
 TIME_LIMIT = "time limit"
 ENDED = "ended"
@@ -104,7 +105,7 @@ class CompiledEpisodes:
         # What an environment calls it says more than that it ended.
         names = scene.endings or self._endings
         endings = [
-            told if own == ENDED else own for own, told in zip(self._endings, names, strict=False)
+            name if own == ENDED else own for own, name in zip(self._endings, names, strict=False)
         ]
         returns = tuple(self._returns[: len(endings)].tolist())
         return Moment(scene, self._elapsed, returns, tuple(endings), self._is_over)

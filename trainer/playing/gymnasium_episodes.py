@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
-from ...shared.scene import Frame, Moment
-from ..envs import GYMNASIUM_PREFIX, env_spec_of
+from ..envs import env_spec_of
+from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.spaces import first_line, import_gymnasium
-from ..envs.spec import Box
-from ..envs.streams import EVALUATION
 from ..envs.workers.gymnasium_batch import flattened, is_factory
 from ..envs.workers.hosted import first_seed
-from ..envs.workers.importing import imported
-from ..trained_policy import TrainedPolicy
+from ..experiment.trained_policy import TrainedPolicy
+from ..jit.streams import EVALUATION
+from ..settings.importing import imported
+from ..spaces import Box
 
 MODE = "rgb_array"
 
@@ -95,10 +96,10 @@ def make_drawn(name: str) -> Any:
         modes = one.metadata.get("render_modes") or []
         one.close()
         if MODE not in modes:
-            told = ", ".join(map(str, modes)) or "none"
+            available = ", ".join(map(str, modes)) or "none"
             raise UsageError(
                 f"{GYMNASIUM_PREFIX}{name} cannot be shown: it has no render_mode "
-                f"'{MODE}' (it has: {told})"
+                f"'{MODE}' (it has: {available})"
             )
         env = gymnasium.make(name, render_mode=MODE)
         check_display(name, env)

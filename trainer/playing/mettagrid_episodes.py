@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...shared.scene import Moment
-from ..drawings.grid import TRAIL, Agent, arena
+from ...shared.episodes.scene import Moment
 from ..envs import env_spec_of
 from ..envs.grid.kinds import EMPTY, NAMES
-from ..envs.streams import EVALUATION
 from ..envs.workers.arrays import Arrays, Counters
 from ..envs.workers.hosted import HostedSpec, first_seed
-from ..trained_policy import TrainedPolicy
+from ..experiment.trained_policy import TrainedPolicy
+from ..jit.streams import EVALUATION
+from .drawings.grid import TRAIL, Agent, arena
 
 KINDS = {name: kind for kind, name in NAMES.items() if name != "agent"}
 TIME_LIMIT, ENDED = "time limit", "ended"

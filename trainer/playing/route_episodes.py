@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ...shared.scene import Moment
-from ..drawings import load_drawing
+from ...shared.episodes.scene import Moment
 from ..envs.tinyphysics.constants import CONTEXT_STEPS, CONTROL_START, PLAN_STEPS
 from ..envs.tinyphysics.draws import reference_draws
 from ..envs.tinyphysics.engines.choosing import make_engine
 from ..envs.tinyphysics.model_file import read_model
 from ..envs.tinyphysics.places import model_path
 from ..envs.tinyphysics.simulator import Simulation
-from ..envs.tinyphysics.training.collecting import rewards
-from ..envs.tinyphysics.training.parts import load_split
-from ..envs.tinyphysics.training.steering import TrainedPolicy as Steering
-from ..networks.actor_critic import ActorCritic
-from ..trained_policy import TrainedPolicy
+from ..experiment.trained_policy import TrainedPolicy
+from ..policies.actor_critic import ActorCritic
+from ..tinyphysics_training.collecting import rewards
+from ..tinyphysics_training.parts import load_split
+from ..tinyphysics_training.steering import TrainedPolicy as Steering
+from .drawings import load_drawing
 
 
 class RouteEpisodes:

@@ -64,3 +64,14 @@ def quantile_huber(
     weighted = weights * clipped
     losses = (weighted * torch.sub(errors, clipped, alpha=0.5)).mean(-1).sum(-1)
     return Loss(losses, weighted.mean(-1).neg_())
+
+
+def truncated(quantiles: Tensor, num_dropped: int) -> Tensor:
+    """The smallest quantiles of several critics [B, C * (M - num_dropped)], pooled and in order.
+
+    `quantiles` [C, B, M] are M of each of C critics, of which C * `num_dropped` are dropped in all.
+    Source: Kuznetsov et al. 2020, arXiv:2005.04269, section 3.
+    """
+    num_critics, batch_size, num_quantiles = quantiles.shape
+    pooled = quantiles.transpose(0, 1).reshape(batch_size, -1).sort(-1).values
+    return pooled[:, : num_critics * (num_quantiles - num_dropped)]

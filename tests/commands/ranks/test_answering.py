@@ -7,9 +7,9 @@ import os
 import socket
 from pathlib import Path
 
+from operant.commands.ranks import rank_process
 from operant.commands.ranks.answering import addresses_of_ssh, heard, lacking
-from operant.commands.ranks.asking import word_told
-from operant.commands.ranks.messages import answer_in, answer_line, go_to_folder, read_task, task
+from operant.commands.ranks.asking import sending_token
 from operant.trainer.config.files import load_config
 
 
@@ -31,11 +31,11 @@ def test_a_module_that_is_not_here_is_named():
 def test_addresses_that_lead_to_who_asks_are_told_from_those_of_others():
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        word_told(listener) as word,
+        sending_token(listener) as token,
     ):
         port = listener.getsockname()[1]
-        assert heard(["127.0.0.1", "127.0.0.2"], port) == {"127.0.0.1": word}
-    assert len(word) == 16
+        assert heard(["127.0.0.1", "127.0.0.2"], port) == {"127.0.0.1": token}
+    assert len(token) == 16
 
 
 def test_the_address_that_ssh_comes_from_is_known():
@@ -51,24 +51,24 @@ def test_a_task_arrives_as_it_was_given_and_works_in_the_same_folder(tmp_path, m
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home / "project")
     reading, writing = os.pipe()
-    os.write(writing, task("train", split="1:2"))
-    told = read_task(reading)
+    os.write(writing, rank_process.task("train", split="1:2"))
+    told = rank_process.read_task(reading)
     os.close(reading)
     os.close(writing)
     assert (told["do"], told["split"]) == ("train", "1:2")
 
     monkeypatch.setenv("HOME", str(there))
-    go_to_folder(told)
+    rank_process.go_to_folder(told)
     assert Path.cwd() == there / "project"
     monkeypatch.setenv("HOME", str(tmp_path))
-    go_to_folder(told)  # by its whole name
+    rank_process.go_to_folder(told)  # by its whole name
     assert Path.cwd() == home / "project"
-    go_to_folder({"folder": str(tmp_path / "nowhere"), "below_home": None})
+    rank_process.go_to_folder({"folder": str(tmp_path / "nowhere"), "below_home": None})
     assert Path.cwd() == home / "project"
 
 
 def test_what_is_no_answer_is_none():
-    assert answer_in(answer_line({"a": 1})) == {"a": 1}
-    assert answer_in(b"Last login: never\n") is None
-    assert answer_in(b"operant-rank {\n") is None
-    assert answer_in(b"operant-rank " + json.dumps([1]).encode()) is None
+    assert rank_process.answer_in(rank_process.answer_line({"a": 1})) == {"a": 1}
+    assert rank_process.answer_in(b"Last login: never\n") is None
+    assert rank_process.answer_in(b"operant-rank {\n") is None
+    assert rank_process.answer_in(b"operant-rank " + json.dumps([1]).encode()) is None

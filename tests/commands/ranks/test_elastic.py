@@ -16,10 +16,10 @@ from waiting import wait_for
 
 from operant.commands.ranks import elastic
 from operant.commands.ranks.launch import Launch, launch_of
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import create_run
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import create_run
 from operant.trainer.config.files import load_config
-from operant.trainer.run.checkpoints import latest_checkpoint
+from operant.trainer.experiment.checkpoints import latest_checkpoint
 
 ROOT = Path(__file__).parents[3]
 # Machines that are reached, but for mini while the file is there.
@@ -41,6 +41,7 @@ def goes_on(iteration: int, num_ranks: int) -> None:
     assert len(rank_pids()) == num_ranks
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_is_started_again_and_a_stop_is_a_stop():
     settings = [*FOR_EVER[:2], *SAVES]
     with training(*SMALL, *settings, "--processes", "2", "--elastic") as process:
@@ -58,6 +59,7 @@ def test_a_rank_that_is_killed_is_started_again_and_a_stop_is_a_stop():
     assert errors.count("goes on after iteration") == 2
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_lost_is_left_out_and_taken_back_once_it_answers(tmp_path, monkeypatch):
     down, ssh = tmp_path / "down", tmp_path / "ssh"
     ssh.write_text(SSH.format(down=shlex.quote(str(down))))
@@ -93,6 +95,7 @@ def test_who_is_left_out_has_no_part_of_the_split():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_fails_time_and_again_without_getting_further_ends():
     with training(*SMALL, *FOR_EVER, "--processes", "2", "--elastic") as process:
         for _ in range(5):  # the first loss leaves a checkpoint that was not there before

@@ -12,7 +12,7 @@ from operant.commands.ranks.launch import launch_of
 from operant.commands.ranks.nodes import Node, nodes_of
 from operant.shared.errors import UsageError
 from operant.trainer.config.files import load_config
-from operant.trainer.run import device as trainer_device
+from operant.trainer.machine import device as trainer_device
 
 
 def test_names_are_as_ssh_has_them_with_a_port_and_a_command():

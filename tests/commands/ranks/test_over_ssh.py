@@ -20,8 +20,8 @@ from command_line import PATIENCE_S, error_line, operant
 from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, training
 from waiting import wait_for
 
-from operant.shared.ranks import read_status
-from operant.trainer.ranks.versions import versions
+from operant.shared.runs.ranks import read_status
+from operant.trainer.distributed.meeting import versions
 
 ROOT = Path(__file__).parents[3]
 HERE_AND_THERE = ("--nodes", "me@127.0.0.1,localhost")
@@ -69,6 +69,7 @@ def test_a_kill_of_any_part_leaves_nothing_running_on_any_machine(ssh, victim):
     assert status.message in errors.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ssh", ["stand-in"], indirect=True)
 @pytest.mark.usefixtures("kill_runs")
 def test_a_run_in_the_background_is_stopped_everywhere(ssh):
@@ -139,6 +140,7 @@ def test_a_firewall_is_noticed_before_anything_is_started(far, operant_home):
     assert "firewall" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "code", "told"),
     [

@@ -10,9 +10,9 @@ from command_line import error_line
 
 from operant.commands.sweep import command
 from operant.shared.errors import OperantError
-from operant.shared.find_runs import list_runs
-from operant.shared.lock import RunLock
-from operant.shared.sweep_folder import list_sweeps, new_sweep
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.sweep_folder import list_sweeps, new_sweep
 
 RATE = ("--param", "ppo.learning_rate=log:1e-4:1e-2")
 
@@ -96,7 +96,7 @@ def test_a_sweep_that_the_disk_ends_says_how_to_go_on(monkeypatch):
 
 def test_a_program_sees_one_line_and_exit_code_2():
     line = error_line("sweep", "cart_pole_ppo", "--param", "ppo.gamma=0.9")
-    assert "one value leaves nothing to search; --set ppo.gamma=0.9 sets it" in line
+    assert "one value is not a range; use --set ppo.gamma=0.9 for it" in line
 
 
 def test_the_help_is_that_of_beginning_a_sweep():

@@ -14,7 +14,7 @@ from operant.commands.sweep.parameters import Parameter, parse_parameter
 from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
 from operant.commands.sweep.sweeper import Sweeper
 from operant.shared.errors import RunFolderError, UsageError
-from operant.shared.sweep_folder import new_sweep
+from operant.shared.runs.sweep_folder import new_sweep
 
 RANGES = (
     "ppo.learning_rate=log:1e-4:1e-2",
@@ -64,6 +64,22 @@ def test_code_of_a_sweep_that_its_user_did_not_begin_here_is_refused(
     assert "code_seals" in text
     sweep.definition_path.write_text(text.replace("code_seals", "other"))
     with pytest.raises(UsageError, match=r"native:own_module:make would run own_module .*--trust"):
+        read_definition(sweep)
+
+
+@pytest.mark.parametrize("source", ["mine.toml", "/tmp/mine.toml", "../mine.toml+fast"])
+def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
+    source, sweep, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for place in (tmp_path / "mine.toml", tmp_path.parent / "mine.toml"):
+        place.write_text('env = "cart_pole"\nalgorithm = "ppo"\n')
+    definition = write_definition(sweep, definition_of())
+    text = sweep.definition_path.read_text()
+    changed = text.replace(f'source = "{definition.source}"', f'source = "{source}"')
+    assert changed != text
+    sweep.definition_path.write_text(changed)
+    with pytest.raises(RunFolderError, match="cannot be read"):
         read_definition(sweep)
 
 

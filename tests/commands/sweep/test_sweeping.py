@@ -12,16 +12,18 @@ from command_line import operant, operant_json
 from sweeping import BASE, RATE, start_sweep, trial_of
 from waiting import wait_for
 
-from operant.commands.bench.trials import columns_of
-from operant.monitor.runs.filter_terms import parse_filter
-from operant.monitor.runs.run_filter import filtered
-from operant.monitor.runs.runs_poller import RunsPoller
+from operant.commands.helpers.trial_run import columns_of
+from operant.monitor.runs.list.filter_terms import parse_filter
+from operant.monitor.runs.list.run_filter import filtered
+from operant.monitor.runs.list.runs_poller import RunsPoller
 from operant.shared.errors import OperantError
-from operant.shared.find_runs import list_runs
-from operant.shared.lock import lock_holder
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run, runs_folder
-from operant.shared.sweep_folder import Sweep, find_sweep, sweeps_folder
+from operant.shared.processes.lock import lock_holder
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run, runs_folder
+from operant.shared.runs.sweep_folder import Sweep, find_sweep, sweeps_folder
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

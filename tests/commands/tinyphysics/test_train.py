@@ -6,6 +6,8 @@ import pytest
 from command_line import error_line, operant, operant_json
 from tinyphysics_files import write_model, write_routes
 
+pytestmark = pytest.mark.slow
+
 SMALL = [
     "num_envs=2", "total_env_steps=800", "num_threads=1", "policy.hidden_sizes=[8]",
     "tinyphysics.held_out_routes=1", "tinyphysics.rollouts_per_route=2",
@@ -35,7 +37,7 @@ def test_a_run_learns_is_watched_evaluated_and_exported(tmp_path, monkeypatch):
     again = operant_json(*evaluate, str(exported))["per_route"]
     for here, there in zip(costs, again, strict=True):
         assert here["total_cost"] == pytest.approx(there["total_cost"], abs=1e-9)
-    assert "does not end in .py" in error_line("tinyphysics", "export", run, "mine.txt")
+    assert "must end in .py" in error_line("tinyphysics", "export", run, "mine.txt")
     assert f"operant tinyphysics eval --controller {run}" in error_line("eval", run)
 
 

@@ -14,8 +14,8 @@ from views import texts
 from operant.monitor.charts.chart import Chart, Trace, draw_chart
 from operant.monitor.charts.curves import Curve
 from operant.monitor.charts.layers import Mark
-from operant.monitor.look.ascii import ascii_text
-from operant.monitor.look.palette import DARK, make_styles
+from operant.monitor.render.ascii import ascii_text
+from operant.monitor.render.palette import DARK, make_styles
 
 STYLES = make_styles(DARK)
 

@@ -12,9 +12,9 @@ from operant.monitor.charts.chart import draw_chart
 from operant.monitor.charts.choice import chart_of, charted
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Look, ShownRun, Watched, shown_run
-from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Metric
-from operant.shared.status import RunStatus
+from operant.shared.runs.status import RunStatus
 
 NAN = float("nan")
 

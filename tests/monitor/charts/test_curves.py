@@ -20,7 +20,7 @@ from operant.monitor.charts.curves import (
 )
 from operant.monitor.charts.ticks import nice_scale
 from operant.monitor.charts.x_axis import x_axis
-from operant.shared.history import NEVER_WRITTEN
+from operant.shared.page.history import NEVER_WRITTEN
 
 NAN = float("nan")
 

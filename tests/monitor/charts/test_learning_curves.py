@@ -13,8 +13,8 @@ from operant.monitor.charts.chart import Chart, Trace, draw_chart
 from operant.monitor.charts.charted_metrics import is_learning_curve, main_metric, steps_name
 from operant.monitor.charts.curves import Curve, gather
 from operant.monitor.charts.y_range import y_range
-from operant.monitor.look.sparks import sampled, sparkline
-from operant.monitor.look.spikes import spikes
+from operant.monitor.render.sparks import sampled, sparkline
+from operant.monitor.render.spikes import spikes
 
 # `episode/return` of each iteration of one run of cart_pole_ppo (5M env steps, seed 0).
 CART_POLE = np.full(1221, 500.0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.monitor.charts.point_fold import ENV_STEPS, PUBLISH, ROW, PointFold, Rows
-from operant.shared.history import NEVER_WRITTEN
+from operant.shared.page.history import NEVER_WRITTEN
 
 NAN = float("nan")
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.monitor.charts.arrangement import Arrangement
+from operant.monitor.charts.choice import metric_filter
 from operant.monitor.charts.grid_layout import grid_layout
-from operant.monitor.charts.metric_filter import metric_filter
 from operant.monitor.charts.sections import HIDDEN, MAX_UNGROUPED, PINNED, arranged
-from operant.monitor.runs.filter_terms import FilterError
+from operant.monitor.runs.list.filter_terms import FilterError
 from operant.shared import Metric
 
 METRICS = [Metric(f"{'abcd'[i % 4]}/{i}") for i in range(40)]

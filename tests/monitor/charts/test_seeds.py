@@ -12,10 +12,10 @@ from operant.monitor.charts.curves import curve_of
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.seeds import SEEDS, SeedsHistory, on_grid, seeds_history, seeds_view
 from operant.monitor.charts.shown_run import Watched, shown_run
-from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import History, Metric
-from operant.shared.history import NEVER_WRITTEN
-from operant.shared.status import RunStatus
+from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.runs.status import RunStatus
 
 NAN = float("nan")
 

@@ -20,7 +20,7 @@ from operant.monitor.charts.ticks import (
     tick_rows,
     ticks,
 )
-from operant.monitor.look.formatting import log_tick_label
+from operant.monitor.render.formatting import log_tick_label
 
 numbers = st.floats(allow_nan=False, min_value=-1e12, max_value=1e12)
 

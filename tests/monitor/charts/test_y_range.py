@@ -13,7 +13,7 @@ from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.point_fold import PointFold, Rows
 from operant.monitor.charts.shown_run import Watched, shown_run
 from operant.monitor.charts.y_range import y_range
-from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Metric
 
 WAVE = 1.0 + 0.2 * np.sin(np.arange(400) * 0.1)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import NOON_NS, texts
 
-from operant.monitor.look.lines import line_width
 from operant.monitor.panels.event_lines import brief_lines, full_lines
+from operant.monitor.render.lines import line_width
 from operant.shared import Event
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a.py', line 1\nValueError: no"

@@ -23,8 +23,8 @@ from operant.monitor.panels.hints import (
     hint_of,
     steady_shares,
 )
-from operant.monitor.runs.knobs import Knobs
-from operant.monitor.runs.run_view import RunView
+from operant.monitor.runs.machine.tuning_advice import Knobs
+from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared import Metric
 

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import SCHEMA, make_history, make_view, texts
 
-from operant.monitor.look.lines import line_width
 from operant.monitor.panels.phases import (
     NUM_ITERATIONS,
     Phase,
+    PhaseColumns,
     draw_bar,
+    draw_history,
     draw_phases,
     recent_phases,
 )
+from operant.monitor.render.lines import line_width
+from operant.monitor.render.palette import series_of_phase
 from operant.shared import Metric
 
 NAN = float("nan")
@@ -85,3 +88,16 @@ def test_a_training_run_shows_its_three_phases():
     view = make_view()
     names = [phase.name for phase in recent_phases(SCHEMA, view.history)]
     assert names == ["collect", "learn", "evaluate"]
+
+
+def test_over_the_run_the_first_phase_is_at_the_bottom_as_high_as_its_share():
+    shares = PhaseColumns(("collect", "learn"), np.array([[0.75, 0.25], [0.25, 0.75]]))
+    lines = draw_history(shares, width=2, height=4)
+    collect, learn = (f"block{series_of_phase(name)}" for name in shares.names)
+    # Left 3 of 4 cells are of collecting, right 1 of 4.
+    assert lines == [
+        [("  ", learn)],
+        [(" ", collect), (" ", learn)],
+        [(" ", collect), (" ", learn)],
+        [("  ", collect)],
+    ]

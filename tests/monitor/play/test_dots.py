@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import texts
 
-from operant.monitor.look.canvas import Canvas
 from operant.monitor.play.dots import draw_scene, inner_dots, lines_dots
 from operant.monitor.play.projection import Projection
-from operant.shared.scene import ROLES, Scene, area, circle, disc, line, text
+from operant.monitor.render.canvas import Canvas
+from operant.shared.episodes.scene import ROLES, Scene, area, circle, disc, line, text
 
 far = st.floats(-1e6, 1e6)
 near = st.floats(-30, 130)

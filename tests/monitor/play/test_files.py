@@ -12,10 +12,11 @@ import pytest
 from PIL import Image
 from playing import CountedEpisodes
 
-from operant.monitor.play.filming import HEAD, WIDTH, moments_of, write_episode
+from operant.monitor.play.film import HEAD
+from operant.monitor.play.filming import WIDTH, moments_of, write_episode
 from operant.monitor.play.svg import _BACK_TO_FRONT
+from operant.shared.episodes.scene import ROLES, Frame
 from operant.shared.errors import UsageError
-from operant.shared.scene import ROLES, Frame
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,9 +6,9 @@ import pytest
 from playing import CountedEpisodes
 from views import texts
 
-from operant.monitor.look.lines import line_width
 from operant.monitor.play.player import Player
 from operant.monitor.play.screen import screen_lines
+from operant.monitor.render.lines import line_width
 
 
 def shown(player: Player, width: int, height: int, color_system: str | None = None) -> list[str]:

@@ -17,11 +17,10 @@ from operant.monitor.recorder.alert_kinds import (
     SlowSuddenly,
     Still,
 )
-from operant.monitor.recorder.alert_watch import AlertWatch
-from operant.monitor.recorder.rule_kind import RuleHolds
+from operant.monitor.recorder.alert_watch import AlertWatch, RuleHolds
 from operant.shared import History
-from operant.shared.alert_rule import parse_rule
-from operant.shared.history import NEVER_WRITTEN
+from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.runs.alert_rule import parse_rule
 
 
 def found(kind, *parts, every_s=1.0):

@@ -11,14 +11,14 @@ import sys
 import pytest
 from waiting import wait_for
 
+from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
-from operant.monitor.recorder.row_drain import RowDrain
-from operant.shared.find_runs import find_run
-from operant.shared.lock import RunLock
-from operant.shared.row_file_reader import RowFileReader
-from operant.shared.rows import joined
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock
+from operant.shared.rows.row_file_reader import RowFileReader
+from operant.shared.rows.rows import joined
+from operant.shared.runs.find_runs import find_run
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 LOG_FOR_EVER = """
 import operant, sys

@@ -11,7 +11,7 @@ from recorded import csv_rows
 
 from operant.monitor.recorder.metrics_file import HEAD, MetricsFile
 from operant.monitor.recorder.rows import NOTHING, Row
-from operant.shared.history import NEVER_WRITTEN
+from operant.shared.page.history import NEVER_WRITTEN
 
 
 def row(publish: int, wall_s: float | None = None, **metrics: float) -> Row:

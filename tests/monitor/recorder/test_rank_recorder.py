@@ -14,13 +14,13 @@ from recorded import csv_rows, event_texts, publishes
 
 from operant.monitor.recorder.events_file import EventsFile
 from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
-from operant.monitor.runs.alerts import alerts_in
+from operant.monitor.runs.reading.alerts import alerts_in
 from operant.shared import MetricsReader
-from operant.shared.lock import RunLock, lock_holder
-from operant.shared.ranks import read_status
-from operant.shared.row_file_reader import RowFileReader, num_lost
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.processes.lock import RunLock, lock_holder
+from operant.shared.rows.row_file_reader import RowFileReader, num_lost
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 
 EVERY_S = 3.0
 
@@ -243,6 +243,24 @@ def test_rows_of_a_run_whose_page_is_lost_are_set_aside(recorded):
     recorded.look()
     assert publishes(recorded.run) == [1]
     assert csv_rows(recorded.run.folder / "metrics.old.csv")[0]["publish"] == 3
+
+
+def test_messages_of_a_page_that_counts_them_from_one_again_are_written(recorded):
+    for text in ("first", "second", "third"):
+        recorded.session.metrics.event("info", text)
+    recorded.publish(1)
+    recorded.look()
+    first = recorded.recorder
+    recorded.die()
+    (page,) = recorded.pages
+    os.unlink(f"{os.environ['OPERANT_PAGES']}/{page}")
+    recorded.run.page_copy_path().unlink()
+    recorded.begin(continue_from=1)
+    recorded.recorder = first  # which lives through the resumption
+    recorded.session.metrics.event("info", "after the resumption")
+    recorded.publish(2)
+    recorded.look()
+    assert event_texts(recorded.run) == ["first", "second", "third", "after the resumption"]
 
 
 def test_the_page_of_a_process_that_goes_on_with_the_run_is_not_removed(recorded):

@@ -7,8 +7,8 @@ import pytest
 
 from operant.monitor.recorder.rows import NOTHING, Row, row_of, rows_between
 from operant.shared import MetricsReader, MetricsWriter
-from operant.shared.history import NEVER_WRITTEN, History
-from operant.shared.layout import VALUES_OFFSET
+from operant.shared.page.history import NEVER_WRITTEN, History
+from operant.shared.page.layout import VALUES_OFFSET
 
 
 def history_of(elapsed_s, **columns) -> History:

@@ -19,17 +19,17 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from waiting import wait_for
 
 from operant.monitor.recorder import sinks
+from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.prometheus_sink import PrometheusSink
-from operant.monitor.recorder.row_drain import RowDrain
 from operant.monitor.recorder.rows import Row
 from operant.monitor.recorder.sinks import SinkThread, open_sinks
 from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
 from operant.shared import Metric
-from operant.shared.history import NEVER_WRITTEN
-from operant.shared.lock import RunLock
-from operant.shared.recorder_process import SINK_PACKAGES, RecorderSettings
-from operant.shared.run_folder import create_run
-from operant.shared.session import RunSession
+from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
 from operant.trainer.config.tables import RecorderConfig, Sink
 
 
@@ -185,7 +185,7 @@ def test_wandb_takes_rows_offline(tmp_path):
 from pathlib import Path
 from operant.monitor.recorder.rows import Row
 from operant.monitor.recorder.wandb_sink import WandbSink
-from operant.shared.run_folder import Run
+from operant.shared.runs.run_folder import Run
 sink = WandbSink(Run(Path({str(run.folder)!r})))
 sink.write(0, [Row(1, 1e9, 1.0, 1, 10, {{"loss/policy": 0.5}})])
 sink.write(1, [Row(1, 1e9, 1.0, 1, 10, {{"loss/policy": 0.75}})])

@@ -9,10 +9,10 @@ from views import GPU, SAMPLES
 
 from operant.monitor.remote.messages import read_head, read_machine
 from operant.monitor.remote.sending import _Sender
-from operant.monitor.runs.knobs import knobs_of
-from operant.monitor.runs.machine import GpuProcess, GpuSample, MachineSample
-from operant.monitor.runs.run_description import Setting, description_of
-from operant.shared.run_notes import change_notes
+from operant.monitor.runs.machine.machine import GpuProcess, GpuSample, MachineSample
+from operant.monitor.runs.machine.tuning_advice import knobs_of
+from operant.monitor.runs.reading.run_description import Setting, description_of
+from operant.shared.runs.run_notes import change_notes
 
 
 def test_the_machine_is_that_of_the_run_and_is_not_in_every_frame(make_session):

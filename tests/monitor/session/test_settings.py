@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.monitor.look.palette import THEMES
+from operant.monitor.render.palette import THEMES
 from operant.monitor.session.settings import Settings, load_settings, save_settings
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sweeping import made_up_table
 
-from operant.monitor.look.lines import line_width
+from operant.monitor.render.lines import line_width
 from operant.monitor.sweeps.lines import (
     columns_of,
     draw_head,
@@ -18,7 +18,7 @@ from operant.monitor.sweeps.lines import (
     ranked,
     summary,
 )
-from operant.shared.sweep_table import SweepObjective, with_best
+from operant.shared.runs.sweep_table import SweepObjective, with_best
 
 
 def text_of(line):

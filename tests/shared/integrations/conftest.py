@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from operant.shared import Event, History, Outcome
-from operant.shared.find_runs import list_runs
-from operant.shared.integrations import wandb_shape
-from operant.shared.ranks import read_status
-from operant.shared.run_folder import Run
-from operant.shared.status import RunStatus, open_page
+from operant.shared.integrations import current_run, wandb_shape
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import RunStatus, open_page
 
 
 @pytest.fixture(autouse=True)
 def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test begins without a run, and leaves none open."""
-    for name in ("_current", "config", "summary"):
+    monkeypatch.setattr(current_run, "current", None)
+    for name in ("config", "summary"):
         monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
     yield
     wandb_shape.finish()

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 import operant
-from operant.shared.ranks import read_status
+from operant.shared.runs.ranks import read_status
 
 
 def raising(*_: object, **__: object) -> Any:
@@ -174,6 +174,7 @@ def call_everything(value: Any, other: Any) -> None:
     repr(run.id), run.step, run.dir, run.is_open
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(NASTY)))
 def test_no_nasty_object_raises_into_the_loop(index, seen, capsys):
     value = NASTY[index]
@@ -191,6 +192,7 @@ def test_no_nasty_object_raises_into_the_loop(index, seen, capsys):
     assert len(warnings) == len(set(warnings)) <= 100
 
 
+@pytest.mark.slow
 def test_nothing_that_is_logged_or_configured_raises_into_the_loop(seen):
     run = operant.init()
     operant.log({"good": 0.0})  # before others take all the room
@@ -259,7 +261,7 @@ def test_a_run_begun_outside_a_repository_goes_on_twice(tmp_path, monkeypatch, s
 
 
 def test_a_run_that_cannot_be_begun_leaves_nothing(monkeypatch, operant_home, capsys):
-    monkeypatch.setattr("operant.shared.run_folder.RunLock", raising)
+    monkeypatch.setattr("operant.shared.runs.run_folder.RunLock", raising)
     with operant.init() as run:
         run.log({"loss": 1.0})
     assert run.id == ""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from operant.shared.find_runs import list_runs
-from operant.shared.ranks import read_status
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "your-own-loop.md"
 SNIPPETS = {
@@ -34,6 +34,7 @@ def test_every_snippet_is_tested():
     assert SNIPPETS.keys() == EXPECTED.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", EXPECTED)
 def test_a_snippet_runs_as_it_stands(section, tmp_path):
     script = tmp_path / "script.py"

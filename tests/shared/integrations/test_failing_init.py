@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import operant
-from operant.shared.find_runs import list_runs
-from operant.shared.run_folder import memory_runs_folder, runs_folder
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.run_folder import memory_runs_folder, runs_folder
+
+pytestmark = pytest.mark.slow
 
 # What a begin asks of the system that it may refuse.
 CALLS = (

@@ -46,7 +46,7 @@ def test_what_the_trainer_logs_is_published_with_its_step(run_script, seen):
 
 
 def test_other_processes_than_the_first_begin_no_run(run_script):
-    from operant.shared.find_runs import list_runs
+    from operant.shared.runs.find_runs import list_runs
 
     done = run_script(f"RANK = 1{LIKE_TRANSFORMERS}")
     assert done.returncode == 0, done.stderr

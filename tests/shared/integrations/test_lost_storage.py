@@ -15,8 +15,8 @@ from recorded import recorder_pid
 from waiting import wait_for
 
 import operant as operant_module
-from operant.shared.find_runs import list_runs
-from operant.shared.ranks import read_status
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
 
 LOOP = """
 import operant, os, sys, time

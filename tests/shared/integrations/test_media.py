@@ -128,6 +128,7 @@ class Hostile:
         raise RuntimeError("boom")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", ["Image", "Video", "Audio", "Html", "Object3D", "Molecule", "Plotly", "Histogram"]
 )

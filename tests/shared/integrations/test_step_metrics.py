@@ -6,7 +6,7 @@ import csv
 
 import operant
 from operant.monitor.export.writing import export
-from operant.shared.status import open_page
+from operant.shared.runs.status import open_page
 
 
 def step_metrics_of(run):

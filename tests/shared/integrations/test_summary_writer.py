@@ -6,7 +6,7 @@ import pytest
 
 import operant
 from operant import SummaryWriter
-from operant.shared.find_runs import list_runs
+from operant.shared.runs.find_runs import list_runs
 
 
 def test_scalars_of_one_step_are_one_row(seen, tmp_path):

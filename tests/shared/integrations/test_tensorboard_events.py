@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operant.shared.ranks import read_status
+from operant.shared.runs.ranks import read_status
 
 # The shape of CleanRL's scripts: the writer is imported first, and begins after the run.
 LIKE_CLEANRL = """
@@ -64,6 +64,7 @@ WRITES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", WRITES)
 @pytest.mark.parametrize("is_imported_first", [True, False])
 def test_all_that_a_writer_writes_is_recorded(
@@ -111,7 +112,7 @@ writer.add_scalar("loss", 3.0, 3)
 run.log({{"own": 1.0}})
 """)
     assert done.returncode == 0, done.stderr
-    from operant.shared.find_runs import list_runs
+    from operant.shared.runs.find_runs import list_runs
 
     metrics = {run.manifest()["name"]: read_status(run).metrics for run in list_runs()}
     assert metrics == {"followed": {"loss": 1.0}, "other": {"own": 1.0}}

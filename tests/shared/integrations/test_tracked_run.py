@@ -15,7 +15,7 @@ import pytest
 from waiting import wait_for
 
 import operant
-from operant.shared.find_runs import list_runs
+from operant.shared.runs.find_runs import list_runs
 
 
 class Tensor:
@@ -183,7 +183,7 @@ def test_none_is_passed_over(seen, capsys):
 def test_what_is_no_mapping_is_told_of_and_left_out(seen, capsys):
     operant.init().log([("a", 1.0)])
     assert seen.status.iteration is None
-    assert "log() failed: TypeError: [('a', 1.0)] is no dict" in capsys.readouterr().err
+    assert "log() failed: TypeError: expected a dict, got [('a', 1.0)]" in capsys.readouterr().err
 
 
 def test_a_text_is_an_event_when_it_changes(seen):

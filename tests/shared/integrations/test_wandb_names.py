@@ -53,9 +53,9 @@ def test_submodules_are_imported_and_no_stand_ins_come_between():
     code = """
 import sys
 from operant import trainer, monitor, cli
-import operant.shared.layout
+import operant.shared.page.layout
 assert trainer.__name__ == "operant.trainer" and cli.__name__ == "operant.cli"
-assert operant.shared.layout.__name__ == "operant.shared.layout"
+assert operant.shared.page.layout.__name__ == "operant.shared.page.layout"
 """
     done = python("-c", code)
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from waiting import wait_for
 
 import operant
 from operant.shared import UsageError
-from operant.shared.find_runs import list_runs
+from operant.shared.runs.find_runs import list_runs
 
 
 def test_what_is_given_to_init_is_in_the_manifest(seen):
@@ -288,6 +288,7 @@ def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
     assert len(list_runs()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

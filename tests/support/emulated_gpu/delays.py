@@ -77,9 +77,10 @@ class Delays:
     def allocated(self, memory: torch.Tensor) -> None:
         pass
 
-    def querying(self, event: int) -> None:
+    def querying(self, event: int) -> bool:
         if self._random.random() < 0.3:
             self._reach(self._moments.get(event))
+        return False
 
     def happened(self, event: int) -> None:
         pass

@@ -38,6 +38,7 @@ AS_THEY_ARE = frozenset(
     }
     | {"aten::is_pinned", "aten::_resize_output_", "aten::_has_same_storage_numel"}
 )
+POISON = "memory given out anew"  # not work of a real device
 FRESH = ("aten::empty.memory_format", "aten::empty_strided")
 # These ask the device how large their result is, so the host waits for it.
 WAITING = frozenset(
@@ -103,7 +104,7 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 def operations_of(graph: Any) -> Sequence[Operation]:
     """What was captured, in order: a node of a real graph each, or several."""
-    return _tapes.get(graph, [])
+    return [x for x in _tapes.get(graph, ()) if x.name != POISON]
 
 
 def on_host(tensor: torch.Tensor) -> torch.Tensor:
@@ -405,12 +406,12 @@ def _poisoned(name: str) -> Callable[..., Any]:
 
     def kernel(keys: Any, *arguments: Any, **options: Any) -> Any:
         made = fresh.call_boxed(keys, *arguments, **options)
-        if made.numel() and not is_captured():
+        if made.numel():
             memory = _bytes(on_host(made).untyped_storage())
-            if _watcher:
+            captured, work = is_captured(), partial(memory.fill_, 0xFF)
+            if _watcher and not captured:
                 _watcher.allocated(memory)
-            work = partial(memory.fill_, 0xFF)
-            _launch(Operation("memory given out anew", lambda: work, (), (memory,)), work)
+            _do(Operation(POISON, lambda: work, (), (memory,)), work, captured)
         return made
 
     return kernel
@@ -423,21 +424,16 @@ def _copying() -> Callable[..., Any]:
     def copy(keys: Any, to: torch.Tensor, source: torch.Tensor, non_blocking: bool = False) -> Any:
         captured = is_captured()
         if to.is_cuda != source.is_cuda:
-            if not captured:
+            host = source if to.is_cuda else to
+            # PyTorch's own refuses pageable memory in a capture.
+            if not captured or not block_of(host):
                 return original.call_boxed(keys, to, source, non_blocking)
             if not non_blocking:
                 host_waits()
         host_to, host_source = (on_host(x) if x.is_cuda else x for x in (to, source))
-        if captured:
-            _remember(host_to)
-
-        work = partial(host_to.copy_, host_source)
-        done = Operation("aten::copy_", lambda: work, (host_source,), (host_to,))
-        if captured:
-            _record(done)
-            work()
-        elif to.numel():
-            _launch(done, work)
+        if to.numel():
+            work = partial(host_to.copy_, host_source)
+            _do(Operation("aten::copy_", lambda: work, (host_source,), (host_to,)), work, captured)
         return to
 
     return copy
@@ -460,11 +456,17 @@ def _recording() -> Callable[..., Any]:
 
 
 def run_kernel(name: str, work: Callable[[], None], tensors: Iterable[torch.Tensor]) -> None:
-    """Do the `work` of a kernel that is not PyTorch's, which touches `tensors`."""
-    touched = [on_host(x) if x.is_cuda else x for x in tensors]
-    operation = Operation(name, lambda: work, (), touched)
-    if is_captured():
-        for x in touched:
+    """Do the `work` of a kernel that is not PyTorch's, which touches `tensors` of the processor, in
+    the device's memory or pinned.
+    """
+    touched = list(tensors)
+    _do(Operation(name, lambda: work, (), touched), work, is_captured())
+
+
+def _do(operation: Operation, work: Callable[[], Any], captured: bool) -> None:
+    """Do the `work` of an operation, and record it where that is `captured`."""
+    if captured:
+        for x in operation.writes:
             _remember(x)
         _record(operation)
         work()

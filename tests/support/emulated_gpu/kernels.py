@@ -6,7 +6,7 @@ This and `tests/support/gpu_runs.py` are all that knows how operant is made insi
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -18,17 +18,34 @@ from .emulation import run_kernel
 
 
 def install(module: ModuleType) -> None:
-    """Have every launch of a `Kernel` run its processor's loop."""
-
-    def launch(self: Any, size: int, *arguments: Any) -> None:
-        loop, arrays = self.on_processor, module.as_arrays(arguments)
-        if module.any_on_gpu(arguments):
-            run_kernel(self._label, lambda: loop(size, arrays), _tensors(arguments))
-        else:
-            loop(size, arrays)
-
-    module.Kernel.launch = launch  # type: ignore[attr-defined]
+    """Have every kernel run its processor's loop, where operant's own code launches it."""
+    module.Kernel.on_gpu = property(Launcher)  # type: ignore[attr-defined]
     module.cuda.as_cuda_array = as_array  # type: ignore[attr-defined]
+    module.cuda.external_stream = int  # type: ignore[attr-defined]
+
+
+class Launcher:
+    """A kernel, launched as Numba's are: `launcher[blocks, threads, stream](size, arrays)`."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, shape: tuple[int, int, int]) -> Callable[[int, Any], None]:
+        blocks, threads, stream = shape
+
+        def launch(size: int, arrays: Any) -> None:
+            if blocks * threads < size:
+                raise RuntimeError(f"{self._kernel._label}: {blocks * threads} threads for {size}")
+            current = torch.cuda.current_stream().cuda_stream
+            if stream != current:  # Numba's own default is 0, which nothing of PyTorch waits for
+                raise RuntimeError(
+                    f"{self._kernel._label} was launched on the stream {stream:#x}, "
+                    f"and not on PyTorch's current one, {current:#x}"
+                )
+            loop = self._kernel.on_processor
+            run_kernel(self._kernel._label, lambda: loop(size, arrays), _tensors(arrays))
+
+        return launch
 
 
 def as_array(owner: Any) -> NDArray[Any]:
@@ -51,8 +68,9 @@ def _num_bytes(shape: Any, strides: Any, dtype: np.dtype[Any]) -> int:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
+    """The same memory as tensors of the processor."""
+    if isinstance(value, np.ndarray):
+        yield torch.from_numpy(value)
     elif isinstance(value, tuple):
         for part in value:
             yield from _tensors(part)

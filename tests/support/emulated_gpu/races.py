@@ -39,6 +39,7 @@ with mock.patch.object(torch._C, "_activate_gpu_trace"):
     from torch.cuda import _sanitizer
 
 HOST = -1
+ASKED_IN_VAIN = 4  # asks of the host before it hears that an event is over
 # Reads and writes of these are seen by the copy that they start.
 COPIES = ("aten::copy_", "aten::_to_copy", "aten::is_pinned", "aten::record_stream")
 WAITING_COPIES = ("aten::copy_", "aten::_to_copy", "aten::_local_scalar_dense")
@@ -70,25 +71,28 @@ class Memory:
 
 
 class Races:
-    """What was `found`: a line each."""
+    """What was `found`: a line each. `is_alone` where no schedule does the work late."""
 
     is_late = False
 
-    def __init__(self, with_pytorchs: bool) -> None:
+    def __init__(self, is_alone: bool) -> None:
         self.found: list[str] = []
         self._handler = _sanitizer.EventHandler()
         self._handlers = [self._handler]
         self.pytorchs: Any = None
-        if with_pytorchs:
+        if is_alone:
             with mock.patch.object(torch._C, "_activate_gpu_trace"):
                 self.pytorchs = _sanitizer.CUDASanitizerDispatchMode()
             self._handlers.append(self.pytorchs.event_handler)
+        self._is_alone = is_alone
+        self._num_asked = 0  # in a row, whether an event is over
         self._names = ["what was before"]
         self._memory: dict[int, Memory] = {}
         self._recorded: list[tuple[int, int, int]] = []  # addresses from and to, stream
         self.num_accesses = {"device": 0, "host": 0}
 
     def launched(self, operation: Operation, work: object, stream: int) -> None:
+        self._num_asked = 0
         self._access(operation.name, stream, operation.reads, operation.writes)
 
     def allocated(self, memory: torch.Tensor) -> None:
@@ -150,8 +154,12 @@ class Races:
             stream = torch.cuda.current_stream().cuda_stream
             self.pytorchs.event_handler._handle_stream_synchronization(stream)
 
-    def querying(self, event: int) -> None:
-        pass
+    def querying(self, event: int) -> bool:
+        """A host that heard at once that all is done would have waited for it, and so would
+        whatever it launches next. It is not told before it does nothing but ask.
+        """
+        self._num_asked = (self._num_asked + 1) % ASKED_IN_VAIN
+        return self._is_alone and self._num_asked != 0
 
     def happened(self, event: int) -> None:
         for handler in self._handlers:
@@ -269,7 +277,8 @@ def only_host(values: Sequence[Any]) -> bool:
 @contextlib.contextmanager
 def races(seed: int | None = None) -> Iterator[Races]:
     """With a `seed` work is done late too, and PyTorch's own sanitizer is off: it is slow."""
-    sanitizer, patched = Races(seed is None), ("tolist", "numpy", "__array__")
+    sanitizer = Races(is_alone=seed is None)
+    patched = ("tolist", "numpy", "__array__")
     own = {name: getattr(torch.Tensor, name) for name in patched}
 
     def reading(name: str) -> Any:

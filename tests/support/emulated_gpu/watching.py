@@ -37,11 +37,43 @@ class Entry(ctypes.Structure):
 class Observer(Watcher, Protocol):
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int: ...
 
-    def querying(self, event: int) -> None:
-        """The host is about to ask whether an event is over."""
+    def querying(self, event: int) -> bool:
+        """The host asks whether an event is over: whether to answer that it is not, as yet."""
 
     def happened(self, event: int) -> None:
         """And has heard that it is."""
+
+
+class Waits:
+    """What the host waited for, in order: events, streams, the device."""
+
+    is_late = False
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int:
+        if what.name.endswith("_SYNCHRONIZED"):
+            self.seen.append(what.name)
+        return 0
+
+    def launched(self, operation: Operation, work: object, stream: int) -> None:
+        pass
+
+    def allocated(self, memory: torch.Tensor) -> None:
+        pass
+
+    def recorded(self, memory: torch.Tensor, stream: int) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+    def querying(self, event: int) -> bool:
+        return False
+
+    def happened(self, event: int) -> None:
+        pass
 
 
 class Several:
@@ -99,9 +131,8 @@ def watching(*observers: Observer) -> Iterator[Several]:
 
     def query(event: torch.cuda.Event) -> bool:
         both.read_journal()
-        for x in observers:
-            x.querying(event.cuda_event)
-        is_over = own_query(event)
+        held_back = [x.querying(event.cuda_event) for x in observers]
+        is_over = not any(held_back) and own_query(event)
         for x in observers if is_over else ():
             x.happened(event.cuda_event)
         return is_over

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import onnxruntime
 import pytest
 import torch
-from learning import differing, flat, iterate, learn
+from learning import differing, flat, go_on, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import ALGORITHMS
 from operant.trainer.config.files import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import load_spec
-from operant.trainer.evaluation import evaluate
-from operant.trainer.making import device_experiment, processor_experiment
-from operant.trainer.networks.actor_critic import ActorCritic
-from operant.trainer.networks.q_network import QPolicy
-from operant.trainer.onnx_export import write_onnx
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import device_experiment, processor_experiment
+from operant.trainer.experiment.evaluation import evaluate
+from operant.trainer.experiment.onnx_export import write_onnx
+from operant.trainer.machine.threads import Threads
+from operant.trainer.policies.actor_critic import ActorCritic
+from operant.trainer.policies.q_network import QPolicy
+
+pytestmark = pytest.mark.slow
 
 ENVS = {"discrete": "cart_pole", "continuous": "mountain_car_continuous"}
 SUPPORTED, REFUSED = [], []
@@ -113,10 +113,7 @@ def test_a_run_gone_on_with_equals_one_never_stopped(make, algorithm, env):
     whole, half, rest = make(algorithm, env), make(algorithm, env), make(algorithm, env)
     iterate(whole, 4)
     iterate(half, 2)
-    saved = io.BytesIO()
-    torch.save(half.state_dict(), saved)
-    saved.seek(0)
-    rest.load_state_dict(torch.load(saved, weights_only=True), half.iteration)
+    go_on(half, rest)
     iterate(rest, 2)
     for name, value in whole.policy.state_dict().items():
         assert torch.equal(value, rest.policy.state_dict()[name]), name

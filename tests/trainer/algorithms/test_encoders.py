@@ -9,16 +9,17 @@ import torch
 from learning import iterate
 from torch import nn
 
-from operant.trainer import making
 from operant.trainer.config import train_config
 from operant.trainer.config.files import make_config
 from operant.trainer.envs import load_spec
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment import build, untrained
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.machine.threads import Threads
 
 ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
+    "tqc": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
 
@@ -43,9 +44,9 @@ def make(monkeypatch):
     def make_one(algorithm, **section):
         spec = load_spec(ENVS[algorithm])
         spec = replace(spec, make_encoder=lambda seed: Squares(spec.obs_size, seed))
-        for module in (train_config, making):
+        for module in (train_config, untrained):
             monkeypatch.setattr(module, "spec_of", lambda _: spec)
-        monkeypatch.setattr(making, "env_spec_of", lambda _: spec)
+        monkeypatch.setattr(build, "env_spec_of", lambda _: spec)
         values = {
             "env": ENVS[algorithm], "algorithm": algorithm, "num_envs": 4, "rollout_steps": 8,
             "num_threads": 1, "total_env_steps": 32 * 8, "replay": {"capacity": 400},

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from learning import iterate
 
 from operant.shared.errors import ConfigError
-from operant.trainer.algorithms.replaying import ReplayRatio
+from operant.trainer.algorithms.off_policy import ReplayRatio
 from operant.trainer.config.files import make_config
-from operant.trainer.making import device_experiment, processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import device_experiment, processor_experiment
+from operant.trainer.machine.threads import Threads
 
 SMALL = {
     "env": "pendulum", "algorithm": "sac", "num_envs": 4, "rollout_steps": 8, "num_threads": 1,
@@ -133,8 +133,42 @@ def test_errors_that_are_no_numbers_are_said_once_and_leave_priorities(make):
     iterate(experiment, 2)
     priorities, gradient = sorted(experiment.take_notices())
     assert "update of priorities was refused" in priorities
-    assert "which comes from the networks themselves" in gradient
+    assert gradient == (
+        "an update was skipped, since its gradient was not finite: its observations, actions and "
+        "rewards are finite, so NaN or infinity came from the networks; updates/skipped counts "
+        "such updates"
+    )
     assert torch.isfinite(experiment.algorithm.replay.metrics()["replay/mean_priority"])
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "tqc", "ac_iqn", "dqn"])
+def test_samples_count_in_the_gradient_by_their_weights(make, algorithm):
+    base = DQN if algorithm == "dqn" else {key: x for key, x in SMALL.items() if key != "sac"}
+    section = {"warmup_env_steps": 64, "batch_size": 32}
+    experiment = make({**base, "algorithm": algorithm, algorithm: section})
+    iterate(experiment, 2)
+    learner, found = experiment.algorithm, []
+    network = learner.network if algorithm == "dqn" else learner.critics
+    sample, gradient = learner.replay.sample, network.gradient
+
+    def weighted(batch, *arguments):
+        drawn = sample(batch, *arguments)
+        drawn.weights.fill_(weight)
+        return drawn
+
+    def watched(tape, slopes):
+        found.append(float(slopes.abs().max()))
+        return gradient(tape, slopes)
+
+    learner.replay.sample, network.gradient = weighted, watched
+    weight = 1.0
+    iterate(experiment)
+    assert min(found) > 0
+    found.clear()
+    weight = 0.0
+    iterate(experiment)
+    assert found
+    assert max(found) == 0
 
 
 def test_overestimation_is_what_values_are_above_the_returns_that_followed(make):
@@ -197,11 +231,9 @@ def with_nan(experiment, field):
 
 
 @pytest.mark.parametrize("values", [SMALL, DQN])
-@pytest.mark.parametrize(
-    ("field", "words"), [("returns", "the rewards of its"), ("obs", "the observations of its")]
-)
+@pytest.mark.parametrize(("field", "name"), [("returns", "rewards"), ("obs", "observations")])
 def test_an_update_that_is_no_number_moves_nothing_and_says_where_that_came_from(
-    make, values, field, words
+    make, values, field, name
 ):
     experiment = make(values)
     iterate(experiment, 2)
@@ -211,7 +243,10 @@ def test_an_update_that_is_no_number_moves_nothing_and_says_where_that_came_from
     assert iterate(experiment)["updates/skipped"] == 32
     assert torch.equal(parameters(experiment), before)
     (said,) = [each for each in experiment.take_notices() if "gradient was not finite" in each]
-    assert words in said
+    assert said == (
+        f"an update was skipped, since its gradient was not finite: the {name} of its minibatch "
+        "are not finite; updates/skipped counts such updates"
+    )
     iterate(experiment)
     assert not experiment.take_notices()  # once
 
@@ -220,8 +255,12 @@ def test_a_run_ends_with_such_an_update_where_that_is_wanted(make):
     experiment = make(SMALL, "sac.nan_updates=fail")
     iterate(experiment, 2)
     with_nan(experiment, "returns")
-    with pytest.raises(FloatingPointError, match=r"the rewards of its .*sac.nan_updates = fail"):
+    with pytest.raises(FloatingPointError) as caught:
         iterate(experiment)
+    assert str(caught.value) == (
+        "the gradient of an update was not finite: the rewards of its minibatch are not finite; "
+        "sac.nan_updates = fail"
+    )
 
 
 @pytest.mark.parametrize(("target", "rises"), [(50, True), (-50, False)])
@@ -229,6 +268,13 @@ def test_alpha_pays_more_for_entropy_while_there_is_too_little(make, target, ris
     experiment = make(SMALL, f"sac.target_entropy={target}", "sac.alpha=0.5")
     iterate(experiment, 4)
     assert (float(experiment.algorithm.alpha) > 0.5) == rises
+
+
+@pytest.mark.parametrize(("given", "expected"), [([], -1), (["sac.target_entropy=0"], 0)])
+def test_the_target_of_the_entropy_is_minus_the_number_of_actions_unless_it_is_set(
+    make, given, expected
+):
+    assert make(SMALL, *given).algorithm.target_entropy == expected
 
 
 def test_the_actor_and_the_targets_move_with_every_second_update_of_td3(make):

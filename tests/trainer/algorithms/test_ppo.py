@@ -8,10 +8,12 @@ import pytest
 import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
-from operant.trainer.algorithms.algorithm import scaled_down
+from operant.trainer.algorithms.compiled_ppo.learning import CompiledUpdate
+from operant.trainer.algorithms.minibatches import Batch
+from operant.trainer.algorithms.optimizer import scaled_down
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.algorithms.ppo_loss import Batch, ppo_loss_sums
-from operant.trainer.compiled.learning import CompiledPPO
+from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
+from operant.trainer.experiment.untrained import learner_settings
 from operant.trainer.returns.variances import explained_variance, normalized
 
 
@@ -22,7 +24,9 @@ def make_learning(request, make_experiment):
     def make(*overrides: str):
         experiment = make_experiment(*overrides)
         if request.param == "pytorch":
-            experiment.algorithm = PPO(experiment.config, experiment.policy, seed=1)
+            experiment.algorithm = PPO(
+                learner_settings(experiment.config), experiment.policy, seed=1
+            )
         return experiment
 
     return make
@@ -71,6 +75,7 @@ def test_a_value_counts_only_as_far_as_it_may_move():
     assert sums.value.item() == pytest.approx(0.5 * (2.5**2 + 1 + 0.7**2 + 2**2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", ["true", "false"])
 def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experiment, normalize):
     experiment = make_experiment(
@@ -147,10 +152,10 @@ def test_probabilities_and_weights_are_float32_whatever_the_networks_compute_in(
 
 
 def test_what_the_compiled_loops_cannot_do_pytorch_does(make_experiment):
-    assert type(make_experiment("policy.precision=bfloat16").algorithm) is PPO
+    assert make_experiment("policy.precision=bfloat16").algorithm.executor is None
     (notice,) = make_experiment("policy.precision=bfloat16").take_notices()
     assert "bfloat16" in notice
-    assert type(make_experiment().algorithm) is CompiledPPO
+    assert type(make_experiment().algorithm.executor) is CompiledUpdate
     assert make_experiment().take_notices() == []
 
 
@@ -169,6 +174,22 @@ def test_target_kl_ends_an_update_early(make_learning):
     steps = num_steps_by_target_kl(make_learning)
     # 4 minibatches an epoch: one epoch of 5, and all of them
     assert steps == {"1e-9": 4, "1e9": 20}
+
+
+def test_target_kl_is_compared_with_the_mean_over_the_newest_epoch_alone(make_learning):
+    def learned(num_epochs, *options):
+        experiment = make_learning(
+            "ppo.learning_rate=1e-2", f"ppo.num_epochs={num_epochs}", *options
+        )
+        metrics = iterate(experiment)
+        return float(metrics["policy/approx_kl"]), experiment.algorithm.optimizer.num_steps
+
+    first, _ = learned(1)
+    of_both, _ = learned(2)
+    second = 2 * of_both - first
+    assert 0 < first < of_both < second
+    _, num_steps = learned(5, f"ppo.target_kl={(of_both + second) / 2}")
+    assert num_steps == 2 * 4  # the second epoch, of 4 minibatches, is the last
 
 
 def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
@@ -213,6 +234,6 @@ def test_rewards_are_cut_then_centred_then_scaled(make_experiment):
     experiment = make_experiment(
         "normalization.reward_limit=0.5", "normalization.reward_centring=0.5"
     )
-    rewards = experiment.algorithm.rewards_of(experiment.collect())
+    rewards = experiment.algorithm.rewards.of(experiment.collect())
     # every reward is 1 and cut to 0.5; averages before each step are 0, 0.25, 0.375
     assert rewards[:3, 0].tolist() == [0.5, 0.25, 0.125]

@@ -6,9 +6,9 @@ import pytest
 import torch
 from learning import collected, iterate
 
-from operant.trainer.algorithms.ppo_loss import Batch
-from operant.trainer.algorithms.recurrent_ppo import Rows
-from operant.trainer.making import notices_on
+from operant.trainer.algorithms.minibatches import Batch
+from operant.trainer.algorithms.rows import Rows
+from operant.trainer.experiment.plan import Machine, plan
 from operant.trainer.returns.gae import Corrections, gae
 
 MEMORY = ("none", "lstm")
@@ -47,21 +47,22 @@ def test_where_memory_runs_out_it_goes_on_with_half_and_says_so(
     options = (f"policy.memory.kind={memory}", "ppo.sampler=sequential")
     whole = weights_after(make_experiment, *options, iterations=1)
     experiment = make_experiment(*options)
-    judged, sizes = experiment.algorithm.judged, []
+    evaluator, sizes = experiment.algorithm.evaluator, []
+    evaluate_actions = evaluator.evaluate_actions
 
-    def forgetful(piece, features):
+    def forgetful(piece):
         sizes.append(piece.num_samples)
         if piece.num_samples > 16:  # of 32 in a minibatch
             run_out()
-        return judged(piece, features)
+        return evaluate_actions(piece)
 
-    monkeypatch.setattr(experiment.algorithm, "judged", forgetful)
+    monkeypatch.setattr(evaluator, "evaluate_actions", forgetful)
     iterate(experiment)
     torch.testing.assert_close(experiment.policy.flat_parameters, whole, atol=1e-5, rtol=1e-5)
     assert sizes.count(32) == 1
     (notice,) = [text for text in experiment.take_notices() if "out of memory" in text]
     assert "16 samples at once" in notice
-    experiment.algorithm._accumulation.most_samples = 32
+    experiment.algorithm.gradient.most_samples = 32
     with pytest.raises(RuntimeError, match="memory"):  # a second time it is no accident
         iterate(experiment)
 
@@ -81,20 +82,20 @@ def test_advantages_anew_are_those_of_the_policy_as_it_is(make_experiment, memor
         f"policy.memory.kind={memory}", "ppo.recompute_advantages=epoch", "ppo.rho_clip=1.2"
     )
     algorithm, rollout = experiment.algorithm, collected(experiment)
-    before = algorithm.estimates(rollout, rollout.rewards)
-    same = algorithm.fresh_estimates(rollout, rollout.rewards)
+    before = algorithm.advantages.estimates(rollout, rollout.rewards)
+    same = algorithm.advantages.fresh(rollout, rollout.rewards)
     torch.testing.assert_close(same, before, atol=1e-4, rtol=1e-5)
 
     generator = torch.Generator().manual_seed(1)
     moved = experiment.policy.flat_parameters
     moved += 0.05 * torch.randn(moved.shape, generator=generator)
     kept = {name: getattr(rollout, name).clone() for name in ("values", "next_values", "log_probs")}
-    fresh, _ = algorithm.fresh_estimates(rollout, rollout.rewards)
+    fresh, _ = algorithm.advantages.fresh(rollout, rollout.rewards)
     for name, value in kept.items():
         assert (getattr(rollout, name) == value).all()
-    ratios = (algorithm.log_probs(rollout) - rollout.log_probs).exp().detach()
+    ratios = (algorithm.evaluator.log_probs(rollout) - rollout.log_probs).exp().detach()
     assert (ratios - 1).abs().max() > 0.01
-    algorithm.evaluate(rollout)
+    algorithm.evaluator.fill_values(rollout)
     expected, _ = gae(
         rollout.rewards, rollout.values, rollout.next_values, rollout.terminated,
         rollout.truncated, 0.99, 0.95, Corrections(ratios, 1.2, 1.0),
@@ -112,6 +113,25 @@ def test_advantages_anew_change_what_is_learned(make_experiment, when, returns):
     )
     assert (never != anew).any()
     assert anew.isfinite().all()
+
+
+@pytest.mark.parametrize(("when", "expected"), [("epoch", [4, 8]), ("minibatch", [*range(1, 12)])])
+def test_advantages_are_computed_anew_before_every_epoch_or_minibatch_but_the_first(
+    make_experiment, monkeypatch, when, expected
+):
+    experiment = make_experiment(
+        "ppo.num_epochs=3", "ppo.num_minibatches=4", f"ppo.recompute_advantages={when}"
+    )
+    algorithm, steps_before = experiment.algorithm, []
+    fresh = algorithm.advantages.fresh
+
+    def counted(*arguments):
+        steps_before.append(algorithm.optimizer.num_steps)
+        return fresh(*arguments)
+
+    monkeypatch.setattr(algorithm.advantages, "fresh", counted)
+    iterate(experiment)
+    assert steps_before == expected
 
 
 def test_one_epoch_of_one_minibatch_has_nothing_to_compute_anew(make_experiment):
@@ -134,7 +154,7 @@ def test_prioritised_minibatches_prefer_large_advantages(make_experiment, monkey
 
     monkeypatch.setattr(algorithm, "prepared", watched)
     rollout = collected(experiment)
-    advantages, _ = algorithm.estimates(rollout, rollout.rewards)
+    advantages, _ = algorithm.advantages.estimates(rollout, rollout.rewards)
     iterate(experiment)
     assert torch.stack(seen).mean() > advantages.abs().mean()
 
@@ -170,6 +190,8 @@ def test_weights_of_rows_are_those_of_all_their_normalised_steps(make_experiment
 
 
 def test_what_the_compiled_loops_do_not_do_is_pytorchs_and_told(small_config):
-    assert notices_on(small_config()) == ()
-    (notice,) = notices_on(small_config("ppo.sampler=sequential", "ppo.max_minibatch_size=64"))
+    processor = Machine(no_gpu="none")
+    assert plan(small_config(), processor).notices == ()
+    switched = small_config("ppo.sampler=sequential", "ppo.max_minibatch_size=64")
+    (notice,) = plan(switched, processor).notices
     assert "ppo.sampler = sequential and ppo.max_minibatch_size = 64" in notice

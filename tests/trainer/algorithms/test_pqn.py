@@ -8,8 +8,8 @@ from learning import iterate
 
 from operant.trainer.algorithms.pqn import PQN
 from operant.trainer.config.files import load_config, make_config
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.machine.threads import Threads
 
 
 class Table:
@@ -63,6 +63,23 @@ def test_a_variation_has_a_loss_of_its_own_and_no_loop_that_is_none(monkeypatch)
         # a run asks each of them whether it is compiled by now
         assert all(hasattr(loop, "signatures") for loop in experiment.loops)
     assert losses[0] != losses[1]
+    threads.close()
+
+
+class Constant(PQN):
+    """A variation whose loss is always 2, and whose mean value is always 5."""
+
+    @staticmethod
+    def loss(policy, obs, actions, returns):
+        return 0.0 * policy.values(obs).sum() + 2.0, torch.tensor(5.0)
+
+
+def test_its_metrics_are_the_means_of_the_loss_and_of_the_values(monkeypatch):
+    monkeypatch.setattr("operant.trainer.algorithms.pqn.PQN", Constant)
+    small = {"algorithm": "pqn", "num_envs": 8, "rollout_steps": 16, "num_threads": 1}
+    threads = Threads(1)
+    found = iterate(processor_experiment(make_config(small), threads))
+    assert (float(found["loss/value"]), float(found["value/mean"])) == (2.0, 5.0)
     threads.close()
 
 

@@ -9,13 +9,14 @@ from learning import iterate
 
 from operant.trainer.algorithms.loss_scale import PATIENCE, START, LossScale
 from operant.trainer.config.files import make_config
-from operant.trainer.making import processor_experiment
-from operant.trainer.onnx_export import write_onnx
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.experiment.onnx_export import write_onnx
+from operant.trainer.machine.threads import Threads
 
 ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
+    "tqc": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
 LOSS = torch.tensor(0.5)

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learning import iterate
 
-from operant.trainer.algorithms import samplers
-from operant.trainer.algorithms.draws import RandomDraws
-from operant.trainer.algorithms.minibatches import RandomOrders
-from operant.trainer.algorithms.samplers import (
+from operant.trainer.experiment.untrained import SEEDED_PARTS, part_seed
+from operant.trainer.memory import samplers
+from operant.trainer.memory.samplers import (
     Prioritised,
+    RandomOrders,
     Sequential,
     make_sampler,
     probabilities,
     without_replacement,
 )
-from operant.trainer.making import SEEDED_PARTS, part_seed
+from operant.trainer.policies.draws import RandomDraws
 
 CPU = torch.device("cpu")
 
@@ -113,7 +113,7 @@ def test_no_part_of_a_run_draws_the_numbers_that_rows_are_drawn_with(make_experi
 
     monkeypatch.setattr(samplers, "without_replacement", watched)
     experiment = make_experiment("ppo.sampler=prioritised")
-    list(experiment.algorithm.sampler.epoch(batch(*[1.0] * 128), 4, 0.0))
+    list(experiment.algorithm.minibatches._sampler.epoch(batch(*[1.0] * 128), 4, 0.0))
     assert seen[0].shape == (4, 128)  # minibatches, samples
     assert SEEDED_PARTS == ("policy", "learner", "collector")
     for part in SEEDED_PARTS:

@@ -7,12 +7,13 @@ import torch
 from learning import iterate
 
 from operant.trainer.config.files import make_config
-from operant.trainer.making import make_experiment, processor_experiment
-from operant.trainer.run.threads import Threads, numbers_to_try
+from operant.trainer.experiment.build import make_experiment, processor_experiment
+from operant.trainer.machine.threads import Threads, numbers_to_try
 
 ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
+    "tqc": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
 
@@ -33,6 +34,7 @@ def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ENVS)
 def test_weights_are_the_same_with_any_number_of_threads(algorithm):
     found = []

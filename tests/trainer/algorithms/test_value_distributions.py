@@ -9,8 +9,8 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.value_based import into_outputs, of_actions
 from operant.trainer.config.files import make_config
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.machine.threads import Threads
 
 SECTION = {"warmup_env_steps": 64, "batch_size": 32, "gamma": 0.9}
 
@@ -128,6 +128,7 @@ def test_the_priority_of_quantiles_is_the_mean_over_the_targets_of_their_huber_s
     assert metrics["value/td_error"] == 0  # the means are the same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["qr_dqn", "iqn", "c51", "dqn"])
 def test_values_come_near_the_return_of_an_endless_reward(make, algorithm):
     atoms = {"lowest": 0.0, "highest": 12.0} if algorithm == "c51" else {}

@@ -105,7 +105,7 @@ def test_sizes_that_nobody_has_tried_or_that_do_not_learn_are_refused(env):
 
 
 def test_hardware_for_an_algorithm_that_nobody_has_tried_it_with_is_refused():
-    text = "hardware gpu_small has sizes for ppo alone, and algorithm = pqn"
+    text = "hardware gpu_small has sizes for ppo only, and algorithm = pqn"
     with pytest.raises(ConfigError, match=text):
         hardware_overrides("gpu_small", "cart_pole", "pqn")
 
@@ -155,6 +155,8 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
     [
         ("ppo.learing_rate=1", ["ppo.learing_rate", "did you mean 'ppo.learning_rate'"]),
         ("learning_rate=1", ["did you mean 'ppo.learning_rate'"]),
+        ("ppo.clip=0.2", ["did you mean 'ppo.clip_coef'"]),
+        ("ppo.eps_clip=0.2", ["did you mean 'ppo.clip_coef'"]),
         ("nun_envs=4", ["nun_envs", "did you mean 'num_envs'"]),
         ("ppo.gamma=2", ["ppo.gamma = 2", "less than or equal to 1"]),
         ("num_envs=0", ["num_envs = 0", "greater than or equal to 1"]),
@@ -175,12 +177,12 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("num_envs=true", ["num_envs: expected a number, got true"]),
         ("ppo.gamma=false", ["ppo.gamma: expected a number, got false"]),
         ("policy.hidden_sizes=[true]", ["policy.hidden_sizes: ", "expected a number, got [true]"]),
-        ("num_envs=" + 5000 * "9", ["num_envs = 999", "no value is as long as that"]),
+        ("num_envs=" + 5000 * "9", ["num_envs = 999", "the value is too long"]),
         (
             "num_envs=0x" + 5000 * "f",
             ["num_envs = a number of thousands of digits: ", "less than or equal"],
         ),
-        ("num_envs=" + 5000 * "[", ["num_envs = [[[", "no value is as long as that"]),
+        ("num_envs=" + 5000 * "[", ["num_envs = [[[", "the value is too long"]),
         (".num_envs=3", [".num_envs=3", "key=value"]),
         ("num_envs.=3", ["num_envs.=3", "key=value"]),
         ("ppo..gamma=0.9", ["ppo..gamma", "key=value"]),

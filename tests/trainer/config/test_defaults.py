@@ -12,8 +12,9 @@ from operant.trainer.config import files
 from operant.trainer.config.defaults import NEUTRAL, neutral_settings
 from operant.trainer.config.files import load_config, preset_names, resolve, settings_summary
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs import ALL_ENV_NAMES, load_any_spec, load_spec
-from operant.trainer.making import make_experiment
+from operant.trainer.envs import load_any_spec, load_spec
+from operant.trainer.envs.names import ALL_ENV_NAMES
+from operant.trainer.experiment.build import make_experiment
 
 DISCRETE = ("cart_pole", "gymnasium:CartPole-v1")
 CONTINUOUS = ("pendulum", "gymnasium:Pendulum-v1")
@@ -42,6 +43,7 @@ def test_every_algorithm_has_neutral_defaults():
     assert NEUTRAL.keys() == algorithm_sections().keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "env"), FITTING)
 def test_neutral_defaults_train_for_two_iterations(algorithm, env, no_presets):
     small = ["policy.hidden_sizes=[8]", "num_threads=1", "device=cpu"]
@@ -197,7 +199,7 @@ def test_what_follows_from_sizes_fits_them(asked, key, value):
     ],
 )
 def test_replay_and_warm_up_fit_the_budget_and_the_memory(asked, obs_size, capacity, warmup):
-    settings = neutral_settings("sac", asked, is_fast=False, obs_size=obs_size)
+    settings = neutral_settings("sac", asked, is_fast=False, obs_bytes=4 * obs_size)
     assert settings["replay.capacity"] == capacity
     assert settings["sac.warmup_env_steps"] == warmup
 

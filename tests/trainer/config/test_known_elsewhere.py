@@ -13,8 +13,8 @@ from operant.shared.errors import ConfigError, nearest
 from operant.trainer.config.files import load_config, make_config
 from operant.trainer.config.keys import keys_of_all
 from operant.trainer.config.known_elsewhere import ALGORITHMS, KEYS, known_elsewhere
+from operant.trainer.config.metrics import metrics_of
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.run.telemetry import metrics_of
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "coming-from.md").read_text()
 KNOWN = [key.name for key in keys_of_all()]
@@ -70,7 +70,7 @@ def test_neither_a_key_that_a_run_does_not_have_is_named_nor_one_that_merely_loo
     ("typed", "meant"),
     [
         ("a2c", "'ppo'"), ("TRPO", "'ppo'"), ("double-dqn", "'dqn' with dqn.double=true"),
-        ("QRDQN", "'qr_dqn'"), ("TQC", "'sac'"),
+        ("QRDQN", "'qr_dqn'"), ("TQC", "'tqc'"),
     ],
 )  # fmt: skip
 def test_an_algorithm_of_another_library_is_answered_with_the_nearest_here(typed, meant):
@@ -91,7 +91,9 @@ def test_every_key_that_is_meant_is_there():
         assert any(key.replace("*", name) in KNOWN for name in algorithm_sections()), key
 
 
-@pytest.mark.parametrize("heading", ["What PPO is told", "What learns from replay is told"])
+@pytest.mark.parametrize(
+    "heading", ["Names of PPO's settings", "Names of settings of off-policy algorithms"]
+)
 def test_the_document_says_what_errors_say(heading):
     rows = table(heading)
     assert len(rows) > 10
@@ -106,5 +108,5 @@ def test_the_document_says_what_errors_say(heading):
 
 def test_metrics_of_the_document_are_there():
     known = {metric.name for metric in metrics_of(make_config({}))}
-    for _, ours in table("What is drawn"):
+    for _, ours in table("Names of metrics"):
         assert set(ours) <= known

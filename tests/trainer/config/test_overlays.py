@@ -10,7 +10,7 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.config.overlays import overlay_names
-from operant.trainer.making import make_experiment
+from operant.trainer.experiment.build import make_experiment
 
 NAMES = ("cpu_parallel", "cpu_serial", "fast", "original", "smoke", "ultra_fast")
 # A world that is quick, with a small network that remembers.
@@ -24,6 +24,7 @@ def test_there_are_these():
     assert tuple(overlay_names()) == NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_trains_for_two_updates(name):
     config = load_config(f"marine_nav_ppo+{name}", SEAS)

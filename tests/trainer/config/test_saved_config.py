@@ -8,7 +8,7 @@ import pytest
 
 from operant.shared.errors import CheckpointError, ConfigError
 from operant.trainer.config.saved_config import saved_config
-from operant.trainer.run.checkpoints import Checkpoint, check_same_config
+from operant.trainer.experiment.checkpoints import Checkpoint, check_same_config
 
 
 @pytest.fixture

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from operant.shared import host
 from operant.shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
-from operant.shared.run_folder import (
+from operant.shared.processes import host
+from operant.shared.runs.run_folder import (
     Run,
     create_run,
     home_folder,
     memory_runs_folder,
     runs_folder,
 )
-from operant.shared.sweep_folder import sweeps_folder
+from operant.shared.runs.sweep_folder import sweeps_folder
 from operant.trainer.config import stored_code
 from operant.trainer.config.stored_code import added_seals, check_stored_code, named_code
-from operant.trainer.envs.workers.importing import import_from_here, imported
-from operant.trainer.run.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from operant.trainer.experiment.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from operant.trainer.settings.importing import import_from_here, imported
 
 CODE = {"env": "gymnasium:own_module:make"}
 
@@ -63,6 +63,14 @@ def test_a_home_that_is_a_link_has_a_key(project, tmp_path, monkeypatch):
     path = checkpoint_of(CODE, added_seals({}, [CODE]))
     assert load_checkpoint(path).config == CODE
     assert not (tmp_path / "larger-disk" / f"code-{os.getuid()}.key").is_symlink()
+
+
+def test_a_network_is_code_as_an_environment_is(project):
+    values = {"env": "cart_pole", "policy": {"encoder": "own_module:Net"}}
+    line = refusal(checkpoint_of(values, {}))
+    assert f"encoder:own_module:Net would run own_module ({project / 'own_module.py'})" in line
+    path = checkpoint_of(values, added_seals({}, [values]))
+    assert load_checkpoint(path).config == values
 
 
 def test_a_run_without_a_seal_is_refused_in_one_line_that_names_the_file(project):
@@ -212,6 +220,9 @@ def test_a_module_that_is_not_here_is_said_to_be_missing(project):
         ({"env": "mettagrid", "mettagrid": {"config": ""}}, []),
         ({"env": "mettagrid", "mettagrid": {"config": "a:make"}}, ["mettagrid:a:make"]),
         ({"env": "mettagrid", "mettagrid": {"config": "a.json"}}, ["mettagrid:a.json"]),
+        ({"policy": {"encoder": "nature"}}, []),
+        ({"policy": {"encoder": "own/Net"}}, []),
+        ({"env": "native:a:b", "policy": {"encoder": "c:Net"}}, ["native:a:b", "encoder:c:Net"]),
     ],
 )
 def test_every_form_that_imports_is_named(values, codes):
@@ -221,7 +232,8 @@ def test_every_form_that_imports_is_named(values, codes):
 @pytest.mark.parametrize(
     "values",
     [{"env": b"native:own_module:make"}, {"env": 1}, {"mettagrid": {"config": b"a:b"}},
-     {"mettagrid": [("config", "a:b")]}],
+     {"mettagrid": [("config", "a:b")]}, {"policy": [("encoder", "a:b")]},
+     {"policy": {"encoder": b"a:b"}}],
 )  # fmt: skip
 def test_what_validation_could_turn_into_text_is_refused(values, project):
     assert pickle.loads(pickle.dumps(values, 2)) == values  # as a checkpoint may hold it
@@ -246,5 +258,6 @@ def test_seals_are_added_to_those_that_a_run_has(project, tmp_path, monkeypatch)
     assert added_seals({"code_seals": 7}, [{"env": "cart_pole"}]) == {}
 
 
-def test_a_machine_without_an_id_is_known_by_its_name():
-    assert host.machine_id()
+def test_a_machine_without_an_id_is_known_by_its_name(monkeypatch):
+    monkeypatch.setattr(host.Path, "read_text", lambda path: "\n")
+    assert host.machine_id() == host.host_name()

@@ -7,9 +7,9 @@ import pytest
 import torch
 from toy_envs import WALK
 
-from operant.trainer.cuda.vector import CudaVectorEnv
 from operant.trainer.envs import as_gymnasium
 from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv
+from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
 
 RIGHT, LEFT = 1, 0
 
@@ -46,6 +46,7 @@ def stepped(request):
     return request.param
 
 
+@pytest.mark.slow
 def test_an_agent_retires_alone_and_its_rows_are_dead_until_all_begin_anew(stepped):
     walkers = stepped(1)
     # The first walks to the right edge in three steps of a half; the second to and fro.

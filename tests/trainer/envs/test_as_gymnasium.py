@@ -8,8 +8,9 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode
 
-from operant.trainer.envs import ENV_NAMES, load_spec
+from operant.trainer.envs import load_spec
 from operant.trainer.envs.as_gymnasium import GymnasiumVectorEnv
+from operant.trainer.envs.names import ENV_NAMES
 
 NUM_ENVS = 3
 
@@ -32,6 +33,7 @@ def test_spaces_are_those_of_gymnasiums_own(envs):
     assert envs.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
 
 
+@pytest.mark.slow
 def test_what_is_given_has_the_promised_shapes_and_types(envs):
     envs.action_space.seed(1)
     obs, infos = envs.reset(seed=1)

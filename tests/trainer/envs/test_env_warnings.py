@@ -8,11 +8,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
-from operant.shared.run_folder import create_run
-from operant.shared.status import open_page
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.status import open_page
 from operant.trainer.config.files import load_config, resolve
 from operant.trainer.envs.env_warnings import env_warnings
-from operant.trainer.run.process import run_training
+from operant.trainer.running.process import run_training
 
 MASKS = "the environment offers action masks, which operant ignores: illegal actions will be tried"
 BYTES = "observations are bytes, 0 to 255, and are not scaled"
@@ -67,12 +67,14 @@ def test_vectors_of_numbers_are_nothing_to_say(warnings_of):
 
 
 def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
-    images, of_bytes = warnings_of(Shown(PICTURE))
+    assert warnings_of(Shown(PICTURE)) == []  # convolutions read it
+    images, of_bytes = warnings_of(Shown(PICTURE), "policy.encoder=mlp")
     assert images.startswith(IMAGES)
     assert "GrayscaleObservation" in images
     assert "ResizeObservation" in images
     assert of_bytes.startswith(BYTES)
-    assert warnings_of(Shown(PICTURE), "normalization.obs=true") == [images]
+    overrides = ("policy.encoder=mlp", "normalization.obs=true")
+    assert warnings_of(Shown(PICTURE), *overrides) == [images]
     # A board is no picture.
     assert warnings_of(Shown(spaces.Box(0, 1, (6, 7), np.float32))) == []
 

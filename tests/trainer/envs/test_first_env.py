@@ -9,22 +9,23 @@ import pytest
 import torch
 from toy_envs import WALK
 
-from operant.trainer.bench.sides import random_actions
-from operant.trainer.compiled.collecting import CompiledCollector
-from operant.trainer.cuda.collecting import ActorCollector, CudaCollector
-from operant.trainer.cuda.fused import FusedCollector
-from operant.trainer.cuda.vector import CudaVectorEnv
-from operant.trainer.envs import ENV_NAMES, load_any_spec, load_spec, make_envs
-from operant.trainer.envs.streams import TRAINING
+from operant.commands.bench.sides import random_actions
+from operant.trainer.collecting.compiled import CompiledCollector
+from operant.trainer.collecting.fused import FusedCollector
+from operant.trainer.collecting.on_gpu import ActorCollector, CudaCollector
+from operant.trainer.envs import load_any_spec, load_spec, make_envs
+from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.networks.actor_critic import ActorCritic
-from operant.trainer.run.threads import Threads
+from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
+from operant.trainer.jit.streams import TRAINING
+from operant.trainer.machine.threads import Threads
+from operant.trainer.policies.actor_critic import ActorCritic
 
 HALF = 64  # environments; as many are one chunk of the compiled loops
 FIRST, SECOND, WHOLE = (HALF, 0), (HALF, HALF), (2 * HALF, 0)  # how many, and the first's number
 
 
-@pytest.mark.parametrize("name", [*ENV_NAMES, "marine_nav", "walkers"])
+@pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES, "marine_nav", "walkers"])
 def test_two_halves_are_the_whole(name):
     spec = WALK if name == "walkers" else load_spec(name)
     actions = random_actions(spec, 40, 2 * HALF * spec.num_agents)

@@ -15,8 +15,8 @@ from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
 from operant.trainer.envs.spaces import action_spec
-from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.spaces import Discrete
 
 SPEC = GymnasiumSpec("count", 1, Discrete(2))
 MODES = tuple(AutoresetMode)
@@ -183,11 +183,6 @@ def test_an_environment_that_is_not_there_is_named_in_one_line(name, message):
     with pytest.raises(ConfigError, match=message) as caught:
         load_any_spec(name)
     assert "\n" not in str(caught.value)
-
-
-def test_a_gpu_is_refused_for_what_lives_on_the_processor(make_experiment):
-    with pytest.raises(ConfigError, match="device = cuda: gymnasium:CartPole-v1 lives on"):
-        make_experiment("env=gymnasium:CartPole-v1", "device=cuda")
 
 
 def test_a_resumed_run_plays_other_episodes(make_experiment):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from operant.trainer.envs import ENV_NAMES, load_spec
-from operant.trainer.envs.spec import Box
+from operant.trainer.envs import load_spec
+from operant.trainer.envs.names import ENV_NAMES
+from operant.trainer.spaces import Box
 
 NUM_STEPS = 10_000
 TOLERANCE = 1e-5
@@ -63,6 +64,7 @@ def test_every_environment_that_gymnasium_has_is_compared_and_no_other_can_be():
     assert sorted(LOW_AND_HIGH) == sorted(OF_GYMNASIUM)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*calling 'step.*")
 @pytest.mark.parametrize("name", OF_GYMNASIUM)
 def test_a_step_from_any_state_is_gymnasiums(name):

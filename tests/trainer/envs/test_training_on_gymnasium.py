@@ -10,8 +10,8 @@ from learning import iterate
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.config.files import load_config
-from operant.trainer.loop import train
-from operant.trainer.run.telemetry import metrics_of
+from operant.trainer.config.metrics import metrics_of
+from operant.trainer.running.loop import train
 
 
 class Endless(gymnasium.Env):
@@ -78,11 +78,11 @@ def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experi
     overrides = ["env=gymnasium:CartPole-v1", "normalization.reward=true"]
     first = make_experiment(*overrides)
     iterate(first)
-    assert first.algorithm.reward_normalizer.returns.abs().sum() > 0
+    assert first.algorithm.rewards.normalizer.returns.abs().sum() > 0
     second = make_experiment(*overrides)
     second.load_state_dict(first.state_dict(), 1)
-    assert second.algorithm.reward_normalizer.returns.tolist() == [0.0] * 8
+    assert second.algorithm.rewards.normalizer.returns.tolist() == [0.0] * 8
     assert (
-        second.algorithm.reward_normalizer.moments.count
-        == first.algorithm.reward_normalizer.moments.count
+        second.algorithm.rewards.normalizer.moments.count
+        == first.algorithm.rewards.normalizer.moments.count
     )

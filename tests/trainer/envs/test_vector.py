@@ -6,11 +6,13 @@ import numba
 import numpy as np
 import pytest
 
-from operant.trainer.envs import ENV_NAMES, load_spec
-from operant.trainer.envs.spec import Box, Discrete, EnvSpec, MultiDiscrete
+from operant.trainer.envs import load_spec
+from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
+from operant.trainer.envs.spec import EnvSpec
 from operant.trainer.envs.stepping import one_by_one
-from operant.trainer.envs.streams import EVALUATION
 from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv
+from operant.trainer.jit.streams import EVALUATION
+from operant.trainer.spaces import Box, Discrete, MultiDiscrete
 
 
 def count_reset(state, env, random):
@@ -54,6 +56,7 @@ class Stepped:
         return self.out
 
 
+@pytest.mark.slow
 def test_the_end_of_the_task_is_terminated_and_starts_anew_at_once():
     counter = Stepped(COUNTER, 2)
     counter.step([2, 0])
@@ -97,6 +100,16 @@ def test_returns_and_lengths_of_ended_episodes_are_counted_once():
     assert counter.envs.take_episode_totals() == (0, 0.0, 0.0)
 
 
+def test_a_reset_begins_the_first_episode_again_whatever_episodes_came_before():
+    stepped = Stepped(load_spec("cart_pole"), 3)
+    first = stepped.obs.copy()
+    stepped.envs.begin_anew(1, stepped.obs)
+    assert (stepped.obs == first).all(1).tolist() == [True, False, True]
+    stepped.envs.reset(stepped.obs)
+    assert np.array_equal(stepped.obs, first)
+
+
+@pytest.mark.slow
 def test_several_discrete_actions_reach_their_environment_together():
     switch = Stepped(SWITCH, 3)
     switch.step([[0, 4], [0, 1], [0, 0]])
@@ -125,7 +138,8 @@ def trajectory(spec, num_envs, steps, actions):
     return np.array(obs), np.array(rest)
 
 
-@pytest.mark.parametrize("name", ENV_NAMES)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES])
 def test_many_at_once_and_one_by_one_are_the_same(name):
     spec = load_spec(name)
     actions = random_actions(spec, (600, 37))
@@ -147,7 +161,7 @@ def test_many_at_once_and_one_by_one_are_the_same(name):
     assert many.envs.take_episode_totals()[0] >= 19
 
 
-@pytest.mark.parametrize("name", ENV_NAMES)
+@pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES])
 def test_an_environment_does_not_depend_on_how_many_others_there_are(name):
     spec = load_spec(name)
     actions = random_actions(spec, (300, 32))
@@ -157,7 +171,7 @@ def test_an_environment_does_not_depend_on_how_many_others_there_are(name):
     assert (many_rest[..., :5] == few_rest).all()
 
 
-@pytest.mark.parametrize("name", ENV_NAMES)
+@pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES])
 def test_an_environment_does_not_depend_on_the_number_of_threads(name):
     spec = load_spec(name)
     num_envs = 3 * BLOCK + 5
@@ -185,7 +199,7 @@ def test_seeds_streams_environments_and_episodes_all_begin_differently(name):
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
-@pytest.mark.parametrize("name", ENV_NAMES)
+@pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES])
 def test_a_saved_state_goes_on_exactly(name):
     spec = load_spec(name)
     actions = random_actions(spec, (200, 8))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from operant.trainer.config.files import load_config
-from operant.trainer.making import make_policy
+from operant.trainer.experiment.trained_policy import TrainedPolicy
+from operant.trainer.experiment.untrained import make_policy
 from operant.trainer.playing import make_episodes
-from operant.trainer.trained_policy import TrainedPolicy
 
 
 @pytest.fixture

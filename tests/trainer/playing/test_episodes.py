@@ -11,16 +11,17 @@ import pytest
 from hosted_envs import Count
 from tinyphysics_files import write_model, write_routes
 
+from operant.shared.episodes.scene import ROLES, Frame
 from operant.shared.errors import UsageError
-from operant.shared.scene import ROLES, Frame
-from operant.trainer.drawings import load_drawing
-from operant.trainer.envs import (
+from operant.trainer.envs import env_spec_of
+from operant.trainer.envs.names import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
     LEARNED_ENV_NAMES,
-    env_spec_of,
+    MINATAR_ENV_NAMES,
 )
-from operant.trainer.evaluation import evaluate
+from operant.trainer.experiment.evaluation import evaluate
+from operant.trainer.playing.drawings import load_drawing
 from operant.trainer.playing.gymnasium_episodes import make_drawn
 
 SEA = (
@@ -31,6 +32,7 @@ PRESETS = {  # where it is not `<env>_ppo`
     "cart_pole": ("cart_pole_ppo_smoke",),
     "grid": ("grid_ppo_smoke", "grid.embedding_size=8"),
     "marine_nav": SEA,
+    **{name: (f"{name}_pqn", "minatar.max_steps=300") for name in MINATAR_ENV_NAMES},
     "tinyphysics": ("tinyphysics_ppo", "tinyphysics.held_out_routes=2"),
 }
 CART_POLE_OF_GYMNASIUM = ("cart_pole_ppo_smoke", "env=gymnasium:CartPole-v1")
@@ -66,8 +68,11 @@ def check_scene(scene, num_agents):
     assert (middles <= scene.high).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("challenge")
-@pytest.mark.parametrize("env", [*ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES])
+@pytest.mark.parametrize(
+    "env", [*ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES]
+)
 def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_of):
     assert callable(load_drawing(env))
     episodes = episodes_of(*PRESETS.get(env, (f"{env}_ppo",)), "policy.hidden_sizes=[8]")
@@ -93,10 +98,11 @@ def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_
     episodes.begin(3, 1)
     assert played_out(episodes).returns == last.returns
     episodes.begin(4, 1)
-    without_reward = ("acrobot", "grid", "mountain_car")  # as policies begin
+    without_reward = ("acrobot", "grid", "mountain_car", *MINATAR_ENV_NAMES)  # as policies begin
     assert played_out(episodes).returns != last.returns or env in without_reward
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "most_steps"),
     # at sea small differences, as of sums in another order, soon lead to other episodes
@@ -120,6 +126,7 @@ def test_episode_k_is_the_one_of_environment_k_of_an_evaluation(
     np.testing.assert_allclose(returns, evaluation.returns, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "sight"),
     [
@@ -163,10 +170,10 @@ def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_o
 def test_the_current_drawn_is_the_one_that_vessels_feel():
     from marine_worlds import compiled_for, put_scenario
 
-    from operant.trainer.drawings.marine_nav import flow_at
     from operant.trainer.envs.marine_nav.currents import current_at
     from operant.trainer.envs.marine_nav.scenario import Scenario
     from operant.trainer.envs.marine_nav.world import World
+    from operant.trainer.playing.drawings.marine_nav import flow_at
 
     world = World(robots=2, obstacles=0, vortices=2, precision="float64")
     vortices = np.array([[10.0, 20.0, 1.0, 9.0], [30.0, 25.0, 0.0, 7.0]])

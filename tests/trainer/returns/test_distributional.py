@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.returns.distributional import cross_entropy, projected, quantile_huber
+from operant.trainer.returns.distributional import (
+    cross_entropy,
+    projected,
+    quantile_huber,
+    truncated,
+)
 
 
 def project_one(return_, discount, probs, lowest=0.0, highest=4.0):
@@ -87,3 +92,10 @@ def test_quantiles_settle_at_the_quantiles_of_the_targets():
         quantiles -= 10 * quantile_huber(quantiles, taus, targets).slopes
     # of 0, 1, ..., 99
     assert quantiles.squeeze(0).tolist() == pytest.approx([9.5, 49.5, 89.5], abs=0.6)
+
+
+def test_the_largest_quantiles_of_all_critics_together_are_dropped():
+    first, second = [[5.0, 1.0, 3.0]], [[9.0, 8.0, 2.0]]
+    quantiles = torch.tensor([first, second])
+    assert truncated(quantiles, 1).tolist() == [[1.0, 2.0, 3.0, 5.0]]  # both of the second's went
+    assert truncated(quantiles, 0).tolist() == [[1.0, 2.0, 3.0, 5.0, 8.0, 9.0]]

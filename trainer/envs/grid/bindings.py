@@ -6,7 +6,7 @@ of its episode, seed, stream).
 
 from __future__ import annotations
 
-from ...templates import declared, unbound
+from ...jit.templates import declared, unbound
 
 num_agents: int = unbound("agents of a world")
 num_tokens: int = unbound("tokens of an observation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy import float32, int32, uint64
 
-from ..streams import four_words
+from ...jit.streams import four_words
 from .bindings import first_cell, lay_out, num_agents, steps_of_actions
 from .kinds import AGENT, ALTAR, EMPTY, GENERATOR, HEART_LIMIT, MINE
 from .layout import (

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....shared.errors import ConfigError
-from ..spec import Array, Discrete, EnvSpec
+from ...spaces import Discrete
+from ..spec import Array, EnvSpec
 from . import layout
 from .kinds import NUM_ACTIONS
 from .maps import Map
@@ -37,8 +38,8 @@ def make_spec(section: GridConfig | None = None) -> GridSpec:
     section = GridConfig() if section is None else section
     for refusal in section.refusals():
         raise ConfigError(refusal)
-    told = section.read_map()
-    world = world_of(section, told)
+    map_ = section.read_map()
+    world = world_of(section, map_)
     functions = functions_of(world)
     return GridSpec(
         name=world.name,
@@ -50,39 +51,39 @@ def make_spec(section: GridConfig | None = None) -> GridSpec:
         step=functions.step,
         observe=functions.observe,
         num_agents=world.agents,
-        prepare=settings_writer(section, world, told),
+        prepare=settings_writer(section, world, map_),
         obs_type=np.uint8,
-        make_embedding=partial(make_embedding, section.embedding_size),
+        make_encoder=partial(make_encoder, section.embedding_size),
         agents_retire=False,
         world=world,
     )
 
 
-def make_embedding(embedding_size: int, seed: int) -> Any:
-    """`EnvSpec.make_embedding`."""
+def make_encoder(embedding_size: int, seed: int) -> Any:
+    """`EnvSpec.make_encoder`."""
     from .reading import make_embedding  # torch takes a second to import
 
     return make_embedding(embedding_size, seed)
 
 
-def world_of(section: ArenaSection, told: Map | None) -> World:
+def world_of(section: ArenaSection, map_: Map | None) -> World:
     """What is compiled for a table."""
-    height, width = told.kinds.shape if told else (section.height, section.width)
+    height, width = map_.kinds.shape if map_ else (section.height, section.width)
     return World(
-        section.num_agents, height, width, section.num_tokens, section.max_steps, told is not None
+        section.num_agents, height, width, section.num_tokens, section.max_steps, map_ is not None
     )
 
 
 def settings_writer(
-    section: GridConfig, world: World, told: Map | None
+    section: GridConfig, world: World, map_: Map | None
 ) -> Callable[[Array, int, int], None]:
     """`EnvSpec.prepare`: the table's numbers, and the map where there is one."""
 
     def write_settings(state: Array, num_envs: int, stream: int) -> None:
         for key in SETTINGS:
             state[getattr(layout, key.upper())] = getattr(section, key)
-        if told:
+        if map_:
             first = world.first_rows["first_told"]
-            state[first:] = told.kinds.reshape(-1, 1)
+            state[first:] = map_.kinds.reshape(-1, 1)
 
     return write_settings

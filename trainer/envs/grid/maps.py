@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ....shared.small_file import read_small
+from ....shared.runs.small_file import read_small
 from .kinds import AGENT, EMPTY, NAMES, STATIONS, SYMBOLS, WALL
 
 MOST_BYTES = 2**16
@@ -40,7 +40,7 @@ def read_map(path: Path) -> Map:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path}: no text file") from None
+        raise ConfigError(f"{path}: not a text file") from None
     return parsed(text, str(path))
 
 
@@ -51,10 +51,9 @@ def parsed(text: str, name: str = "the map") -> Map:
     for number, row in enumerate(rows, 1):
         unknown = set(row) - set(SYMBOLS)
         if unknown:
-            raise ConfigError(
-                f"{name}, line {number}: {sorted(unknown)[0]!r} is none of "
-                f"{' '.join(symbol for symbol in SYMBOLS if symbol != ' ')}"
-            )
+            allowed = " ".join(symbol for symbol in SYMBOLS if symbol != " ")
+            wrong = sorted(unknown)[0]
+            raise ConfigError(f"{name}, line {number}: expected one of {allowed}, got {wrong!r}")
         if len(row) != len(rows[0]):
             raise ConfigError(
                 f"{name}, line {number}: {len(row)} cells, and line 1 has {len(rows[0])}"

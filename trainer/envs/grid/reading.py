@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...networks.tokens import Feature, TokenEmbedding, Tokens
+from ...policies.tokens import Feature, TokenEmbedding, Tokens
 from .kinds import (
     AGENT_ID,
     BATTERY_HELD,
@@ -28,5 +28,5 @@ FEATURES = (
 
 
 def make_embedding(embedding_size: int, seed: int) -> TokenEmbedding:
-    """`EnvSpec.make_embedding` of a world of mines, generators and altars."""
+    """`EnvSpec.make_encoder` of a world of mines, generators and altars."""
     return TokenEmbedding(Tokens(WINDOW, WINDOW, FEATURES), embedding_size, seed)

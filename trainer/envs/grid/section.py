@@ -1,4 +1,4 @@
-"""What runs on grid worlds can be told, operant's own and MettaGrid's."""
+"""The settings of grid worlds, operant's own and MettaGrid's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from ....shared.errors import ConfigError
-from ...config.section import EnvSection
+from ...settings.section import EnvSection
 from .maps import Map, read_map
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ class ArenaSection(EnvSection):
     """Agents that mine ore, make batteries of it, and hearts of those."""
 
     name: ClassVar[str]  # of the table
-    shows_tokens: ClassVar[bool] = True
     agents_retire: ClassVar[bool] = False
 
     num_agents: int = Field(
@@ -33,46 +32,48 @@ class ArenaSection(EnvSection):
         32, ge=4, le=MOST_SIDE, description=f"cells from north to south, walls around included; "
         f"4 to {MOST_SIDE}",
     )  # fmt: skip
-    width: int = Field(32, ge=4, le=MOST_SIDE, description="cells from west to east, likewise")
-    num_walls: int = Field(60, ge=0, description="cells of wall within, anywhere in each episode")
-    num_mines: int = Field(10, ge=1, description="that give an ore each time")
-    num_generators: int = Field(8, ge=1, description="that make a battery of an ore")
-    num_altars: int = Field(6, ge=1, description="that make a heart of a battery")
+    width: int = Field(32, ge=4, le=MOST_SIDE, description="cells from west to east; 4 to 128")
+    num_walls: int = Field(60, ge=0, description="wall cells inside, placed anew in each episode")
+    num_mines: int = Field(10, ge=1, description="mines; each use gives an ore")
+    num_generators: int = Field(8, ge=1, description="each use makes a battery from an ore")
+    num_altars: int = Field(6, ge=1, description="each use makes a heart from a battery")
     map: str = Field(
-        "", description="a text file of # walls, m mines, g generators, a altars, @ agents and . "
-        "for nothing: all episodes are there; empty: each has a map of its own",
+        "", description="map file for all episodes, with # walls, m mines, g generators, a "
+        "altars, @ agents and . free cells; empty: a random map for each episode",
     )  # fmt: skip
     max_steps: int = Field(1000, ge=1, le=100_000, description="ticks of an episode; 1 to 100,000")
     cooldown: int = Field(
-        5, ge=0, le=255, description="ticks from one use of a station to the next; 0: at any time"
+        5, ge=0, le=255, description="ticks that a station pauses after each use; 0: no pause"
     )
-    ore_limit: int = Field(10, ge=1, le=255, description="ore that an agent can hold; 1 to 255")
-    battery_limit: int = Field(10, ge=1, le=255, description="batteries likewise")
+    ore_limit: int = Field(10, ge=1, le=255, description="most ore an agent holds; 1 to 255")
+    battery_limit: int = Field(
+        10, ge=1, le=255, description="most batteries an agent holds; 1 to 255"
+    )
     ore_reward: float = Field(
-        0.0, ge=0, le=100, description="for each ore that is held, and lost again with it; a heart "
-        "is worth 1",
+        0.0, ge=0, le=100, description="reward for each ore gained, taken back when it is spent; "
+        "a heart gives 1",
     )  # fmt: skip
-    battery_reward: float = Field(0.0, ge=0, le=100, description="for each battery, likewise")
+    battery_reward: float = Field(0.0, ge=0, le=100, description="the same for each battery")
     ore_reward_cap: float = Field(
-        1.0, ge=0, le=1000, description="the most that all ore held together is worth"
+        1.0, ge=0, le=1000, description="limit of the reward for ore held at once"
     )
-    battery_reward_cap: float = Field(1.0, ge=0, le=1000, description="likewise of batteries")
+    battery_reward_cap: float = Field(1.0, ge=0, le=1000, description="the same for batteries")
     num_tokens: int = Field(
         64, ge=16, le=500,
-        description="tokens of an observation: of more the farthest are left out; 16 to 500",
+        description="tokens of an observation; the farthest are left out first; 16 to 500",
     )  # fmt: skip
     embedding_size: int = Field(
-        128, ge=1, le=4096, description="features that policies make of the tokens; 1 to 4096"
+        128, ge=1, le=4096, description="size of the policy's embedding of the tokens; 1 to 4096"
     )
 
     def check(self, config: TrainConfig) -> None:
         if config.normalization.obs:
             raise ValueError(
-                f"normalization.obs = true: {config.env} shows tokens, which are no numbers"
+                f"normalization.obs = true: {config.env} has token observations; use false"
             )
         if config.algorithm != "ppo":
             raise ValueError(
-                f"algorithm = {config.algorithm}: {config.env} shows tokens, which only ppo reads"
+                f"algorithm = {config.algorithm}: {config.env} has token observations; use ppo"
             )
         for refusal in self.refusals():
             raise ValueError(refusal)
@@ -91,10 +92,11 @@ class ArenaSection(EnvSection):
     def set_in_vain(self, keys: Iterable[str], why: str) -> Iterator[str]:
         """Those that are not as they are by default, with what takes all of them back."""
         defaults = {key: type(self).model_fields[key].default for key in keys}
-        told = [key for key, default in defaults.items() if getattr(self, key) != default]
-        if told:
-            back = " ".join(f"--set {self.name}.{key}={defaults[key]}" for key in told)
-            yield f"{self.name}.{told[0]} = {getattr(self, told[0])}: {why}; {back} takes it back"
+        changed = [key for key, default in defaults.items() if getattr(self, key) != default]
+        if changed:
+            back = " ".join(f"--set {self.name}.{key}={defaults[key]}" for key in changed)
+            value = getattr(self, changed[0])
+            yield f"{self.name}.{changed[0]} = {value}: {why}; {back} takes it back"
 
     def _of_counts(self) -> Iterator[str]:
         """More than there are cells."""
@@ -132,8 +134,8 @@ class GridConfig(ArenaSection):
     name: ClassVar[str] = "grid"
 
     num_maps: int = Field(
-        0, ge=0, le=2**24, description="maps that episodes are in one of, drawn from the seed; 0: "
-        "each episode has one of its own",
+        0, ge=0, le=2**24, description="number of maps, generated from the seed, that episodes "
+        "choose from; 0: a new map for each episode",
     )  # fmt: skip
 
     def refusals(self) -> Iterator[str]:

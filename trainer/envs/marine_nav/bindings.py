@@ -6,7 +6,7 @@ environment, of its episode, seed, stream).
 
 from __future__ import annotations
 
-from ...templates import declared, unbound
+from ...jit.templates import declared, unbound
 
 real = unbound("float32 or float64")
 has_boundary: bool = unbound("whether leaving the map ends a vessel's task")

@@ -30,7 +30,7 @@ def current_at(state, env, x, y):
 
 
 def vortex_speed(circulation, distance):
-    """Of the water, so far from a core."""
+    """Speed of the water at a distance from a core."""
     if distance <= CORE_RADIUS_M:
         return circulation * distance / (TURN * CORE_RADIUS_M * CORE_RADIUS_M)
     return circulation / (TURN * distance)

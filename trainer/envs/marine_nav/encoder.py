@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ...networks.encoder import Encoder
-from ...networks.mlp import init_default
+from ...policies.encoder import Encoder
+from ...policies.mlp import init_default
 from . import kinematic, sonar
 from .constants import SEEN_OBJECTS
 from .layout import MASK, OBJECT_SIZE, SELF_SIZE

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..streams import four_words
+from ...jit.streams import four_words
 from ..trigonometry import sine_and_cosine
 from .bindings import is_compatible, num_obstacles, num_robots, obs_scale, real
 from .constants import GOAL_RADIUS_M, HULL_RADIUS_M, NUM_SUBSTEPS, ONE, RANGE_M, STEP_S, ZERO

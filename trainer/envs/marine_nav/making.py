@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....shared.errors import ConfigError
-from ..spec import Array, EnvSpec
-from ..streams import EVALUATION
+from ...jit.streams import EVALUATION
+from ..spec import Array
 from .constants import MAX_CLOCK, MAX_DECISIONS
 from .layout import (
     MISSING_OBSTACLES,
@@ -23,21 +22,14 @@ from .layout import (
     STAGE_SIZE,
 )
 from .section import MarineNavConfig, Stage
-from .world import World, functions_of
+from .world import MarineNavSpec, World, functions_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ...evaluation import Evaluation
-    from ...networks.encoder import Encoder
+    from ...policies.encoder import Encoder
+    from ...returns.episodes import Evaluation
     from .scenario import Scenario
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarineNavSpec(EnvSpec):
-    """What steps a kind of world, and that kind."""
-
-    world: World
 
 
 @cache

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..streams import four_words
+from ...jit.streams import four_words
 from ..trigonometry import sine_and_cosine
 from .bindings import first_noise, num_obstacles, num_robots, real
 from .constants import (

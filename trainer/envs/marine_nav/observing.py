@@ -1,4 +1,4 @@
-"""What a policy is told: 37 numbers for each robot.
+"""What a policy observes: 37 numbers for each robot.
 
 Goal (x, y), velocity over ground (surge, sway) and yaw rate in the body frame, thrusts left and
 right; five rows of (x, y, vx, vy, radius), nearest first; a mask that says which rows are objects.

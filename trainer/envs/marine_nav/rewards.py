@@ -1,16 +1,34 @@
-"""What a decision is worth to a robot, and whether it is the last."""
+"""The reward of a robot's decision, and whether the episode ends with it.
+
+A part of the reward is for the rules of the road at sea: a vessel that comes from the other's left,
+or meets it head on, has to give way to starboard. Source: COLREGs rules 14 and 15; areas and angles
+as in the authors' simulator.
+"""
 
 from __future__ import annotations
 
+import math
+
 from ..trigonometry import sine_and_cosine
 from .bindings import is_compatible, real
-from .colregs import evasion_angle
 from .constants import (
     COLLISION_REWARD,
+    CORNER_SLOPE,
+    CORNER_Y_M,
+    CROSSING_MAX_X_M,
+    CROSSING_MIN_X_M,
+    CROSSING_MIN_Y_M,
     EVASION_REWARD_PER_RAD,
     GOAL_REWARD,
+    HEAD_ON_MAX_X_M,
+    HEAD_ON_MAX_Y_M,
+    HULL_RADIUS_M,
     MAX_DECISIONS,
+    MIN_SPEED_M_PER_S,
+    PASSING_GAP_M,
+    PI,
     STEP_REWARD,
+    TURN,
     ZERO,
 )
 from .layout import (
@@ -32,6 +50,55 @@ from .layout import (
     OBJECTS,
     robot_row,
 )
+
+
+def evasion_angle(x, y, vx, vy, radius, own_vx, own_vy):
+    """By how much to turn, in radians; 0 where the rules ask for nothing.
+
+    The other is at (x, y) with velocity (vx, vy) over ground; all in the frame of one's own body.
+    """
+    speed_2, own_speed_2 = vx * vx + vy * vy, own_vx * own_vx + own_vy * own_vy
+    least = MIN_SPEED_M_PER_S * MIN_SPEED_M_PER_S
+    if speed_2 < least or own_speed_2 < least:
+        return ZERO
+    # In the other's frame, whose x axis is its course: where one is, and one's velocity there.
+    speed = math.sqrt(speed_2)
+    cosine, sine = vx / speed, vy / speed
+    there_x, there_y = -(cosine * x + sine * y), sine * x - cosine * y
+    along, across = cosine * own_vx + sine * own_vy, cosine * own_vy - sine * own_vx
+    if is_crossing(there_x, there_y, along, across) or is_head_on(there_x, there_y, along, across):
+        return max(angle_to_pass(x, y, radius, own_vx, own_vy), ZERO)
+    return ZERO
+
+
+def is_crossing(x, y, along, across):
+    """Whether one comes from the left of the other, on a course within 45 degrees of across."""
+    is_there = CROSSING_MIN_X_M <= x <= CROSSING_MAX_X_M and CROSSING_MIN_Y_M <= y <= ZERO
+    is_in_the_corner = y - CORNER_Y_M > CORNER_SLOPE * (x - CROSSING_MAX_X_M)
+    return is_there and not is_in_the_corner and across > ZERO and abs(along) <= across
+
+
+def is_head_on(x, y, along, across):
+    """Whether one is ahead of the other, on a course within 45 degrees of its own reversed."""
+    is_there = ZERO <= x <= HEAD_ON_MAX_X_M and abs(y) <= HEAD_ON_MAX_Y_M
+    return is_there and along < ZERO and abs(across) < -along
+
+
+def angle_to_pass(x, y, radius, own_vx, own_vy):
+    """From one's course to one that leaves the other to port; 0 where one is inside its circle."""
+    distance_2, gap = x * x + y * y, radius + PASSING_GAP_M
+    if distance_2 < gap * gap:
+        return ZERO
+    tangent = math.sqrt(distance_2 - gap * gap)
+    desired = math.atan2(y, x) + math.atan2(gap, tangent) + math.atan2(HULL_RADIUS_M, tangent)
+    return within_half_a_turn(within_half_a_turn(desired) - math.atan2(own_vy, own_vx))
+
+
+def within_half_a_turn(angle):
+    """The same angle in [-pi, pi), of one at most a turn outside."""
+    if angle >= PI:
+        return angle - TURN
+    return angle + TURN if angle < -PI else angle
 
 
 def obey_the_rules(state, env, robot):

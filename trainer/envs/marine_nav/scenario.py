@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ...compiling import compiled, specialised
+from ...jit.compiling import compiled, specialised
 from ..bindings import env_reset, observe
 from ..vector import VectorEnv
 from .kinematic import SPEED
@@ -27,8 +27,7 @@ from .layout import (
     X,
     Y,
 )
-from .making import MarineNavSpec
-from .world import World, functions_of
+from .world import MarineNavSpec, World, functions_of
 
 Array = NDArray[Any]
 

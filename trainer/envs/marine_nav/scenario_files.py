@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ....shared.errors import ConfigError
-from ....shared.small_file import read_small
+from ....shared.runs.small_file import read_small
 from .constants import HULL_RADIUS_M
 from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_VORTICES
 from .scenario import Array, Scenario
@@ -62,11 +62,11 @@ def scenarios_in(text: str, path: str) -> list[Scenario]:
         raise ConfigError(f"{path} is not a file of scenarios: it nests too deeply") from None
     world = content.get("world") if isinstance(content, dict) else None
     if world != WORLD:
-        told = repr(world)[:60]
-        raise ConfigError(f"{path}: scenarios of world = {told}, and these are for {WORLD!r}")
+        shown = repr(world)[:60]
+        raise ConfigError(f"{path}: scenarios of world = {shown}, and these are for {WORLD!r}")
     scenarios = content.get("scenarios")
     if not isinstance(scenarios, list) or not scenarios:
-        raise ConfigError(f"{path}: 'scenarios' is to be a list of at least one")
+        raise ConfigError(f"{path}: 'scenarios' must be a list of at least one")
     return [checked(scenario_of(s, f"{path}, scenario {i}"), f"{path}, scenario {i}")
             for i, s in enumerate(scenarios)]  # fmt: skip
 
@@ -74,10 +74,10 @@ def scenarios_in(text: str, path: str) -> list[Scenario]:
 def scenario_of(lists: Any, where: str) -> Scenario:
     """The lists of a file as arrays. Raises ConfigError."""
     if not isinstance(lists, dict):
-        raise ConfigError(f"{where}: is to be an object with {', '.join(WIDTHS)}")
+        raise ConfigError(f"{where}: must be an object with {', '.join(WIDTHS)}")
     missing = [key for key in WIDTHS if key not in lists]
     if missing:
-        raise ConfigError(f"{where}: lacks {', '.join(missing)}")
+        raise ConfigError(f"{where}: missing {', '.join(missing)}")
     unknown = [key for key in lists if key not in WIDTHS]
     if unknown:
         raise ConfigError(f"{where}: unknown key {unknown[0]!r}; there are {', '.join(WIDTHS)}")

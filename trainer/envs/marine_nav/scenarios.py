@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ..streams import four_words
+from ...jit.streams import four_words
 from .bindings import is_compatible, num_robots, num_vortices, real
 from .constants import (
     CORE_GAP_M,
@@ -27,9 +27,9 @@ from .constants import (
     VESSEL_GAP_M,
     ZERO,
 )
-from .curriculum import stage_now
 from .layout import (
     CIRCULATION,
+    CLOCK,
     GOAL_X,
     GOAL_Y,
     HEADING,
@@ -40,6 +40,7 @@ from .layout import (
     MISSING_VORTICES,
     NUM_OBSTACLES,
     NUM_ROBOTS,
+    NUM_STAGES,
     NUM_VORTICES,
     OBSTACLE_RADIUS,
     OBSTACLE_X,
@@ -48,6 +49,7 @@ from .layout import (
     STAGE_OBSTACLES,
     STAGE_ROBOTS,
     STAGE_VORTICES,
+    UNTIL,
     VORTEX_X,
     VORTEX_Y,
     X,
@@ -61,6 +63,15 @@ from .noise import fraction
 
 # Blocks of the episode's counters.
 ROBOT_BLOCK, HEADING_BLOCK, VORTEX_BLOCK, OBSTACLE_BLOCK = 0, 1024, 2048, 3072
+
+
+def stage_now(state, env):
+    """The first stage that is not over; the last one never is."""
+    stage = 0
+    last = int(state[NUM_STAGES, env]) - 1
+    while stage < last and state[CLOCK, env] >= state[stage_row(stage) + UNTIL, env]:
+        stage += 1
+    return stage
 
 
 def generate(state, env, random):

@@ -1,4 +1,4 @@
-"""What runs on MarineNav can be told."""
+"""The settings of MarineNav."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import EnvSection, Section
+from ...settings.section import EnvSection, Section
 from .constants import MAX_CLOCK
 from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_STAGES, MOST_VORTICES
 
@@ -58,7 +58,7 @@ class MarineNavConfig(EnvSection):
         description=f"agents of each environment; 2 to {MOST_ROBOTS}, and with a sonar 1",
     )  # fmt: skip
     num_obstacles: int = Field(
-        4, ge=0, le=MOST_OBSTACLES, description=f"that do not move; 0 to {MOST_OBSTACLES}"
+        4, ge=0, le=MOST_OBSTACLES, description=f"that never move; 0 to {MOST_OBSTACLES}"
     )
     num_vortices: int = Field(
         0, ge=0, le=MOST_VORTICES, description=f"that make the current; 0 to {MOST_VORTICES}"
@@ -68,26 +68,27 @@ class MarineNavConfig(EnvSection):
     )
     curriculum: tuple[Stage, ...] = Field(
         (), max_length=MOST_STAGES - 1,
-        description="easier scenarios before: until_env_steps, and those four keys, of each stage",
+        description="easier stages that come first: until_env_steps and the four keys above, for "
+        "each",
     )  # fmt: skip
     vessels: Literal["thrusters", "kinematic", "sonar"] = Field(
         "thrusters",
-        description="what moves: hulls pushed by thrusters, points with a speed and a heading, or "
-        "one such point that sees by a sonar",
+        description="thrusters: hulls pushed by two thrusters; kinematic: points with a speed "
+        "and a heading; sonar: one such point that observes through a sonar",
     )
     actions: Literal["continuous", "discrete"] = Field(
         "continuous",
-        description="of thrusters: two changes of thrust, -1 to 1, or one of 25 pairs of them; "
-        "others have nine",
+        description="vessels with thrusters; continuous: two changes of thrust, -1 to 1; "
+        "discrete: one of 25 pairs of them; other vessels have nine discrete actions",
     )
-    noise: bool = Field(True, description="whether robots with thrusters see others with errors")
+    noise: bool = Field(True, description="with thrusters: add noise to what is observed of others")
     scaled_obs: bool = Field(
-        False, description="observations in units of ranges and speeds, not of SI"
+        False, description="observations as fractions of ranges and speeds, not in SI units"
     )
     substeps: int = Field(
-        10, ge=1, le=100, description="of a decision, with a sonar; 0.1 s each; 1 to 100"
+        10, ge=1, le=100, description="sonar only: simulation steps of 0.1 s per action; 1 to 100"
     )
-    boundary: bool = Field(False, description="with a sonar: leaving the map ends the task")
+    boundary: bool = Field(False, description="sonar only: leaving the map ends the episode")
     compatibility: bool = Field(
         False, description="the authors' simulator with its oddities; see docs/marine-nav.md"
     )
@@ -133,7 +134,7 @@ class MarineNavConfig(EnvSection):
                 f"{LONGEST_ON_50_M:g} on the map of marine_nav.vessels = {self.vessels}"
             )
         has_mask = self.vessels == "thrusters"
-        if has_mask and config.normalization.obs and "replay" in config.algorithm_section.tables:
+        if has_mask and config.normalization.obs and config.learns_from_replay:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
                 f"{config.algorithm}; use marine_nav.scaled_obs"

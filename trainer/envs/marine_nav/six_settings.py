@@ -1,7 +1,7 @@
 """The scenarios that MarineNav is evaluated on: six settings as the authors', from our generator.
 
 Theirs are not public. These are kept in a file, so that all who report figures play the same ones;
-`write` makes it.
+`generating.write` makes it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,13 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from ..streams import EVALUATION
-from ..vector import VectorEnv
-from .making import make_spec
-from .scenario import Scenario, take_scenario
-from .scenario_files import scenarios_in, scenarios_text
-from .section import MarineNavConfig
+from .scenario import Scenario
+from .scenario_files import scenarios_in
 from .world import World
 
 FILE = Path(__file__).with_name("six_settings.json.gz")
 SETTINGS = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
 EPISODES_EACH = 250
-SEED = 253
-DIGITS = 4  # after the point, of metres and radians
 
 
 def six_settings(world: World) -> list[Scenario]:
@@ -43,27 +35,3 @@ def six_settings(world: World) -> list[Scenario]:
 @cache
 def all_scenarios() -> Sequence[Scenario]:
     return scenarios_in(gzip.decompress(FILE.read_bytes()).decode(), str(FILE))
-
-
-def write(path: Path = FILE) -> None:
-    """Generate all of them anew, and write the file."""
-    scenarios = [rounded(scenario) for setting in SETTINGS for scenario in generated(*setting)]
-    path.write_bytes(gzip.compress(scenarios_text(scenarios).encode(), mtime=0))
-
-
-def generated(num_robots: int, num_obstacles: int, min_goal_distance_m: float) -> list[Scenario]:
-    """The scenarios of one setting."""
-    section = MarineNavConfig(
-        num_robots=num_robots, num_obstacles=num_obstacles,
-        min_goal_distance_m=min_goal_distance_m,
-    )  # fmt: skip
-    spec = make_spec(section)
-    envs = VectorEnv(spec, EPISODES_EACH, SEED, EVALUATION)
-    envs.reset(np.zeros((envs.num_rows, spec.obs_size), np.float32))
-    fields = envs.state.fields
-    return [take_scenario(fields, env, spec.world) for env in range(EPISODES_EACH)]
-
-
-def rounded(scenario: Scenario) -> Scenario:
-    parts = (part for part in scenario if part is not None)
-    return Scenario(*(part.astype(np.float64).round(DIGITS) for part in parts))

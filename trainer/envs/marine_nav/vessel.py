@@ -115,7 +115,7 @@ def drive(state, env, robot):
 
 
 def accelerations(surge, sway, yaw_rate, ground_surge, ground_sway, left, right):
-    """Of surge, sway and yaw, in m/s2, m/s2 and rad/s2."""
+    """Accelerations of surge, sway and yaw, in m/s2, m/s2 and rad/s2."""
     surge_drag = (SURGE_DRAG + SURGE_DRAG_2 * abs(surge)) * surge
     sway_drag = (SWAY_DRAG + SWAY_DRAG_2 * abs(sway)) * sway
     yaw_drag = (YAW_DRAG + YAW_DRAG_2 * abs(yaw_rate)) * yaw_rate

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...compiling import compiled
-from ...templates import rebound
+from ...jit.compiling import compiled
+from ...jit.templates import rebound
+from ...spaces import Box, Discrete
 from .. import trigonometry
-from ..spec import Box, Discrete
+from ..spec import EnvSpec
 from . import constants, environment, kinematic, noise, observing, sonar, vessel
 from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
 from .layout import (
@@ -92,7 +94,9 @@ class World(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """As `EnvSpec` says, and `start`, which begins an episode with the scenario in the state."""
+    """The functions of `EnvSpec`, and `start`, which begins an episode with the scenario in the
+    state.
+    """
 
     reset: Callable[..., Any]
     start: Callable[..., Any]
@@ -121,6 +125,13 @@ NUMBERS: dict[Vessels, tuple[dict[str, Any], ...]] = {
     "kinematic": (vars(constants), vars(kinematic), kinematic.NUMBERS),
     "sonar": (vars(constants), vars(kinematic), vars(sonar), sonar.NUMBERS),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarineNavSpec(EnvSpec):
+    """What steps a kind of world, and that kind."""
+
+    world: World
 
 
 @cache

@@ -12,7 +12,7 @@ INSTALL = "pip install 'operant-rl[mettagrid]'"
 
 
 def installed_version() -> str:
-    """Raises ConfigError where there is none, or one that may do all otherwise."""
+    """Raises ConfigError if mettagrid is missing or has another version."""
     try:
         found = version("mettagrid")
     except PackageNotFoundError:
@@ -20,7 +20,7 @@ def installed_version() -> str:
             f"mettagrid is not installed, and is for Python 3.11 and 3.12: {INSTALL}"
         ) from None
     if found.split(".")[:2] != KNOWN.split("."):
-        raise ConfigError(f"mettagrid {found} is installed, and {KNOWN} is known here: {INSTALL}")
+        raise ConfigError(f"mettagrid {found} is installed, but operant needs {KNOWN}: {INSTALL}")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....shared.errors import ConfigError
-from ...networks.tokens import Feature, TokenEmbedding, Tokens
+from ...policies.tokens import Feature, TokenEmbedding, Tokens
 from ..grid import kinds, reading
 from .library import library
 from .section import MettaGridConfig

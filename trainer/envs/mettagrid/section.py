@@ -1,4 +1,4 @@
-"""What runs on MettaGrid can be told."""
+"""The settings of MettaGrid."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class MettaGridConfig(ArenaSection):
     name: ClassVar[str] = "mettagrid"
 
     config: str = Field(
-        "", description="a game in place of the arena: a JSON file of a MettaGridConfig, or "
-        "module:function that returns one",
+        "", description="your own game instead of the arena: a JSON file of a MettaGridConfig, "
+        "or module:function that returns one",
     )  # fmt: skip
 
     def refusals(self) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..spec import Box
+from ...spaces import Box
 
 OBS_SIZE = 256
 

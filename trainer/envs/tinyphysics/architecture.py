@@ -76,7 +76,7 @@ class Architecture:
 
 
 def architecture(model: Any) -> Architecture:
-    """Of an ONNX model with the challenge's interface. Raises ArchitectureError."""
+    """The architecture of an ONNX model of the challenge. Raises ArchitectureError."""
     return _Reader(model).architecture()
 
 

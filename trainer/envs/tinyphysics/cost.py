@@ -12,7 +12,7 @@ from .constants import CONTROL_START, COST_END, LATACCEL_COST_WEIGHT, STEP_S
 
 @dataclass(frozen=True)
 class Costs:
-    """Of each episode, [N] float64 on the processor."""
+    """Costs of each episode, [N] float64 on the processor."""
 
     lataccel: Tensor
     jerk: Tensor

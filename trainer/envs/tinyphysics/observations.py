@@ -40,7 +40,7 @@ _HISTORIES = slice(NUM_CORE, NUM_CORE + 2 * CONTEXT_STEPS)
 class Observer:
     """Observations of a simulation's routes, from histories that live on its device.
 
-    `actions` [N, T] are the policy's own, to be told of by `note`.
+    `actions` [N, T] are the policy's own; `note` records them.
     """
 
     def __init__(self, simulation: Simulation, dtype: torch.dtype) -> None:

@@ -21,7 +21,7 @@ PACKAGE = "controllers"  # what a controller of the challenge takes itself to be
 
 
 class State(NamedTuple):
-    """Of the car at one step: m/s^2, m/s, m/s^2."""
+    """The car at one step: m/s^2, m/s, m/s^2."""
 
     roll_lataccel: float
     v_ego: float

@@ -74,7 +74,7 @@ class RouteFolder:
 
 
 def route_paths(folder: Path) -> list[Path]:
-    """The CSV files of a folder by name. Raises UsageError where there are none."""
+    """The CSV files of a folder by name. Raises UsageError if there are none."""
     if not folder.is_dir():
         raise NotHereError(
             f"no folder of routes at {folder}; `operant tinyphysics download` gets them, and "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import UsageError
-from ....shared.small_file import open_regular
+from ....shared.runs.small_file import open_regular
 from .constants import CONTROL_START
 
 COLUMNS = ("t", "vEgo", "aEgo", "roll", "targetLateralAcceleration", "steerCommand")

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...machine_code import kept_on_disk
+from ...jit.machine_code import kept_on_disk
 from .constants import TEMPERATURE
 
 

@@ -1,4 +1,4 @@
-"""What runs on TinyPhysics can be told."""
+"""The settings of TinyPhysics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
-from ...config.section import EnvSection
+from ...settings.section import EnvSection
 from .constants import CONTROL_START, COST_END
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ class TinyPhysicsConfig(EnvSection):
         Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
     )  # fmt: skip
 
-    model: str = Field("", description="the ONNX file; '' is where `download` puts it")
-    routes: str = Field("", description="the folder of route files; '' is where they are put")
-    num_routes: int = Field(0, ge=0, le=10**6, description="the first so many; 0: all")
+    model: str = Field("", description="the ONNX file; '': where `download` puts it")
+    routes: str = Field("", description="the folder of route files; '': where `download` puts them")
+    num_routes: int = Field(0, ge=0, le=10**6, description="use the first so many routes; 0: all")
     held_out_routes: int = Field(
-        8, ge=0, le=10**6, description="the last of these, for evaluation and not for learning"
+        8, ge=0, le=10**6, description="the last so many routes are used for evaluation only"
     )
     rollouts_per_route: int = Field(
-        10, ge=1, le=10**4, description="episodes along each route in an iteration"
+        10, ge=1, le=10**4, description="episodes per route and iteration"
     )
     critic_epochs: int = Field(
-        3, ge=0, le=1000, description="passes of the critic alone over the first rollout"
+        3, ge=0, le=1000, description="epochs on the first rollout that train the critic alone"
     )
     engine: Literal["auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch"] = Field(
-        "auto", description="what runs the model; auto: the fastest here"
+        "auto", description="inference engine of the car model; auto: the fastest on this machine"
     )
     precision: Literal["float32", "tf32", "half"] = Field(
-        "float32", description="of the torch engine on a GPU"
+        "float32", description="precision of the torch engine on a GPU"
     )
 
     def check(self, config: TrainConfig) -> None:
@@ -126,15 +126,17 @@ class CloningConfig(EnvSection):
     )  # fmt: skip
 
     source: Literal["logged", "pid"] = Field(
-        "logged", description="whom to imitate: the logs' steering at steps 20 to 99, or the PID"
+        "logged", description="what to imitate: the logs' steering at steps 20 to 99, or the PID"
     )
-    num_epochs: int = Field(20, ge=0, le=10_000, description="passes; 0: no cloning")
-    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples of an AdamW step")
-    learning_rate: float = Field(0.01, gt=0, le=1, description="at the start; cosine to 0")
-    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down to it")
+    num_epochs: int = Field(20, ge=0, le=10_000, description="epochs of cloning; 0: no cloning")
+    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples per AdamW step")
+    learning_rate: float = Field(
+        0.01, gt=0, le=1, description="at the start; falls to 0 by a cosine"
+    )
+    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down")
     copies: int = Field(
-        8, ge=1, le=1000, description="of each sample, all but one with a shifted history"
+        8, ge=1, le=1000, description="copies of each sample; all but one have a shifted history"
     )
     history_noise: float = Field(
-        0.1, ge=0, le=2, description="deviation of those shifts, in units of steering"
+        0.1, ge=0, le=2, description="standard deviation of the history shifts, in steering units"
     )

@@ -124,7 +124,7 @@ class Simulation:
             self._states[:running, step, 0] = self.actions[step, :running].float()
 
     def advance(self, step: int) -> None:
-        """Ask the model where the car is after `step`; before the control window it is told."""
+        """Ask the model where the car is after `step`; before the control window the log says."""
         tokens = self.next_tokens(step)
         running = len(tokens)
         self.sampled[step, :running] = tokens.to(torch.int16)
@@ -201,7 +201,7 @@ def simulate(
 
     Before the control window the controller is called, as one with memory needs, but the model is
     not: what it says there is discarded. `full_trajectory` asks it at every step nevertheless, and
-    drives on to the routes' ends. `tick` is told of every finished step.
+    drives on to the routes' ends. `tick` is called after every step.
     """
     simulation = Simulation(engine, routes, draws)
     controller.begin(simulation)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spec import ActionSpec, Box, Discrete
+from ...spaces import ActionSpec, Box, Discrete
 
 Array = NDArray[Any]
 

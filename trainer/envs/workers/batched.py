@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..spec import ActionSpec
+from ...spaces import ActionSpec
 from .arrays import Array, Arrays
 
 
@@ -17,7 +17,9 @@ class BatchedEnvs(Protocol):
     """E environments of A agents, each agent a row.
 
     `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
-    uint8, `restart` and `close`: an environment without `restart` has no `workers.desync_steps`.
+    uint8, `obs_shape`, the shape that a row of `obs` has flattened, `obs_range`, the smallest and
+    the largest number in observations, `restart` and `close`: an environment without `restart` has
+    no `workers.desync_steps`.
     """
 
     obs_size: int

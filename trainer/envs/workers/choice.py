@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..streams import TRAINING
+from ...jit.streams import TRAINING
 from ..vector import Transitions
 from .arrays import Array
-from .dividing import divisors, most_workers
 from .hosted import HostedEnvs, HostedSpec
-from .plan import AUTO, Plan
+from .plan import WorkerPlan
 
 MEASURE_S = 0.4  # for each candidate
 LEAST_STEPS, MOST_S = 3, 10.0
@@ -32,30 +31,8 @@ Act = Callable[[Array], Array]  # observations [B, D] to actions [B, ...]
 class Measured(NamedTuple):
     """A candidate and the seconds that a step of all environments takes with it."""
 
-    plan: Plan
+    plan: WorkerPlan
     step_s: float
-
-
-def candidates(
-    num_envs: int, num_workers: int | str, async_factor: int | str, cores: int, most_groups: int
-) -> list[tuple[int, int]]:
-    """Pairs (W, k) that fit, the plainest first: a single one where nothing is left to measure.
-
-    Of `AUTO` workers none, as many as there are cores and half as many are tried; of `AUTO` groups
-    one and two, where `most_groups` allows that.
-    """
-    if num_workers == AUTO:
-        most = {most_workers(num_envs, count, cores) for count in (cores, max(1, cores // 2))}
-        workers = [0, *sorted(most - {1})]
-    else:
-        asked = int(num_workers)
-        workers = [most_workers(num_envs, asked, cores) if asked else 0]
-    pairs = []
-    for count in workers:
-        groups = [1, 2] if async_factor == AUTO else [int(async_factor)]
-        fitting = [k for k in groups if k <= most_groups and k in divisors(max(1, count))]
-        pairs += [(count, k) for k in fitting or [1]]
-    return list(dict.fromkeys(pairs))
 
 
 def measured(
@@ -75,7 +52,7 @@ def measured(
     return found
 
 
-def chosen(found: Sequence[Measured]) -> Plan:
+def chosen(found: Sequence[Measured]) -> WorkerPlan:
     """The fastest, though none here unless workers win enough."""
     best = min(found, key=lambda each: each.step_s)
     here = found[0]
@@ -90,7 +67,7 @@ def in_words(found: Sequence[Measured]) -> str:
     return f"workers: {_name(chosen(found))} is chosen; a step of all environments takes {took}"
 
 
-def _name(plan: Plan) -> str:
+def _name(plan: WorkerPlan) -> str:
     if not plan.num_workers:
         return "without workers"
     groups = f" in {plan.async_factor} groups" if plan.async_factor > 1 else ""

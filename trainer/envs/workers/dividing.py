@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from .plan import AUTO
+
 MOST_WORKERS = 1024
 
 
@@ -78,6 +80,28 @@ def most_workers(num_envs: int, num_workers: int, cores: int) -> int:
 def most_groups(num_workers: int, async_factor: int) -> int:
     """The largest async factor up to `async_factor` that divides the workers."""
     return divisors(num_workers, async_factor)[-1] if num_workers else 1
+
+
+def candidates(
+    num_envs: int, num_workers: int | str, async_factor: int | str, cores: int, most_groups: int
+) -> list[tuple[int, int]]:
+    """Pairs (W, k) that fit, the plainest first: a single one where nothing is left to measure.
+
+    Of `AUTO` workers none, as many as there are cores and half as many are tried; of `AUTO` groups
+    one and two, where `most_groups` allows that.
+    """
+    if num_workers == AUTO:
+        most = {most_workers(num_envs, count, cores) for count in (cores, max(1, cores // 2))}
+        workers = [0, *sorted(most - {1})]
+    else:
+        asked = int(num_workers)
+        workers = [most_workers(num_envs, asked, cores) if asked else 0]
+    pairs = []
+    for count in workers:
+        groups = [1, 2] if async_factor == AUTO else [int(async_factor)]
+        fitting = [k for k in groups if k <= most_groups and k in divisors(max(1, count))]
+        pairs += [(count, k) for k in fitting or [1]]
+    return list(dict.fromkeys(pairs))
 
 
 def _either(values: Sequence[int]) -> str:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ..spaces import action_spec, first_line, import_gymnasium
-from ..spec import ActionSpec
+from ...settings.importing import import_from_here, imported
+from ...settings.own_code import PREFIX as OWN_PREFIX
+from ...settings.own_code import pickled_own, take_pickled
+from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ..own_envs import own_env
+from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
-from .importing import import_from_here, imported
 
 
 @dataclass(frozen=True)
 class GymnasiumSource:
     """How the environments of an id of Gymnasium's are made, or those of `module:function`, which
-    gives one; here and in a worker.
+    gives one; here and in a worker. `own/NAME` is one that a script or a notebook defines.
     """
 
     name: str
@@ -30,6 +33,9 @@ class GymnasiumSource:
     registered: bytes = b""  # what this process knows of the id, for workers
     num_agents: int = 1
     can_restart: bool = True
+    obs_type: ObsType = np.float32
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
 
     @classmethod
     def of(cls, name: str) -> GymnasiumSource:
@@ -41,27 +47,23 @@ class GymnasiumSource:
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
             raise ConfigError(f"{wrong}: {first_line(error)}") from None
         if not isinstance(env, gymnasium.Env):
-            raise ConfigError(f"{wrong}: it gives a {type(env).__name__}, no gymnasium.Env")
-        observations = gymnasium.spaces.flatten_space(env.observation_space)
+            raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+        seen = seen_in(gymnasium, wrong, env.observation_space)
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
         env.close()
-        if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
-            raise ConfigError(f"{wrong}: observations are {observations}, no vector")
         first = np.asarray(getattr(env.action_space, "start", 0)).tolist()
         first = tuple(first) if isinstance(first, list) else first
-        return cls(name, observations.shape[0], actions, first)
+        return cls(name, actions=actions, first_action=first, **seen)
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
         if is_factory(self.name):
             return self
+        if own_env(self.name):
+            return replace(self, registered=pickled_own([self.name]))
         import cloudpickle  # which Gymnasium requires
 
-        gymnasium = import_gymnasium()
-        registered: bytes = cloudpickle.dumps(gymnasium.spec(self.name))
-        return GymnasiumSource(
-            self.name, self.obs_size, self.actions, self.first_action, registered
-        )
+        return replace(self, registered=cloudpickle.dumps(import_gymnasium().spec(self.name)))
 
     def make(self, num_envs: int, counters: Counters) -> GymnasiumBatch:
         make = maker(self.name, self.registered)
@@ -88,9 +90,13 @@ def is_factory(name: str) -> bool:
 
 def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
     """What gives one environment at every call."""
-    if registered:
+    if registered and name.startswith(OWN_PREFIX):
+        take_pickled(registered)
+    elif registered:
         spec = pickle.loads(registered)
         return lambda: import_gymnasium().make(spec)
+    if own := own_env(name):
+        return own
     if is_factory(name):
         made: Callable[[], Any] = imported(name)
         return made

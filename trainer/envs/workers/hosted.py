@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ..spec import ActionSpec, ObsType, obs_type
-from ..streams import FIRST_EPISODES, TRAINING, unit
+from ...jit.streams import FIRST_EPISODES, TRAINING, unit
+from ...machine.values import State
+from ...spaces import ActionSpec, ObsType, obs_range, obs_shape, obs_type
 from ..vector import Transitions
 from .arrays import Array
-from .carriers import Carrier, Here
+from .block import Block
 from .dividing import most_workers
-from .plan import SERIAL, Plan
+from .plan import SERIAL, WorkerPlan
 from .processes import Processes
-from .region import Layout
+from .region import Fields, Layout, own_fields
 from .sources import Source, source_of
 from .worker import RESET, STEP
+
+
+class Carrier(Protocol):
+    """W workers, from 0."""
+
+    fields: Fields
+
+    def start(self, command: bytes, workers: Sequence[int]) -> None:
+        """Give these workers something to do."""
+
+    def finish(self, workers: Sequence[int]) -> None:
+        """Until they have done it. Raises whatever went wrong."""
+
+    def close(self) -> None: ...
+
+
+class Here:
+    """One block, in this process, which performs every call at once. What its environments raise
+    is raised as it is.
+    """
+
+    def __init__(self, source: Source, layout: Layout, cuts: Array) -> None:
+        self.fields = own_fields(layout)
+        arrays, counters = self.fields.of_worker(0)
+        arrays.valid[:] = True
+        envs = source.make(layout.num_envs, counters)
+        self._block = Block(envs, layout.num_agents, arrays, counters, cuts)
+
+    def start(self, command: bytes, workers: Sequence[int]) -> None:
+        if command == RESET:
+            self._block.reset(self.fields.seeds[0])
+        elif command == STEP:
+            self._block.step()
+
+    def finish(self, workers: Sequence[int]) -> None:
+        """It is done."""
+
+    def close(self) -> None:
+        self._block.close()
 
 
 @dataclass(frozen=True)
@@ -28,7 +68,7 @@ class HostedSpec:
     """What a policy needs to know of an environment, and how many are stepped at once where."""
 
     source: Source
-    plan: Plan = SERIAL
+    plan: WorkerPlan = SERIAL
 
     @property
     def name(self) -> str:
@@ -47,8 +87,16 @@ class HostedSpec:
         return obs_type(self.source)
 
     @property
-    def make_embedding(self) -> Callable[[int], Any] | None:
-        return getattr(self.source, "make_embedding", None)
+    def obs_shape(self) -> tuple[int, ...]:
+        return obs_shape(self.source)
+
+    @property
+    def obs_range(self) -> tuple[float, float]:
+        return obs_range(self.source)
+
+    @property
+    def make_encoder(self) -> Callable[[int], Any] | None:
+        return getattr(self.source, "make_encoder", None)
 
     @property
     def agents_retire(self) -> bool:
@@ -62,15 +110,15 @@ class HostedSpec:
         """Of as many workers as share so many environments evenly, and whole episodes."""
         workers = self.plan.num_workers
         workers = most_workers(num_envs, workers, workers) if workers else 0
-        return replace(self, plan=Plan(workers, timeout_s=self.plan.timeout_s))
+        return replace(self, plan=WorkerPlan(workers, timeout_s=self.plan.timeout_s))
 
 
-def load_hosted_spec(env: str, plan: Plan = SERIAL) -> HostedSpec:
+def load_hosted_spec(env: str, plan: WorkerPlan = SERIAL) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
     return with_plan(source_of(env), plan, env)
 
 
-def with_plan(source: Source, plan: Plan, env: str = "") -> HostedSpec:
+def with_plan(source: Source, plan: WorkerPlan, env: str = "") -> HostedSpec:
     """`env` is what people call it. Raises ConfigError where it cannot do what the plan asks."""
     if plan.desync_steps and not source.can_restart:
         raise ConfigError(f"workers.desync_steps = {plan.desync_steps}: {env} has no restart")
@@ -186,11 +234,11 @@ class HostedEnvs:
         """There is nothing that people should know of the episodes."""
         return []
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> State:
         """How often a run went on; of the environments themselves there is nothing to keep."""
         return {"num_resumed": self._num_resumed}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: State) -> None:
         """Afterwards a `reset` begins episodes that no former one was."""
         self._num_resumed = state["num_resumed"] + 1
 

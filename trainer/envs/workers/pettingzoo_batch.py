@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
-from ..spaces import action_spec, first_line, import_gymnasium
-from ..spec import ActionSpec
+from ...settings.importing import import_from_here, imported
+from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ..names import PETTINGZOO_PREFIX
+from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
-from .importing import import_from_here, imported
-
-PREFIX = "pettingzoo:"
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,16 @@ class PettingZooSource:
     num_agents: int
     first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
     can_restart: bool = True
+    obs_type: ObsType = np.float32
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:
         """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
         gymnasium = import_gymnasium()
         env = maker(path)()
-        wrong = f"env = '{PREFIX}{path}'"
+        wrong = f"env = '{PETTINGZOO_PREFIX}{path}'"
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
             raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
@@ -49,13 +51,11 @@ class PettingZooSource:
                     f"{wrong}: {agent} has other spaces than {agents[0]}, and all agents share one "
                     "policy; supersuit.pad_observations_v0 and pad_action_space_v0 make them equal"
                 )
-        observations = gymnasium.spaces.flatten_space(spaces[0][0])
-        actions = action_spec(gymnasium, f"{PREFIX}{path}", spaces[0][1])
-        if not isinstance(observations, gymnasium.spaces.Box) or len(observations.shape) != 1:
-            raise ConfigError(f"{wrong}: observations are {observations}, no vector")
+        seen = seen_in(gymnasium, wrong, spaces[0][0])
+        actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
         first = np.asarray(getattr(spaces[0][1], "start", 0)).tolist()
         first = tuple(first) if isinstance(first, list) else first
-        return cls(path, observations.shape[0], actions, len(agents), first)
+        return cls(path, actions=actions, num_agents=len(agents), first_action=first, **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -74,23 +74,21 @@ def maker(path: str) -> Callable[[], Any]:
     if ":" in path:
         made: Callable[[], Any] = imported(path)
         return made
-    is_id = "/" in path
+    wrong, is_id = f"env = '{PETTINGZOO_PREFIX}{path}'", "/" in path
     try:
         # The installed library for an id: the current folder has no say in it.
         module = importlib.import_module("pettingzoo") if is_id else import_from_here(path)
     except ImportError as error:
         missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
-        raise ConfigError(f"env = '{PREFIX}{path}': {first_line(error)}{missing}") from None
+        raise ConfigError(f"{wrong}: {first_line(error)}{missing}") from None
     if is_id:
         if not hasattr(module, "parallel_registry"):
-            raise ConfigError(f"env = '{PREFIX}{path}': ids need PettingZoo 1.27 or newer")
+            raise ConfigError(f"{wrong}: ids need PettingZoo 1.27 or newer")
         if path not in module.parallel_registry:
-            raise ConfigError(
-                f"env = '{PREFIX}{path}': PettingZoo lists no such parallel environment"
-            )
+            raise ConfigError(f"{wrong}: PettingZoo lists no such parallel environment")
         return lambda: module.make("parallel", path)
     if not hasattr(module, "parallel_env"):
-        raise ConfigError(f"env = '{PREFIX}{path}': the module has no parallel_env")
+        raise ConfigError(f"{wrong}: the module has no parallel_env")
     return module.parallel_env  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ AUTO = "auto"  # where a number may be: measured
 
 
 @dataclass(frozen=True)
-class Plan:
+class WorkerPlan:
     """W workers in k groups; with 0 workers all is stepped here. Of W a worker's environments are
     an equal share. `desync_steps` 0 leaves first episodes as they are.
     """
@@ -19,4 +19,4 @@ class Plan:
     desync_steps: int = 0
 
 
-SERIAL = Plan()
+SERIAL = WorkerPlan()

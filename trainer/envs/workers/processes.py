@@ -7,7 +7,9 @@ import dataclasses
 import math
 import os
 import pickle
+import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,9 @@ import time
 from collections.abc import Iterable, Sequence
 
 from ....shared.errors import OperantError
-from ....shared.python_program import python_program
+from ....shared.processes.python_program import python_program
+from ....shared.text.harmless import one_line
 from .arrays import Array
-from .failures import ended, hangs, name_of, raised, said_nothing
 from .region import Layout, nameless_file, shared_fields
 from .sources import Source
 from .worker import DONE, FAILED, WHERE_SIGNAL, Task
@@ -27,6 +29,69 @@ CLOSE_S = 3.0  # for a worker to close its environments
 ASK_S = 1.0  # for a worker that hangs to say where
 # One thread a worker for what environments compute: there are as many workers as there are cores.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+MOST_BYTES = 65_536  # of a report
+
+_FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
+
+
+class WorkerError(OperantError):
+    """A worker failed: its environments raised, hang, or its process is gone."""
+
+
+def name_of(worker: int, envs: range) -> str:
+    """A worker and its environments, as `worker 1 (environments 4 to 7)`."""
+    numbers = f"environment {envs[0]}"
+    if len(envs) > 1:
+        numbers = f"environments {envs[0]} to {envs[-1]}"
+    return f"worker {worker} ({numbers})"
+
+
+def raised(name: str, env: int | None, report: int) -> WorkerError:
+    """It said itself what happened, in the last line of its report."""
+    lines = _text(report).strip().splitlines() or ["no reason was given"]
+    where = "" if env is None else f"in environment {env} "
+    return WorkerError(f"{name}: {where}{one_line(lines[-1])}")
+
+
+def ended(name: str, env: int | None, code: int, report: int) -> WorkerError:
+    """Its process is gone."""
+    if code == -signal.SIGKILL:
+        how = "was killed by SIGKILL, as the kernel does where memory runs out"
+    elif code < 0:
+        how = f"was ended by {signal.Signals(-code).name}"
+    else:
+        how = f"ended itself with exit code {code}"
+    return WorkerError(f"{name} {how}{_place(env, report)}")
+
+
+def hangs(name: str, env: int | None, timeout_s: float, report: int) -> WorkerError:
+    """It has not answered."""
+    return WorkerError(
+        f"{name} has not answered for {timeout_s:g} s (workers.timeout_s){_place(env, report)}"
+    )
+
+
+def said_nothing(report: int) -> bool:
+    return not _text(report).strip()
+
+
+def _place(env: int | None, report: int) -> str:
+    """Where it was, by the newest of the places that faulthandler wrote to its report."""
+    where = "" if env is None else f", in environment {env}"
+    places = _text(report).rpartition("most recent call first")[2]
+    frame = _FRAME.search(places)
+    if not frame:
+        return where
+    file, line, function = frame.groups()
+    return f"{where} " + one_line(f"({file}, line {line}, in {function})")
+
+
+def _text(report: int) -> str:
+    size = os.fstat(report).st_size
+    start = max(0, size - MOST_BYTES)
+    return os.pread(report, MOST_BYTES, start).decode(errors="replace")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +111,8 @@ class Processes:
 
     A command and an answer are a byte each, in pipes: a process that dies closes its ends, which
     wakes the other side. The bytes also order what both sides read and write in the shared memory.
-    Nobody looks at a word of shared memory for a while before sleeping: workers answered a little
-    earlier so on idle cores, and much later where one was taken (docs/performance.md).
+    Nobody polls shared memory before sleeping: that is a little faster on idle cores, and much
+    slower if another process needs one of them.
     """
 
     def __init__(
@@ -163,12 +228,12 @@ def _started(task: Task, envs: range) -> _Worker:
     task = dataclasses.replace(task, commands=commands, answers=answers, report=report)
     inherited = (task.region, commands, answers, report, task.life)
     try:
-        with tempfile.TemporaryFile() as told:
-            pickle.dump(task, told)
-            told.seek(0)
+        with tempfile.TemporaryFile() as task_file:
+            pickle.dump(task, task_file)
+            task_file.seek(0)
             process = subprocess.Popen(
                 [python, "-P", "-m", __package__],
-                stdin=told,
+                stdin=task_file,
                 stdout=_standard_error(),  # standard output is the trainer's
                 pass_fds=inherited,
                 start_new_session=True,  # Ctrl-C and a terminal that goes are for the trainer

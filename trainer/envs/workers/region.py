@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import OperantError
-from ..spec import ActionSpec, ObsType
+from ...spaces import ActionSpec, ObsType
 from .arrays import Arrays, Counters, action_dtype, action_shape
 
 ALIGNMENT = 64  # bytes; a cache line, so that no two fields share one

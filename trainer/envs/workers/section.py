@@ -1,4 +1,4 @@
-"""What runs on environments of other libraries can be told of processes."""
+"""The settings of worker processes for environments of other libraries."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from ....shared.errors import ConfigError
-from ...config.section import EnvSection
+from ...settings.section import EnvSection
 from .dividing import MOST_WORKERS, most_groups, most_workers, num_cores, why_not
-from .plan import AUTO, Plan
+from .plan import AUTO, WorkerPlan
 
 if TYPE_CHECKING:
     from ...config import TrainConfig
@@ -24,9 +24,7 @@ def _number_or_auto(least: int) -> BeforeValidator:
             or not isinstance(value, int)
             or not least <= value <= MOST_WORKERS
         ):
-            raise ValueError(
-                f"{value!r} is neither a number from {least} to {MOST_WORKERS} nor auto"
-            )
+            raise ValueError(f"{value!r} is not a number from {least} to {MOST_WORKERS}, or auto")
         return value
 
     return BeforeValidator(checked)
@@ -37,27 +35,26 @@ class WorkersConfig(EnvSection):
 
     num_workers: Annotated[int | str, _number_or_auto(0)] = Field(
         0,
-        description="processes that environments are shared out among; 0: stepped here, one after "
-        "the other; auto: whatever is fastest here, measured at the start",
+        description="worker processes that step the environments; 0: step them in this process, "
+        "one after the other; auto: the fastest number, measured at the start",
     )
     async_factor: Annotated[int | str, _number_or_auto(1)] = Field(
         AUTO,
-        description="groups of workers: actions of one are computed while the others step; 1: all "
-        "wait for the policy, which waits for all; auto: measured",
+        description="groups of workers; the policy computes actions for one group while the "
+        "others step; 1: all step together; auto: measured at the start",
     )
     timeout_s: float = Field(
         120.0,
         ge=0,
         le=86_400,
-        description="longest that a worker may take for a step, a reset or its start, seconds; 0: "
-        "for ever",
+        description="seconds that a worker may take for a step, a reset or its start; 0: no limit",
     )
     desync_steps: int = Field(
         0,
         ge=0,
         le=10**9,
-        description="each environment's first episode of training is cut at a random step up to "
-        "this, so that not all begin anew at once; 0: none is",
+        description="cut each environment's first training episode at a random step up to this, "
+        "so that environments do not reset together; 0: off",
     )
 
     def check(self, config: TrainConfig) -> None:
@@ -82,7 +79,7 @@ class WorkersConfig(EnvSection):
         if self.num_workers != AUTO and int(self.num_workers) > cores:
             raise ConfigError(why_not(num_envs, int(self.num_workers), 1, cores))
 
-    def plan(self, num_envs: int) -> Plan:
+    def plan(self, num_envs: int) -> WorkerPlan:
         """On this machine, with all that is measured left at its least: as many workers as asked
         for, or as there are cores, and not more than divide the environments.
         """
@@ -91,4 +88,4 @@ class WorkersConfig(EnvSection):
             workers = most_workers(num_envs, workers, num_cores())
         factor = 1 if self.async_factor == AUTO else int(self.async_factor)
         groups = most_groups(workers, factor)
-        return Plan(workers, groups, self.timeout_s, self.desync_steps)
+        return WorkerPlan(workers, groups, self.timeout_s, self.desync_steps)

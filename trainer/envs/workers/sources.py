@@ -1,15 +1,81 @@
-"""From an environment's name in a configuration to what makes it, here and in workers."""
+"""Makes environments from a name in a configuration, here and in workers.
+
+`NativeSource` makes batched environments of one's own, which write into arrays that they are given.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
+from ....shared.errors import ConfigError
+from ...settings.importing import imported
+from ...spaces import (
+    ANY_NUMBERS,
+    ActionSpec,
+    Box,
+    Discrete,
+    MultiDiscrete,
+    ObsType,
+    obs_range,
+    obs_shape,
+    obs_type,
+)
+from ..names import NATIVE_PREFIX
+from ..spaces import action_spec, import_gymnasium
+from .arrays import Counters
 from .gymnasium_batch import GymnasiumSource
-from .native_batch import NativeSource
 from .pettingzoo_batch import PettingZooSource
 
 if TYPE_CHECKING:
     from ..mettagrid.source import MettaGridSource
+
+NEEDED = ("obs_size", "actions", "attach", "reset", "step")
+
+
+@dataclass(frozen=True)
+class NativeSource:
+    """What `module:function` gives for a number of environments; see `batched.BatchedEnvs`."""
+
+    name: str
+    obs_size: int
+    actions: ActionSpec
+    num_agents: int
+    can_restart: bool
+    obs_type: ObsType = np.float32
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
+
+    @classmethod
+    def of(cls, path: str) -> NativeSource:
+        """Look at one environment. Raises ConfigError where it is not as the protocol has it."""
+        envs = imported(path)(1)
+        wrong = f"env = '{NATIVE_PREFIX}{path}'"
+        missing = [name for name in NEEDED if not hasattr(envs, name)]
+        if missing:
+            raise ConfigError(f"{wrong}: {type(envs).__name__} has no {', '.join(missing)}")
+        actions = envs.actions
+        if not isinstance(actions, Discrete | MultiDiscrete | Box):
+            actions = action_spec(import_gymnasium(), f"{NATIVE_PREFIX}{path}", actions)
+        source = cls(
+            path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
+            can_restart=hasattr(envs, "restart"), obs_type=obs_type(envs),
+            obs_shape=obs_shape(envs), obs_range=obs_range(envs),
+        )  # fmt: skip
+        close = getattr(envs, "close", None)
+        if close:
+            close()
+        return source
+
+    def for_workers(self) -> NativeSource:
+        return self
+
+    def make(self, num_envs: int, counters: Counters) -> Any:
+        counters.current[0] = -1
+        return imported(self.name)(num_envs)
+
 
 Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
 

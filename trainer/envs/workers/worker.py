@@ -22,8 +22,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ....shared.harmless import one_line
-from ....shared.life_pipe import killed_when_closed
+from ....shared.processes.life_pipe import killed_when_closed
+from ....shared.text.harmless import one_line
 from .block import Block
 from .region import Layout, shared_fields
 from .sources import Source
@@ -36,7 +36,7 @@ LAST_WORDS_S = 2.0  # where the kernel does not end a worker whose trainer is go
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told at its start; files are open ones that it inherits."""
+    """What a worker gets at its start; files are open descriptors that it inherits."""
 
     source: Source
     layout: Layout

@@ -95,9 +95,17 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   return cudaSuccess;
 }
 
-// Errors are returned, and none is kept.
-cudaError_t cudaGetLastError(void) { return cudaSuccess; }
-cudaError_t cudaPeekAtLastError(void) { return cudaSuccess; }
+// The error of a launch is kept until it is asked for: PyTorch asks after each launch and ignores
+// what the launch itself returns. All other errors are returned alone.
+static __thread cudaError_t last_error = cudaSuccess;
+
+cudaError_t cudaPeekAtLastError(void) { return last_error; }
+
+cudaError_t cudaGetLastError(void) {
+  cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
 
 const char *cudaGetErrorName(cudaError_t error) { return "an error of the null runtime"; }
 
@@ -120,11 +128,12 @@ const char *cudaGetErrorString(cudaError_t error) {
 static long num_launches = 0;
 
 static cudaError_t launched(void) {
-  num_launches++;
-  return getenv("NULL_GPU_ALLOWS_LAUNCHES") ? cudaSuccess : cudaErrorNotSupported;
+  __sync_fetch_and_add(&num_launches, 1);
+  return last_error = cudaErrorNotSupported;
 }
 
-long null_gpu_num_launches(void) { return num_launches; }
+// How many there were since the last call.
+long null_gpu_take_launches(void) { return __sync_lock_test_and_set(&num_launches, 0); }
 
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                              size_t shared_bytes, cudaStream_t stream) {

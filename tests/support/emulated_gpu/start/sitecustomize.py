@@ -46,7 +46,7 @@ def after_kernels(module: ModuleType) -> None:
 
 AFTER: dict[str, Callable[[ModuleType], None]] = {
     "torch": after_torch,
-    "operant.trainer.cuda.kernel": after_kernels,
+    "operant.trainer.jit.kernel": after_kernels,
 }
 
 

@@ -26,8 +26,8 @@ from operant.trainer.envs.grid.layout import AGENT_SIZE, CELL, HEARTS, KINDS, OR
 from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.section import GridConfig
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.making import device_experiment, processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import device_experiment, processor_experiment
+from operant.trainer.machine.threads import Threads
 
 STAY, NORTH, SOUTH, WEST, EAST = range(5)
 # Of one shape, for all tests: what is compiled for is no reason to wait.
@@ -84,6 +84,7 @@ def on_map(tmp_path):
 MEETING = ("#########", "#..@.@..#", "#.......#", "#..mga..#", "#.......#", "#########")
 
 
+@pytest.mark.slow
 def test_of_two_who_want_a_cell_one_gets_it_and_either_may(on_map):
     seen = set()
     world = on_map(*MEETING)
@@ -131,6 +132,7 @@ def test_rewards_are_what_is_held_up_to_its_caps(on_map):
     assert world.agents()[0, ORE] == 1
 
 
+@pytest.mark.slow
 def test_maps_have_all_that_is_asked_for_with_walls_around():
     world = Stepped(small_spec(), 50)
     for env in range(50):
@@ -165,6 +167,7 @@ def played(spec, num_envs, seed=1, **options):
     return [world.out.obs.copy(), *(world.step(*row[: world.envs.num_rows]) for row in actions)]
 
 
+@pytest.mark.slow
 def test_worlds_do_not_depend_on_how_many_others_there_are():
     many, few = played(small_spec(), 30), played(small_spec(), 3)
     assert (many[0][:6] == few[0]).all()
@@ -196,6 +199,7 @@ def test_ppo_learns_on_it_on_the_processor():
         assert made.collector.rollout.valid is None  # nobody retires
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "lstm"])
 def test_what_a_graphics_processor_would_run_plays_the_same_and_learns(kind):
     config = load_config("grid_ppo_smoke", [*SMOKE, f"policy.memory.kind={kind}"])
@@ -230,10 +234,9 @@ def test_many_agents_learn_on_a_gpu_where_none_retires():
     [
         (["grid.num_maps=3", "grid.map={map}"], "grid.num_maps = 3: all episodes are in grid.map"),
         (["grid.num_agents=64", "grid.height=8", "grid.width=8"], "leave 0 free"),
-        (["normalization.obs=true"], "normalization.obs = true: grid shows tokens"),
-        (["algorithm=rainbow"], "algorithm = rainbow: grid shows tokens, which only ppo reads"),
+        (["normalization.obs=true"], "normalization.obs = true: grid has token"),
+        (["algorithm=rainbow"], "algorithm = rainbow: grid has token observations; use ppo"),
         (["grid.map=nowhere.txt"], "grid.map = nowhere.txt: No such file"),
-        (["rollout=fused"], "rollout = fused: grid has several agents an environment; use steps"),
         (["workers.num_workers=2"], "workers.num_workers = 2 is for env = "),
     ],
 )
@@ -245,6 +248,7 @@ def test_what_makes_no_world_is_refused_in_one_line(tmp_path, overrides, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "num_agents"), [(1, 3), (3, 3)])
 def test_it_is_mettagrid_tick_by_tick(tmp_path, seed, num_agents):
     """Positions, inventories, rewards and tokens; all of it is `make grid-oracle`."""

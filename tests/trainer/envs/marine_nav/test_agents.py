@@ -11,8 +11,8 @@ from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
 from operant.trainer.envs.marine_nav.encoder import ObjectEncoder
 from operant.trainer.envs.marine_nav.layout import MASK, OBS_SIZE, SELF_SIZE
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.machine.threads import Threads
 
 DISCRETE = ("iqn", "dqn", "rainbow")
 # Weights and biases of the authors' networks, by the sizes of their layers.
@@ -49,6 +49,7 @@ def make():
         threads.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", PARAMETERS)
 def test_networks_have_the_authors_layers(make, algorithm):
     assert PARAMETERS["ac_iqn"][1] == JOINED_CRITIC + COSINES

@@ -10,8 +10,8 @@ from operant.shared.errors import UsageError
 from operant.trainer.config.files import make_config
 from operant.trainer.envs.marine_nav.danger import adaptive_risk
 from operant.trainer.envs.marine_nav.world import World, obs_scale
-from operant.trainer.making import make_policy
-from operant.trainer.trained_policy import TrainedPolicy, act_with_risk
+from operant.trainer.experiment.trained_policy import TrainedPolicy, act_with_risk
+from operant.trainer.experiment.untrained import make_policy
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from marine_worlds import OneWorld, compiled_for, recorded_scenario, recording
 
+from operant.commands.bench.sides import random_actions
 from operant.shared.errors import ConfigError
-from operant.trainer.bench.sides import random_actions
 from operant.trainer.envs import as_gymnasium, load_spec
 from operant.trainer.envs.marine_nav.environment import begin
 from operant.trainer.envs.marine_nav.layout import (
@@ -27,8 +27,8 @@ from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import Scenario, load_scenario, put_scenario
 from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
 from operant.trainer.envs.marine_nav.world import World, bindings_of
-from operant.trainer.envs.streams import EVALUATION
 from operant.trainer.envs.vector import WORLD_BLOCK, Transitions, VectorEnv
+from operant.trainer.jit.streams import EVALUATION
 
 ROOM = World(5, 4, 6, "continuous", "injected", compatibility=True, precision="float64")
 ROBOTS = 5
@@ -61,6 +61,7 @@ def near_goals(*distances):
     return Scenario(starts, goals, np.zeros(len(distances)), *NOTHING)
 
 
+@pytest.mark.slow
 def test_a_robot_that_arrives_retires_and_the_others_go_on():
     sea = Stepped(2)
     load_scenario(sea.envs, 0, near_goals(1.5, 30.0, 30.0), sea.out.obs)
@@ -298,6 +299,7 @@ def test_scaled_observations_are_of_the_order_of_one():
     assert scale[MASK:].tolist() == [1] * 5
 
 
+@pytest.mark.slow
 def test_float64_nowhere_slows_a_float32_sea():
     """A bare number in a function would make all that it touches float64."""
     step = compiled_for(make_spec().step, World())

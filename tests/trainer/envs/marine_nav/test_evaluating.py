@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from operant.trainer.envs.marine_nav.evaluating import in_turn, setting_of
+from operant.trainer.envs.marine_nav.generating import generated, rounded
 from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import Scenario
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
@@ -14,13 +15,11 @@ from operant.trainer.envs.marine_nav.six_settings import (
     EPISODES_EACH,
     SETTINGS,
     all_scenarios,
-    generated,
-    rounded,
     six_settings,
 )
 from operant.trainer.envs.marine_nav.world import World
-from operant.trainer.evaluation import evaluate, scenarios_of
-from operant.trainer.networks.policy import Memoryless
+from operant.trainer.experiment.evaluation import evaluate, scenarios_of
+from operant.trainer.policies.policy import Memoryless
 
 SPEC = make_spec()
 AHEAD, STILL = [1.0, 1.0], [0.0, 0.0]
@@ -147,6 +146,7 @@ def test_a_world_is_evaluated_on_the_settings_that_it_has_room_for():
     assert counted(vortices=4) == []
 
 
+@pytest.mark.slow
 def test_a_world_with_vortices_begins_with_scenarios_of_its_own():
     spec = make_spec(MarineNavConfig(num_robots=2, num_obstacles=0, num_vortices=1))
     assert not scenarios_of(spec)

@@ -22,10 +22,10 @@ from operant.trainer.envs.marine_nav.layout import (
 from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
 from operant.trainer.envs.marine_nav.world import World, bindings_of
-from operant.trainer.envs.spec import Discrete
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.machine.threads import Threads
+from operant.trainer.spaces import Discrete
 
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env2_*.npz"))
 STATE = (X, Y, HEADING, SPEED, GROUND_VX, GROUND_VY)  # as the recordings have it
@@ -80,6 +80,7 @@ def test_in_float32_vessels_stay_within_a_millimetre_of_the_recordings(name):
         close(world.robots(X, Y)[active], steps["state"][t][active, :2], 1e-3)
 
 
+@pytest.mark.slow
 def test_scenarios_are_of_the_smaller_map_with_other_gaps_currents_and_speeds():
     spec = make_spec(CONFIG)
     envs = VectorEnv(spec, 64, seed=1)
@@ -105,6 +106,7 @@ def test_scenarios_are_of_the_smaller_map_with_other_gaps_currents_and_speeds():
     assert np.abs(out.obs * scale).max() < 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["iqn", "ppo"])
 def test_agents_learn_with_their_authors_encoder(algorithm):
     threads = Threads(1)

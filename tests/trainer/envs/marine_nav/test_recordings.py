@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from marine_worlds import RECORDINGS, OneWorld, compiled_for, recorded_scenario, recording
 
-from operant.trainer.compiling import compiled
-from operant.trainer.envs.marine_nav.colregs import evasion_angle
 from operant.trainer.envs.marine_nav.currents import current_at
 from operant.trainer.envs.marine_nav.layout import (
     ENERGY,
@@ -19,10 +17,12 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
+from operant.trainer.envs.marine_nav.rewards import evasion_angle
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
 from operant.trainer.envs.marine_nav.vessel import apply_thrust, drive
 from operant.trainer.envs.marine_nav.world import World, bindings_of
-from operant.trainer.templates import rebound
+from operant.trainer.jit.compiling import compiled
+from operant.trainer.jit.templates import rebound
 
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env3_*.npz"))
 STATE = range(X, RIGHT_N + 1)  # as the recordings have it
@@ -59,6 +59,7 @@ def test_all_recordings_are_here():
     assert len(NAMES) == 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
     recorded, world, noise = played(name, "float64")
@@ -88,6 +89,7 @@ def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
         assert not world.obs[np.flatnonzero(~world.valid)].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if "substeps" in recording(name).files])
 def test_every_sub_step_of_a_decision_is_the_recorded_one(name):
     recorded, world, noise = played(name, "float64")
@@ -105,6 +107,7 @@ def test_every_sub_step_of_a_decision_is_the_recorded_one(name):
         world.step(actions, noise[t])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float32_vessels_stay_within_a_millimetre_of_the_recordings(name):
     recorded, world, noise = played(name, "float32")

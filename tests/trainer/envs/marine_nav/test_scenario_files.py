@@ -52,8 +52,8 @@ def test_what_is_written_is_read_again(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"goals": None}, "scenario 1: lacks goals"),
-        ({"goals": None, "headings": None}, "scenario 1: lacks goals, headings"),
+        ({"goals": None}, "scenario 1: missing goals"),
+        ({"goals": None, "headings": None}, "scenario 1: missing goals, headings"),
         ({"buoys": []}, "scenario 1: unknown key 'buoys'; there are starts"),
         ({"goals": [[1.0, 2.0]]}, "scenario 1: has 2 starts and 1 goals"),
         ({"headings": [0.0]}, "scenario 1: has 2 starts and 1 headings"),
@@ -90,9 +90,9 @@ def test_what_cannot_be_is_refused_in_one_line(written, changes, words):
         ("{", "is not a file of scenarios"),
         ("[]", "scenarios of world = None, and these are for 'marine_nav'"),
         ('{"world": "env2", "scenarios": []}', "scenarios of world = 'env2', and these are for"),
-        ('{"world": "marine_nav"}', "'scenarios' is to be a list of at least one"),
-        ('{"world": "marine_nav", "scenarios": []}', "'scenarios' is to be a list of at least one"),
-        ('{"world": "marine_nav", "scenarios": [7]}', "scenario 0: is to be an object with starts"),
+        ('{"world": "marine_nav"}', "'scenarios' must be a list of at least one"),
+        ('{"world": "marine_nav", "scenarios": []}', "'scenarios' must be a list of at least one"),
+        ('{"world": "marine_nav", "scenarios": [7]}', "scenario 0: must be an object with starts"),
         ("[" * 100_000 + "]" * 100_000, "it nests too deeply"),
         (json.dumps({"world": "x" * 100_000}), "scenarios of world = 'x{59}, and these are for"),
     ],

@@ -7,7 +7,7 @@ import pytest
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.envs import num_agents_of, spec_of
-from operant.trainer.envs.spec import Box, Discrete
+from operant.trainer.spaces import Box, Discrete
 
 PRESET = "marine_nav_ppo_smoke"
 
@@ -43,8 +43,6 @@ def test_a_curriculum_is_kept_in_what_a_run_saves():
         ),
         ("marine_nav.min_goal_distance_m=55.5", "less than or equal to 55"),
         ("marine_nav.actions=both", "should be 'continuous' or 'discrete'"),
-        ("device=cuda", "device = cuda: marine_nav has 2 agents an environment"),
-        ("rollout=fused", "rollout = fused: marine_nav has several agents an environment"),
         (
             "marine_nav.curriculum=[{until_env_steps=9, num_robots=3, min_goal_distance_m=9}]",
             r"curriculum.0.num_robots = 3: the world after the curriculum has "

@@ -10,7 +10,6 @@ from learning import iterate
 from marine_worlds import RECORDINGS, recorded_scenario, recording
 
 from operant.shared.errors import ConfigError
-from operant.trainer.compiling import compiled
 from operant.trainer.config.files import make_config
 from operant.trainer.envs.marine_nav.kinematic import SPEED
 from operant.trainer.envs.marine_nav.layout import (
@@ -28,8 +27,9 @@ from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
 from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
 from operant.trainer.envs.marine_nav.world import World, functions_of
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.making import processor_experiment
-from operant.trainer.run.threads import Threads
+from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.jit.compiling import compiled
+from operant.trainer.machine.threads import Threads
 
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env1_*.npz"))
 STATE = (X, Y, HEADING, SPEED, GROUND_VX, GROUND_VY)  # as the recordings have it
@@ -84,6 +84,7 @@ def test_all_recordings_are_here():
     assert len(NAMES) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
     recorded, vessel = begun(name, "float64")
@@ -97,6 +98,7 @@ def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
         assert terminated == recorded["done"][t]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float32_the_vessel_stays_within_a_millimetre_of_the_recordings(name):
     recorded, vessel = begun(name, "float32")
@@ -142,6 +144,7 @@ def test_any_obstacle_ends_the_task_unless_it_is_the_authors():
     assert not alone(large, small, compatibility=True).step(4)[1]
 
 
+@pytest.mark.slow
 def test_leaving_the_map_ends_the_task_where_it_has_a_boundary():
     full_ahead = 7  # faster, straight on
     for boundary, expected in ((True, True), (False, False)):
@@ -151,6 +154,7 @@ def test_leaving_the_map_ends_the_task_where_it_has_a_boundary():
         assert min(rewards) > -3  # and nothing besides the way
 
 
+@pytest.mark.slow
 def test_every_episode_is_a_scenario_of_the_world_and_its_curriculum():
     section = MarineNavConfig(
         vessels="sonar", num_robots=1, num_obstacles=3, num_vortices=2, min_goal_distance_m=30,
@@ -188,6 +192,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_agents_learn_with_their_authors_encoder():
     threads = Threads(1)
     experiment = processor_experiment(make_config(VALUES), threads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from learning import iterate
 
-from operant.trainer.compiled.collecting import CompiledCollector
+from operant.trainer.collecting.compiled import CompiledCollector
 
 CURRICULUM = (
     "marine_nav.curriculum=[{until_env_steps=700, num_robots=3, min_goal_distance_m=30}, "

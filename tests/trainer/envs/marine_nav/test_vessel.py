@@ -47,6 +47,7 @@ def after(world, *fields, actions):
     return np.array(rows)
 
 
+@pytest.mark.slow
 def test_both_thrusters_ahead():
     found = after(vessel(), X, WATER_VX, GROUND_VX, LEFT_N, actions=[(1, 1)] * 4)
     expected = [

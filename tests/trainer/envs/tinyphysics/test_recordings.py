@@ -14,6 +14,8 @@ from operant.trainer.envs.tinyphysics.model_file import read_model
 from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
 from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
 
+pytestmark = pytest.mark.slow
+
 CONTROLLERS = {"pid": Pid, "zero": Zero}
 COUNTED = slice(0, 500)
 

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.trainer import workers_choice
 from operant.trainer.config.files import make_config
-from operant.trainer.envs import env_spec_of
-from operant.trainer.envs.workers.choice import Measured, candidates, chosen, in_words
-from operant.trainer.envs.workers.dividing import why_not
-from operant.trainer.envs.workers.plan import AUTO, Plan
-from operant.trainer.making import make_policy
+from operant.trainer.envs.workers.choice import Measured, chosen, in_words
+from operant.trainer.envs.workers.dividing import candidates, why_not
+from operant.trainer.envs.workers.plan import AUTO, WorkerPlan
+from operant.trainer.experiment.build import with_fastest_workers
+from operant.trainer.experiment.plan import Machine, plan
 
 numbers = st.integers(1, 64)
 
@@ -54,14 +53,14 @@ def test_what_is_tried(asked, pairs):
 
 
 def measured(**seconds):
-    plans = {"serial": Plan(), "two": Plan(2), "two_groups": Plan(2, 2)}
+    plans = {"serial": WorkerPlan(), "two": WorkerPlan(2), "two_groups": WorkerPlan(2, 2)}
     return [Measured(plans[name], step_s) for name, step_s in seconds.items()]
 
 
 def test_workers_must_win_a_fifth_to_be_worth_their_cores():
-    assert chosen(measured(serial=1.1, two=1.0, two_groups=1.0)) == Plan()
-    assert chosen(measured(serial=1.3, two=1.0, two_groups=0.9)) == Plan(2, 2)
-    assert chosen(measured(two=1.0, two_groups=0.99)) == Plan(2, 2)
+    assert chosen(measured(serial=1.1, two=1.0, two_groups=1.0)) == WorkerPlan()
+    assert chosen(measured(serial=1.3, two=1.0, two_groups=0.9)) == WorkerPlan(2, 2)
+    assert chosen(measured(two=1.0, two_groups=0.99)) == WorkerPlan(2, 2)
 
 
 def test_what_was_measured_is_told_in_one_line():
@@ -72,37 +71,39 @@ def test_what_was_measured_is_told_in_one_line():
 
 
 def choice(monkeypatch, env, *overrides):
-    """The plan that a run gets by measurement, and what it is told, as with two cores."""
-    monkeypatch.setattr(workers_choice, "num_cores", lambda: 2)
+    """The workers that a run gets by measurement, and what it says of them, with two cores."""
     monkeypatch.setattr("operant.trainer.envs.workers.choice.MEASURE_S", 0.1)
     config = make_config({}, (f"env={env}", "num_envs=4", "workers.num_workers=auto", *overrides))
-    spec, (told,) = workers_choice.with_workers(config, env_spec_of(config), make_policy(config))
-    return spec.plan, told
+    planned = with_fastest_workers(plan(config, Machine(cores=2)))
+    (workers,) = planned.workers
+    return workers, planned.notices[-1]
 
 
 def test_an_environment_that_waits_gets_workers(monkeypatch):
     monkeypatch.setenv("HOSTED_ENVS_US", "20000")
-    plan, told = choice(monkeypatch, "gymnasium:hosted_envs:make_slow", "workers.desync_steps=9")
-    assert plan.num_workers == 2
-    assert plan.desync_steps == 9
+    workers, told = choice(monkeypatch, "gymnasium:hosted_envs:make_slow")
+    assert workers[0] == 2
     assert told.startswith("workers: with 2 ")
 
 
 def test_an_environment_that_takes_microseconds_gets_none(monkeypatch):
-    plan, told = choice(monkeypatch, "native:native_envs:make")
-    assert plan == Plan()
+    workers, told = choice(monkeypatch, "native:native_envs:make")
+    assert workers == (0, 1)
     assert told.startswith("workers: without workers is chosen; a step of all environments takes ")
 
 
 def test_a_run_tells_what_was_chosen(make_experiment, monkeypatch):
-    monkeypatch.setattr(workers_choice, "num_cores", lambda: 2)
+    monkeypatch.setattr("operant.trainer.experiment.plan.num_cores", lambda: 2)
     experiment = make_experiment("env=native:native_envs:make", "workers.num_workers=auto")
     assert any("without workers is chosen" in notice for notice in experiment.take_notices())
     experiment.close()
 
 
 def test_fewer_workers_than_configured_are_told(make_experiment, monkeypatch):
-    for place in ("operant.trainer.workers_choice", "operant.trainer.envs.workers.section"):
+    for place in (
+        "operant.trainer.experiment.plan",
+        "operant.trainer.envs.workers.section",
+    ):
         monkeypatch.setattr(f"{place}.num_cores", lambda: 2)
     experiment = make_experiment(
         "env=native:native_envs:make", "workers.num_workers=4", "workers.async_factor=1"

@@ -69,11 +69,11 @@ ENV = "env=gymnasium:CartPole-v1"
         ),
         (
             ("num_envs=8", "workers.num_workers=two"),
-            "workers.num_workers: 'two' is neither a number from 0 to 1024 nor auto",
+            "workers.num_workers: 'two' is not a number from 0 to 1024, or auto",
         ),
         (
             ("num_envs=8", "gymnasium.vectorization=async"),
-            "gymnasium.vectorization = async: processes are told by workers.num_workers now",
+            "gymnasium.vectorization = async: use workers.num_workers to step in processes",
         ),
         (
             ("num_envs=8", "gymnasium.vectorization=own", "workers.num_workers=2"),

@@ -9,18 +9,18 @@ import psutil
 import pytest
 import torch
 
-from operant.trainer.collector import Collector
+from operant.trainer.collecting.collector import Collector
+from operant.trainer.collecting.grouped import GroupedCollector
 from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.streams import EVALUATION, TRAINING
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import Plan
-from operant.trainer.grouped_collector import GroupedCollector
+from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.jit.streams import EVALUATION, TRAINING
 
 COUNT = "gymnasium:hosted_envs:make_count"
 NUM_ENVS = 4
 # More workers than this machine may have cores, which is slow and nothing else.
-PLANS = {"serial": Plan(), "1": Plan(4), "2": Plan(4, 2), "4": Plan(4, 4)}
+PLANS = {"serial": WorkerPlan(), "1": WorkerPlan(4), "2": WorkerPlan(4, 2), "4": WorkerPlan(4, 4)}
 
 
 def played(env, plan, num_steps=20, num_envs=NUM_ENVS, seed=3):
@@ -118,7 +118,7 @@ def test_a_policy_with_noise_of_each_row_is_refused_in_groups(make_experiment, m
 
 
 def test_first_episodes_are_cut_at_steps_of_their_own_and_not_counted():
-    plan = Plan(desync_steps=10)
+    plan = WorkerPlan(desync_steps=10)
     seen, totals = played("gymnasium:hosted_envs:make_endless", plan, num_envs=16, num_steps=30)
     truncated = np.array(seen[4::6])
     assert truncated.sum(0).tolist() == [1] * 16  # nobody ends twice
@@ -135,13 +135,13 @@ def test_first_episodes_are_cut_at_steps_of_their_own_and_not_counted():
 
 
 def test_an_episode_that_ends_before_its_cut_is_whole_and_so_is_the_next():
-    cut, _ = played(COUNT, Plan(desync_steps=1000), num_steps=12)
-    whole, totals = played(COUNT, Plan(), num_steps=12)
+    cut, _ = played(COUNT, WorkerPlan(desync_steps=1000), num_steps=12)
+    whole, totals = played(COUNT, WorkerPlan(), num_steps=12)
     assert all(map(np.array_equal, cut, whole))
     assert totals[0] > 0
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(2)])
+@pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2)])
 def test_episodes_before_a_reset_are_not_counted_after_it(plan):
     with closing(make_envs(load_any_spec("native:native_envs:make", plan), 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
@@ -155,9 +155,9 @@ def test_episodes_before_a_reset_are_not_counted_after_it(plan):
 
 
 def test_evaluations_have_whole_episodes_and_as_many_workers_as_share_them():
-    spec = load_any_spec(COUNT, Plan(4, 4, desync_steps=2))
-    assert spec.for_evaluation(6).plan == Plan(3)
-    with closing(make_envs(load_any_spec(COUNT, Plan(2)), 3, 1, EVALUATION)) as envs:
+    spec = load_any_spec(COUNT, WorkerPlan(4, 4, desync_steps=2))
+    assert spec.for_evaluation(6).plan == WorkerPlan(3)
+    with closing(make_envs(load_any_spec(COUNT, WorkerPlan(2)), 3, 1, EVALUATION)) as envs:
         assert envs.spec.plan.num_workers == 1
 
 
@@ -192,6 +192,16 @@ def test_training_goes_on_from_a_checkpoint_in_other_episodes(make_experiment):
     second.close()
 
 
+def test_where_episodes_begin_anew_a_policy_remembers_nothing(make_experiment):
+    experiment = make_experiment(f"env={COUNT}", "policy.memory.kind=lstm")
+    state = experiment.state_dict()
+    experiment.collect()
+    assert experiment.collector.state_dict()["memory"].any()
+    experiment.load_state_dict(state, 1)
+    assert not experiment.collector.state_dict()["memory"].any()
+    experiment.close()
+
+
 def test_an_environment_that_this_process_registered_runs_in_workers(make_experiment):
     import cloudpickle
     import gymnasium
@@ -199,8 +209,8 @@ def test_an_environment_that_this_process_registered_runs_in_workers(make_experi
 
     gymnasium.register("Registered-v0", lambda: hosted_envs.Count(), max_episode_steps=4)
     assert cloudpickle.dumps(gymnasium.spec("Registered-v0"))
-    seen, totals = played("gymnasium:Registered-v0", Plan(2))
-    again, same = played("gymnasium:Registered-v0", Plan())
+    seen, totals = played("gymnasium:Registered-v0", WorkerPlan(2))
+    again, same = played("gymnasium:Registered-v0", WorkerPlan())
     assert all(map(np.array_equal, seen, again))
     assert totals == same
     assert totals[0] >= 4 * 20 // 4  # none is longer than 4 steps

@@ -11,14 +11,14 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
 from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.failures import WorkerError
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import Plan
+from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.processes import WorkerError
+from operant.trainer.jit.streams import TRAINING
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(2), Plan(4, 2)])
+@pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2), WorkerPlan(4, 2)])
 def test_they_step_here_and_in_workers_alike(plan):
     spec = load_any_spec("native:native_envs:make", plan)
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
@@ -37,7 +37,7 @@ def test_they_step_here_and_in_workers_alike(plan):
 
 
 def test_what_fails_for_all_at_once_names_no_environment():
-    spec = load_any_spec("native:native_envs:make_failing", Plan(2))
+    spec = load_any_spec("native:native_envs:make_failing", WorkerPlan(2))
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
         envs.reset(out.obs)
@@ -69,7 +69,7 @@ def test_a_policy_learns_on_them(make_experiment):
 
 
 def test_first_episodes_are_cut_where_they_can_be():
-    spec = load_any_spec("native:native_envs:make_restartable", Plan(desync_steps=3))
+    spec = load_any_spec("native:native_envs:make_restartable", WorkerPlan(desync_steps=3))
     with closing(make_envs(spec, 16, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 16)
         envs.reset(out.obs)
@@ -78,7 +78,7 @@ def test_first_episodes_are_cut_where_they_can_be():
         assert (out.obs[out.truncated, 1] == 0).all()
 
 
-@pytest.mark.parametrize("plan", [Plan(desync_steps=3), Plan(2, desync_steps=3)])
+@pytest.mark.parametrize("plan", [WorkerPlan(desync_steps=3), WorkerPlan(2, desync_steps=3)])
 def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
     spec = load_any_spec("native:native_envs:make_restartable", plan)
     with closing(make_envs(spec, 16, 1, TRAINING)) as envs:

@@ -11,9 +11,9 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
 from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import SERIAL, Plan
+from operant.trainer.envs.workers.plan import SERIAL, WorkerPlan
+from operant.trainer.jit.streams import TRAINING
 
 RELAY = "pettingzoo:parallel_envs"
 LATE = "pettingzoo:parallel_envs:make_late"
@@ -73,7 +73,7 @@ def test_an_agent_that_comes_late_is_valid_from_then_on_and_one_that_goes_has_en
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("plan", [Plan(2), Plan(2, 2)])
+@pytest.mark.parametrize("plan", [WorkerPlan(2), WorkerPlan(2, 2)])
 def test_workers_give_what_stepping_here_gives(plan):
     ours, theirs = played(RELAY, 7, plan), played(RELAY, 7)
     for x, y in zip(ours[1], theirs[1], strict=True):
@@ -83,12 +83,21 @@ def test_workers_give_what_stepping_here_gives(plan):
 
 def test_a_first_episode_is_cut_for_all_agents_that_are_left():
     # With at most 2 steps some are cut after one step, before anybody leaves.
-    _, seen, totals = played(RELAY, 1, Plan(desync_steps=2), num_envs=16)
+    _, seen, totals = played(RELAY, 1, WorkerPlan(desync_steps=2), num_envs=16)
     cut = seen[0].truncated.reshape(16, 3)
     assert set(map(tuple, cut.tolist())) == {(True,) * 3, (False,) * 3}
     assert (seen[0].obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 0).all()
     assert (seen[0].final_obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 1).all()
     assert totals[0] == 0
+
+
+def test_a_first_episode_is_cut_also_after_some_agents_have_left():
+    _, seen, _ = played(RELAY, 3, WorkerPlan(desync_steps=3), num_envs=16)
+    cut = np.stack([out.truncated.reshape(16, 3) for out in seen])
+    assert (cut.any(2).sum(0) == 1).all()  # "c" meets its time limit in the fourth step only
+    left = (True, True, True), (False, True, True), (False, False, True)
+    for of_step, agents in zip(cut, left, strict=True):
+        assert set(map(tuple, of_step[of_step.any(1)].tolist())) == {agents}
 
 
 def test_environments_of_pettingzoos_own_are_known_by_id_and_by_module():

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.shared.errors import OperantError
-from operant.trainer.envs.spec import Box, Discrete, MultiDiscrete
 from operant.trainer.envs.workers.region import (
     Layout,
     nameless_file,
     own_fields,
     shared_fields,
 )
+from operant.trainer.spaces import Box, Discrete, MultiDiscrete
 
 actions = st.sampled_from([Discrete(3), MultiDiscrete((2, 3)), Box((-1.0, 0.0), (1.0, 1.0))])
 small = st.integers(1, 5)

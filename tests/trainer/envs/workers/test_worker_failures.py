@@ -18,12 +18,12 @@ from command_line import ENDLESS, PATIENCE_S
 from waiting import wait_for
 
 from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.streams import TRAINING
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers import processes
-from operant.trainer.envs.workers.failures import WorkerError
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import Plan
+from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.processes import WorkerError
+from operant.trainer.jit.streams import TRAINING
 
 TROUBLED = "gymnasium:hosted_envs:make_troubled"
 CLOSING = "gymnasium:hosted_envs:make_closing"
@@ -69,6 +69,7 @@ def play(plan, env=TROUBLED):
 IN_3 = r"in environment 3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -87,17 +88,18 @@ IN_3 = r"in environment 3"
 )
 def test_a_worker_that_fails_is_one_line_with_the_environment_and_the_place(trouble, kind, words):
     trouble(kind)
-    said = failure(Plan(2))
+    said = failure(WorkerPlan(2))
     assert re.search(r"^worker 1 \(environments 2 to 3\)" + words, said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hangs", "holds the interpreter"])
 def test_a_worker_that_hangs_is_told_with_the_place_where_it_does(trouble, kind):
     trouble(kind)
     function = {"hangs": "_hang", "holds the interpreter": "_hang_with_the_interpreter"}[kind]
-    said = failure(Plan(4, 4, timeout_s=1.0))
+    said = failure(WorkerPlan(4, 4, timeout_s=8.0))
     assert re.search(
-        r"^worker 3 \(environment 3\) has not answered for 1 s \(workers.timeout_s\), "
+        r"^worker 3 \(environment 3\) has not answered for 8 s \(workers.timeout_s\), "
         rf"{IN_3} {FILE.format(function)}$",
         said,
     ), said
@@ -108,7 +110,7 @@ def test_what_environments_print_is_seen_however_their_worker_ends(capfd, monkey
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     monkeypatch.setenv("HOSTED_ENVS_END", end)
     with pytest.raises(WorkerError) if end == "killed" else nullcontext():
-        play(Plan(1), "gymnasium:hosted_envs:make_printing")
+        play(WorkerPlan(1), "gymnasium:hosted_envs:make_printing")
     # Five steps of four environments, or two of them and the first of the third.
     lines = [f"step {1 + i // 4}" for i in range(20 if end == "closed" else 9)]
     assert capfd.readouterr().err.splitlines() == lines
@@ -127,7 +129,7 @@ def test_all_environments_are_closed_where_one_of_them_fails(trouble, closed, mo
     monkeypatch.setenv("CLOSE_S", "2.1")  # longer than last words are when the trainer has gone
     monkeypatch.setattr(processes, "CLOSE_S", PATIENCE_S)
     with pytest.raises(WorkerError, match="the wheel fell off"):
-        play(Plan(2), CLOSING)
+        play(WorkerPlan(2), CLOSING)
     assert closed() == [0, 1, 2, 3]
 
 
@@ -137,13 +139,13 @@ def test_environments_that_never_close_are_ended_after_a_while(trouble, closed, 
     monkeypatch.setattr(processes, "CLOSE_S", 0.1)
     before = set(psutil.Process().children())
     with pytest.raises(WorkerError, match="the wheel fell off"):
-        play(Plan(2), CLOSING)
+        play(WorkerPlan(2), CLOSING)
     assert set(psutil.Process().children()) == before
 
 
 def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatch):
     trouble("raises")
-    spec = load_any_spec(TROUBLED, Plan(2))
+    spec = load_any_spec(TROUBLED, WorkerPlan(2))
     trouble("cannot be made")
     before = set(psutil.Process().children())
     with pytest.raises(WorkerError, match=r"in environment \d RuntimeError: there is no simulator"):
@@ -152,7 +154,7 @@ def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatc
 
 
 def test_a_worker_killed_from_outside_is_told():
-    spec = load_any_spec("gymnasium:hosted_envs:make_endless", Plan(2))
+    spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(2))
     before = set(psutil.Process().children())
     with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
         out = Transitions.empty(3, 2)
@@ -165,7 +167,7 @@ def test_a_worker_killed_from_outside_is_told():
 
 
 def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
-    spec = load_any_spec("gymnasium:hosted_envs:make_endless", Plan(1))
+    spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(1))
     before = set(psutil.Process().children())
     with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
         (worker,) = set(psutil.Process().children()) - before
@@ -207,6 +209,7 @@ def run():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "kind", "begin"),
     [
@@ -244,6 +247,7 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
     wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
 
 
+@pytest.mark.slow
 def test_a_run_with_workers_stops_in_good_order(request):
     trainer = subprocess.Popen(
         [

@@ -36,7 +36,7 @@ def make_engine(
     if device == "cuda" and not has_cuda:
         raise UsageError("device 'cuda' is asked for, and PyTorch finds none here")
     if name == "auto" and precision != "float32":
-        name = "torch"  # the one that can be told
+        name = "torch"  # the only engine with a choice
     if precision != "float32" and name != "torch":
         raise UsageError(f"precision '{precision}' is for the torch engine, not for '{name}'")
     if name in DEVICE_ENGINES and device == "cpu":

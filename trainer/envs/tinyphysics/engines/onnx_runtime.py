@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .....shared.errors import UsageError
-from .....shared.owners import make_private_folder
+from .....shared.runs.owners import make_private_folder
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 from ..pruning import pruned
 from ..sampling import sampled_tokens, sampled_tokens_on_device

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from ....run.threads import available_cores
+from ....machine.threads import available_cores
 
 
 class Workers:

@@ -1,0 +1,64 @@
+"""Callbacks that come with operant; `trainer/running/callbacks.py` has the others."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from ..commands.helpers.progress import progress_report
+from ..monitor.play.filming import write_episode, writer_for
+from ..shared.errors import UsageError
+from ..shared.runs.owners import make_private_folder
+from ..trainer.playing import make_episodes
+from ..trainer.running.callbacks import LiveRun
+
+
+class ProgressBar:
+    """Show progress on standard error: a bar in a terminal, otherwise a line every two seconds."""
+
+    def on_start(self, run: LiveRun) -> None:
+        self._open = ExitStack()
+        self._report = self._open.enter_context(progress_report(run.id, to_stderr=True))
+
+    def on_iteration(self, run: LiveRun) -> None:
+        self._report(run.metrics, run.iteration, run.env_steps)
+
+    def on_end(self, run: LiveRun) -> None:
+        self._open.close()
+
+
+class RecordVideo:
+    """Record a greedy episode every `every_env_steps` env steps, in `videos` of the run's folder.
+
+    Training waits meanwhile. A gif or an mp4 needs Pillow, and an mp4 also needs ffmpeg.
+    """
+
+    def __init__(
+        self, every_env_steps: int, *, ending: str = "svg", max_steps: int = 1000, seed: int = 1
+    ) -> None:
+        """`ending` is svg, gif or mp4. An episode is shown for at most `max_steps` env steps."""
+        if type(every_env_steps) is not int or every_env_steps < 1:
+            raise UsageError(
+                f"every_env_steps = {every_env_steps!r:.80}: expected a whole number above 0"
+            )
+        self._every, self._ending = every_env_steps, ending
+        self._max_steps, self._seed = max_steps, seed
+        self._next = 0
+
+    def on_start(self, run: LiveRun) -> None:
+        writer_for(run.folder / f"video.{self._ending}")  # raises now if a package is missing
+        self._next = run.env_steps + self._every
+
+    def on_iteration(self, run: LiveRun) -> None:
+        if run.env_steps < self._next:
+            return
+        self._next = run.env_steps + self._every
+        folder = run.folder / "videos"
+        make_private_folder(folder)
+        policy: Any = run.policy
+        episodes = make_episodes(policy._trained)
+        path = folder / f"env-steps-{run.env_steps:012d}.{self._ending}"
+        try:
+            write_episode(path, episodes, self._seed, 20.0, 20.0, self._max_steps, None)
+        finally:
+            episodes.close()

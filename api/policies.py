@@ -1,0 +1,228 @@
+"""Trained policies in Python: load one, compute its actions, evaluate it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ..commands.helpers.began_elsewhere import told_where_it_began
+from ..shared.errors import ConfigError, UsageError
+from ..shared.runs.session import warn_on_stderr
+from ..trainer.envs import env_spec_of, load_any_spec
+from ..trainer.envs.names import GYMNASIUM_PREFIX
+from ..trainer.envs.own_envs import check_own, register_own
+from ..trainer.experiment.checkpoints import NEWEST
+from ..trainer.experiment.evaluation import cut_off_message
+from ..trainer.experiment.evaluation import evaluate as play_episodes
+from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
+from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
+from ..trainer.settings.own_code import register
+from .runs import Run, folder_of
+
+Array = NDArray[Any]
+DEFAULT_EPISODES = 100
+
+
+class Policy:
+    """A trained policy, which maps observations to actions of its environment.
+
+    It takes one observation, shaped as the environment gives it, or a batch of them [B, ...]. It
+    returns one action or a batch of actions accordingly.
+    """
+
+    def __init__(self, trained: TrainedPolicy, run: Run) -> None:
+        self.run, self._trained = run, trained
+        self._generator = torch.Generator().manual_seed(trained.config.seed)
+
+    @classmethod
+    def of(cls, trained: TrainedPolicy, folder: Path) -> Policy:
+        """The policy `trained` of the run in `folder`."""
+        return cls(trained, Run(folder))
+
+    @property
+    def env(self) -> str:
+        """The name of the environment that the policy was trained in."""
+        return self._trained.config.env
+
+    @property
+    def algorithm(self) -> str:
+        return self._trained.config.algorithm
+
+    @property
+    def iteration(self) -> int:
+        """The iteration in which its checkpoint was saved."""
+        return self._trained.iteration
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the policy is recurrent; if so, `act` takes and returns a state."""
+        return self._trained.policy.state_size > 0
+
+    def first_state(self, num_rows: int = 1) -> Array:
+        """The initial recurrent state [num_rows, ...]."""
+        return self._trained.first_state(num_rows).numpy()
+
+    @overload
+    def act(self, obs: Any, state: None = None, *, greedy: bool = True) -> Array: ...
+
+    @overload
+    def act(self, obs: Any, state: Array, *, greedy: bool = True) -> tuple[Array, Array]: ...
+
+    def act(
+        self, obs: Any, state: Array | None = None, *, greedy: bool = True
+    ) -> Array | tuple[Array, Array]:
+        """The actions for `obs`: greedy ones, or with `greedy=False` as the algorithm explores.
+
+        A recurrent policy also needs the `state` of its rows, which is `first_state` at the
+        beginning of episodes, and returns the next state:
+        `actions, state = policy.act(obs, state)`.
+
+        Raises UsageError if observations have another size, or if a recurrent policy gets no state.
+        """
+        rows, is_one = self._rows(obs)
+        if state is None and self.remembers:
+            raise UsageError(
+                f"the policy of {self.run.id} remembers the steps before: write actions, state = "
+                "policy.act(obs, state), with policy.first_state() where an episode begins"
+            )
+        before = self._trained.first_state(len(rows)) if state is None else torch.as_tensor(state)
+        policy = self._trained.policy
+        with torch.inference_mode():
+            if greedy:
+                actions, after = policy.greedy_step(rows, before)
+            else:
+                noise = policy.noise((len(rows),), self._generator)
+                drawn, _, after = policy.act_step(rows, noise, before)
+                actions = policy.env_actions(drawn)
+        result = actions.numpy()
+        result = result + self._first_action if np.any(self._first_action) else result
+        result = result[0] if is_one else result
+        return result if state is None else (result, after.numpy())
+
+    @cached_property
+    def _first_action(self) -> Array:
+        """The offset that is added to discrete actions whose space does not start at 0."""
+        source = getattr(env_spec_of(self._trained.config), "source", None)
+        return np.asarray(getattr(source, "first_action", 0))
+
+    def _rows(self, obs: Any) -> tuple[torch.Tensor, bool]:
+        """Observations [B, obs_size], and whether `obs` is a single observation."""
+        size = self._trained.policy.obs_size
+        tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
+        is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
+        num_rows = 1 if is_one or not tensor.ndim else len(tensor)
+        if tensor.numel() != num_rows * size:
+            shape = tuple(tensor.shape)
+            raise UsageError(
+                f"obs has the shape {shape}: the policy of {self.run.id} takes {size} numbers, or "
+                f"a batch of such, ({num_rows}, {size})"
+            )
+        rows = tensor.reshape(num_rows, size)
+        return (rows.float() if rows.is_floating_point() else rows), is_one
+
+    def __repr__(self) -> str:
+        return (
+            f"<operant.Policy {self.algorithm} on {self.env}, iteration {self.iteration} of "
+            f"{self.run.id}>"
+        )
+
+
+def _tensor(obs: Any, size: int) -> torch.Tensor:
+    try:
+        return torch.from_numpy(np.asarray(obs))
+    except TypeError:
+        raise UsageError(
+            f"obs is a {type(obs).__name__}: expected an array of {size} numbers; "
+            "gymnasium.spaces.flatten(space, obs) makes one of a dict or a tuple"
+        ) from None
+
+
+def load(
+    run: Run | str | Path | None = None,
+    *,
+    checkpoint: str | int = NEWEST,
+    env: Callable[..., Any] | None = None,
+    policy: Callable[..., Any] | None = None,
+) -> Policy:
+    """The policy of a run's newest checkpoint, on the processor. Default: of the latest run.
+
+    `run` is a run, its id or name, a part of either, or its folder. `checkpoint` is "best",
+    "newest", the number of an iteration, or a name that a callback saved it under. `env` is the
+    environment, and `policy` the network, if a script or a notebook defined it and this process
+    does not know it yet.
+
+    Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
+    run's configuration names code that another user wrote, which is not imported then.
+    """
+    folder = folder_of(run)
+    config = folder.manifest().get("config", {})
+    if env is not None:
+        check_own(env)
+        _register_again("env", str(config.get("env", "")).removeprefix(GYMNASIUM_PREFIX), env)
+    if policy is not None:
+        _register_again("policy", config.get("policy", {}).get("encoder"), policy)
+    with told_where_it_began(folder):
+        return Policy(load_trained(folder, warn_on_stderr, str(checkpoint)), Run(folder))
+
+
+def _register_again(argument: str, name: Any, make: Callable[..., Any]) -> None:
+    """Register the environment or network `make` under its `name` in a run's configuration. Raises
+    ConfigError if that is not the name of a script's own.
+    """
+    if not isinstance(name, str) or not name.startswith(OWN_PREFIX):
+        raise ConfigError(f"{argument}: the run was trained on {name}, which needs no {argument}")
+    register(make, name)
+
+
+def evaluate(
+    policy: Policy | Run | str | Path | None = None,
+    episodes: int = DEFAULT_EPISODES,
+    *,
+    seed: int | None = None,
+    env: str | Callable[..., Any] | None = None,
+) -> NDArray[np.float64]:
+    """Play greedy episodes, one in each of as many environments; return their returns [episodes].
+
+    `policy` is the result of `load`, or a run. All policies play the same episodes for the same
+    `seed`; default: the run's seed. `env` is another environment to play in; default: the one that
+    the policy was trained in.
+
+    Raises ConfigError if the environment's observations or actions do not fit the policy.
+    """
+    loaded = policy if isinstance(policy, Policy) else load(policy)
+    config = loaded._trained.config
+    if type(episodes) is not int or not 1 <= episodes <= 100_000:
+        raise UsageError(f"episodes = {episodes!r:.80}: expected a whole number, 1 to 100,000")
+    if config.env == "tinyphysics":
+        raise UsageError(
+            f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
+            f"`operant tinyphysics eval --controller {loaded.run.id}` plays them"
+        )
+    spec: Any = env_spec_of(config)
+    if env is not None:
+        name = env if isinstance(env, str) else _registered(env)
+        known, spec = spec, load_any_spec(name)
+        if (spec.obs_size, spec.actions) != (known.obs_size, known.actions):
+            raise ConfigError(
+                f"env = {name}: it has {spec.obs_size} observations and {spec.actions}, the "
+                f"policy of {loaded.run.id} takes {known.obs_size} and {known.actions}"
+            )
+    limit = config.evaluation.max_episode_steps
+    evaluation = play_episodes(
+        loaded._trained.policy, spec, episodes, config.seed if seed is None else seed, limit
+    )
+    if evaluation.num_cut_off:
+        print(cut_off_message(evaluation, limit), file=sys.stderr)
+    return np.asarray(evaluation.returns, np.float64)
+
+
+def _registered(env: Callable[..., Any]) -> str:
+    check_own(env)
+    return register_own(env)

@@ -1,0 +1,155 @@
+"""Runs in Python: a handle for one run, the list of all runs, and their metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..commands.helpers.output import headline
+from ..commands.helpers.status_lines import facts_of, status_lines
+from ..commands.stop import stop_run
+from ..shared.errors import RunNotFoundError, UsageError
+from ..shared.runs.find_runs import find_run, latest_run, list_runs
+from ..shared.runs.ranks import read_status
+from ..shared.runs.run_folder import Run as RunFolder
+from ..shared.runs.status import RunStatus
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOOK_AGAIN_S = 0.1
+
+# The runs that this process trains: from a run's id to the function that stops it. A signal would
+# stop the whole process.
+stops_here: dict[str, Callable[[], None]] = {}
+
+
+class _AlsoRunsOfInit(type):
+    """Makes `isinstance(run, operant.Run)` true for the result of `operant.init` too, as wandb
+    does.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        logged = sys.modules.get("operant.shared.integrations.logged_run")
+        is_logged = logged is not None and isinstance(instance, logged.LoggedRun)
+        return is_logged or super().__instancecheck__(instance)
+
+
+class Run(metaclass=_AlsoRunsOfInit):
+    """A run that is being trained, in this or another process, or that has ended.
+
+    `operant.train` returns one, `operant.runs()` all. It only reads what the run publishes; `stop`
+    is the only method that changes a run.
+    """
+
+    def __init__(
+        self, folder: RunFolder | Path | str, process: subprocess.Popen[bytes] | None = None
+    ) -> None:
+        """`process` is the trainer's process, if this process started it."""
+        self._run = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder))
+        self._process = process
+
+    @property
+    def id(self) -> str:
+        """The run's id, such as `20261121-142530-cart_pole-ppo-k3f9`."""
+        return self._run.id
+
+    @property
+    def folder(self) -> Path:
+        """The folder with the run's checkpoints, rows and events."""
+        return self._run.folder
+
+    def status(self) -> RunStatus:
+        """The current `state`, `env_steps`, `metrics` (name to newest value), `message` etc."""
+        return read_status(self._run)
+
+    def wait(self, timeout_s: float | None = None) -> RunStatus:
+        """Wait until the run has ended, or for `timeout_s` seconds, and return its status."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while (status := self.status()).is_alive:
+            if deadline is not None and time.monotonic() >= deadline:
+                return status
+            time.sleep(LOOK_AGAIN_S)
+        if self._process is not None:  # it has released the run and is about to exit
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout_s)
+        return status
+
+    def stop(self) -> RunStatus:
+        """Stop the run after its iteration, save a checkpoint, and return its status.
+
+        Raises OperantError if it has not stopped within half a minute, or if it runs on a machine
+        that cannot be reached.
+        """
+        if self.id in stops_here:
+            stops_here[self.id]()
+        else:
+            stop_run(self._run)
+        return self.wait()
+
+    def history(self) -> pd.DataFrame:
+        """All rows of this run; see `operant.history`."""
+        return history(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Run and other._run == self._run
+
+    def __hash__(self) -> int:
+        return hash(self._run)
+
+    def __repr__(self) -> str:
+        return f"<operant.Run {self.id}: {headline(self.status())}>"
+
+    def _repr_html_(self) -> str:
+        """HTML that notebooks display: the lines of `operant status`."""
+        run = self._run
+        lines = status_lines(self.status(), run.notes(), facts_of(run))
+        return f"<b>{html.escape(self.id)}</b><pre>{html.escape(chr(10).join(lines))}</pre>"
+
+
+def runs() -> list[Run]:
+    """All runs on this machine except archived ones, newest first."""
+    return [Run(run) for run in list_runs() if not run.notes().is_archived]
+
+
+def history(run: Run | str | Path | None = None) -> pd.DataFrame:
+    """Every row that a run has published, as a pandas DataFrame. Default: the latest run.
+
+    The columns are `publish`, `publishes`, `time`, `elapsed_s`, `iteration`, `env_steps` and one
+    for each metric, which is NaN in rows without it. The run may still be training.
+
+    Raises PageError if nothing of the run can be read.
+    """
+    from ..monitor.export.frame import frame
+
+    return frame(folder_of(run))
+
+
+def folder_of(run: Run | RunFolder | str | Path | None) -> RunFolder:
+    """The folder of `run`: a handle, an id, a name, a part of either that no other run has, or a
+    folder. None: the latest run. Raises RunNotFoundError and UsageError.
+    """
+    if run is None:
+        return latest_run()
+    if type(run) is Run:
+        return run._run
+    if isinstance(run, RunFolder):
+        return run
+    if not isinstance(run, str | os.PathLike):
+        raise UsageError(
+            f"run = {run!r:.80}: expected a run, its id or name, or its folder; operant.runs() "
+            "lists all"
+        )
+    if isinstance(run, os.PathLike) or os.sep in run:
+        folder = RunFolder(Path(run).absolute())
+        if not folder.manifest_path.exists():
+            raise RunNotFoundError(f"{run} is not the folder of a run: it has no run.toml")
+        return folder
+    return find_run(run)

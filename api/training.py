@@ -1,0 +1,230 @@
+"""`operant.train`: the command `operant train` as a function."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
+from ..shared.errors import UsageError
+from ..trainer.envs.names import GYMNASIUM_PREFIX
+from ..trainer.envs.own_envs import check_own
+from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
+from ..trainer.running.signals import stop_requests
+from ..trainer.settings.importing import check_module
+from ..trainer.settings.own_code import pickled_own, register
+from .runs import Run, folder_of, stops_here
+
+if TYPE_CHECKING:
+    from ..trainer.config.train_config import TrainConfig
+
+    EnvLike = str | Path | Callable[..., Any]
+
+_children: list[
+    subprocess.Popen[bytes]
+] = []  # keeps the handles: Popen warns when it is deleted before its process ends
+
+
+def train(
+    env: EnvLike | None = None,
+    *,
+    algorithm: str | None = None,
+    policy: Callable[..., Any] | Mapping[str, Any] | None = None,
+    total_env_steps: int | None = None,
+    callbacks: Sequence[Any] = (),
+    detach: bool = False,
+    name: str | None = None,
+    resume: Run | str | Path | None = None,
+    hardware: str = "",
+    **settings: Any,
+) -> Run:
+    """Train a policy as a run that the monitor can show, and return the run when it has ended.
+
+    `env` is the argument of the command (an environment, a preset or a TOML file), or a
+    `gymnasium.Env` class or a function that returns one, which a script or a notebook's cell may
+    define. `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
+    `ppo={"learning_rate": 3e-4}`. `operant train --help-config` lists all keys.
+
+    `policy` is a `torch.nn.Module` class of your own, or a function that returns a module: called
+    with the shape of observations, it maps observations to the features that operant's heads begin
+    with. A dict is the table of settings: `policy={"hidden_sizes": [64]}`.
+
+    `callbacks` are objects with any of the methods `on_start`, `on_iteration`, `on_evaluation`,
+    `on_checkpoint` and `on_end`, each called with a `LiveRun`. An exception in one of them ends the
+    run, with a checkpoint.
+
+    With `detach`, a process of its own trains, and `train` returns once that has published: then
+    use `run.wait()`, `run.stop()` and `run.status()`. `resume` continues a run from its newest
+    checkpoint.
+
+    Ctrl-C, or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises
+    KeyboardInterrupt; `operant.runs()[0]` is the run. A second one ends training at once.
+
+    Raises UsageError, one line with the key, its value and the rule, if the input is wrong. Other
+    exceptions of training are raised after the run is marked as failed.
+    """
+    if isinstance(policy, Mapping):
+        settings["policy"] = policy
+    elif policy is not None:
+        settings["policy.encoder"] = network_name(policy)
+    overrides = [*_overrides(settings)]
+    for key, value in (("algorithm", algorithm), ("total_env_steps", total_env_steps)):
+        overrides += [] if value is None else _overrides({key: value})
+    resumed = "" if resume is None else folder_of(resume).id
+    source = _source(env)
+
+    def prepare(rank: int) -> Prepared:
+        return prepared_run(
+            source, tuple(overrides), name, resumed or None, rank, hardware=hardware
+        )
+
+    check_callbacks(callbacks)
+    if detach and callbacks:
+        raise UsageError("callbacks run in this process: detach = True takes none")
+    return _detached(prepare) if detach else _here(prepare, callbacks)
+
+
+def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
+    """Train in this process, and leave the process as it was."""
+    from ..trainer.running.process import run_training
+    from .policies import Policy  # which imports PyTorch
+
+    errors: list[Exception] = []
+    stops_asked: list[int] = []
+
+    def ask_to_stop() -> None:
+        stops_asked.append(signal.SIGTERM)
+        received.append(signal.SIGTERM)
+
+    with stop_requests(ends_process=False) as received, _threads_kept():
+        prepared = prepare(0)
+        run = Run(prepared.run)
+        stops_here[run.id] = ask_to_stop
+        try:
+            run_training(
+                prepared.run, prepared.lock, prepared.config, received,
+                resume_publish=prepared.resume_publish, take_request=received.take,
+                on_error=errors.append,
+                callbacks=Callbacks([*callbacks, *callbacks_of(prepared.config)], Policy.of),
+            )  # fmt: skip
+        finally:
+            del stops_here[run.id]
+    if errors:
+        raise errors[0]
+    if stops_asked or not received:
+        return run
+    if received[0] == signal.SIGINT:
+        raise KeyboardInterrupt(
+            f"{run.id} stopped and saved a checkpoint; operant.train(resume={run.id!r}) goes on"
+        )
+    sys.exit(128 + received[0])
+
+
+def _detached(prepare: Callable[[int], Prepared]) -> Run:
+    """Train in a process of its own; return once it has published."""
+    prepared, process = begun(prepare, own_code_of=_code_for_another_process)
+    _children.append(process)
+    wait_for_numbers(prepared, process)
+    return Run(prepared.run, process)
+
+
+def _code_for_another_process(config: TrainConfig) -> bytes:
+    """`sys.path`, and the pickled environment and network that the other process cannot import."""
+    names = (config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder)
+    pickled = pickled_own(names)
+    return pickle.dumps(sys.path) + pickled if pickled else b""
+
+
+def _source(env: EnvLike | None) -> str | None:
+    """The argument of `operant train` for `env`. Raises UsageError."""
+    if env is None or isinstance(env, str):
+        return env
+    if isinstance(env, os.PathLike):
+        return os.fspath(env)
+    if not callable(env):
+        raise UsageError(
+            f"env = {env!r:.80}: expected a name, or a class or function that makes an "
+            "environment; several are made of it"
+        )
+    check_own(env)
+    return GYMNASIUM_PREFIX + (_importable(env) or register(env))
+
+
+def network_name(policy: Any) -> str:
+    """The value of `policy.encoder` for a network of the user's. Raises UsageError."""
+    torch = sys.modules.get("torch")  # it has been imported if there is a module
+    if not callable(policy) or (torch and isinstance(policy, torch.nn.Module)):
+        raise UsageError(
+            f"policy = {policy!r:.80}: expected a torch.nn.Module class, or a function that takes "
+            "the shape of observations and returns a module"
+        )
+    return _importable(policy) or register(policy)
+
+
+def _importable(make: Callable[..., Any]) -> str:
+    """`module:name`, which any process in this folder can import; empty if there is no such name,
+    for example for a class that a script or a notebook's cell defines.
+    """
+    module, name = getattr(make, "__module__", ""), getattr(make, "__qualname__", "")
+    if not module or module == "__main__" or not name.isidentifier():
+        return ""
+    if getattr(sys.modules.get(module), name, None) is not make:
+        return ""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    beside_script = os.path.dirname(os.path.abspath(script)) if script else ""
+    places = [os.getcwd(), *(place for place in sys.path if place and place != beside_script)]
+    top = module.partition(".")[0]
+    if importlib.machinery.PathFinder.find_spec(top, places) is None:
+        return ""
+    with contextlib.suppress(UsageError):  # a module with the name of one of Python's
+        check_module(module)
+        return f"{module}:{name}"
+    return ""
+
+
+def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """`key=value` for each setting, with nested tables flattened. Raises UsageError."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _overrides(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}={_toml(f'{prefix}{key}', value)}"
+
+
+def _toml(key: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    value = value.item() if hasattr(value, "item") else value  # numbers of NumPy and PyTorch
+    value = list(value) if isinstance(value, tuple) else value
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    try:
+        return tomli_w.dumps({"value": value}).partition("=")[2].strip()
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"{key} = {value!r:.80}: expected a number, text, true or false, a list or a dict"
+        ) from None
+
+
+@contextmanager
+def _threads_kept() -> Iterator[None]:
+    """Restore the user's numbers of threads: training sets PyTorch's to one."""
+    import numba
+    import torch
+
+    num_torch, num_numba = torch.get_num_threads(), numba.get_num_threads()
+    try:
+        yield
+    finally:
+        numba.set_num_threads(num_numba)
+        torch.set_num_threads(num_torch)

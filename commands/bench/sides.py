@@ -1,0 +1,236 @@
+"""operant's sides of a benchmark: raw stepping, rollouts with a policy, and training."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+
+from ...shared.errors import UsageError
+from ...trainer.config import TrainConfig
+from ...trainer.envs import env_spec_of, load_spec, num_agents_of
+from ...trainer.envs.spec import EnvSpec
+from ...trainer.envs.vector import Transitions, VectorEnv
+from ...trainer.experiment.build import device_experiment, processor_experiment
+from ...trainer.experiment.experiment import Experiment
+from ...trainer.machine.stopwatch import Stopwatch
+from ...trainer.machine.threads import fastest_num_threads
+from ...trainer.spaces import Discrete, MultiDiscrete
+from .measuring import Sample, Side, timed
+
+ACTION_ROWS = 64  # different actions before they repeat
+MOST_SETTLING_S = 60.0
+
+
+def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, Any]:
+    """Actions [steps, N, ...] of an environment."""
+    random, shape, actions = np.random.default_rng(0), (steps, num_envs), spec.actions
+    if isinstance(actions, Discrete):
+        return random.integers(actions.n, size=shape)
+    if isinstance(actions, MultiDiscrete):
+        return random.integers(actions.nvec, size=(*shape, len(actions.nvec)))
+    low, high = (np.clip(bound, -1e3, 1e3) for bound in (actions.low, actions.high))
+    return random.uniform(low, high, (*shape, actions.action_size)).astype(np.float32)
+
+
+def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Side]:
+    """What is measured of operant itself by `operant bench` `env`, `rollout` or `train`."""
+    if bench == "rollout":
+        return [Rollouts(config, device)]
+    if bench == "train":
+        return [Training(config, device)]
+    if device.type == "cuda" and num_agents_of(config) == 1:
+        return [CudaEnvs(config.env, config.num_envs, device, many) for many in (True, False)]
+    return [ProcessorEnvs(config)]
+
+
+class ProcessorEnvs:
+    """Steps, with observations, resets and flags written, on all cores."""
+
+    name = "operant"
+
+    def __init__(self, config: TrainConfig) -> None:
+        spec = env_spec_of(config)
+        if not isinstance(spec, EnvSpec):
+            raise UsageError(
+                f"env = {config.env} is stepped by its own library; `operant bench rollout` "
+                "measures it with a policy"
+            )
+        self._spec, self._num_envs = spec, config.num_envs
+
+    def prepare(self) -> None:
+        self._envs = VectorEnv(self._spec, self._num_envs, seed=1)
+        self._out = Transitions.of(self._spec, self._envs.num_rows)
+        self._actions = random_actions(self._spec, ACTION_ROWS, self._envs.num_rows)
+        self._envs.reset(self._out.obs)
+        self._steps()
+        numba.set_num_threads(fastest_num_threads(lambda threads: threads.run(self._steps)))
+
+    def measure(self, seconds: float) -> Sample:
+        return timed(self._steps, seconds)
+
+    def _steps(self) -> int:
+        for actions in self._actions:
+            self._envs.step(actions, self._out)
+        return ACTION_ROWS * self._envs.num_rows
+
+
+class CudaEnvs:
+    """Steps on a GPU, actions there as well: `at_once` of them in each launch, or one by one,
+    replayed as one graph. Runs on the processor, slowly, to be tested.
+    """
+
+    def __init__(self, env: str, num_envs: int, device: torch.device, at_once: bool) -> None:
+        self._spec, self._num_envs, self._device = load_spec(env), num_envs, device
+        self._at_once = at_once
+        self.name = "operant, many steps a launch" if at_once else "operant, a launch a step"
+
+    def prepare(self) -> None:
+        from ...trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
+        from ...trainer.jit.graphs import Replayed
+
+        self._stream = on_side_stream(self._device)
+        with self._stream():
+            envs = CudaVectorEnv(self._spec, self._num_envs, 1, device=self._device)
+            drawn = random_actions(self._spec, ACTION_ROWS, self._num_envs)
+            actions = torch.from_numpy(drawn).to(self._device)
+            out: Any = envs.empty_transitions()
+            envs.reset(out.obs)
+            if self._at_once:
+                rows = Steps.empty(self._spec, ACTION_ROWS, self._num_envs, self._device)
+
+            def steps() -> None:
+                if self._at_once:
+                    envs.step_many(actions, rows)
+                else:
+                    for row in actions:
+                        envs.step(row, out)
+
+            self._replayed = Replayed(steps, capture=self._device.type == "cuda")
+            for _ in range(3):
+                self._replayed()
+        self._replays = 1
+        # Enough for each look at the clock to cost nothing.
+        while self._device.type == "cuda" and timed(self._steps, 0).seconds < 0.02:
+            self._replays *= 2
+
+    def measure(self, seconds: float) -> Sample:
+        return timed(self._steps, seconds)
+
+    def _steps(self) -> int:
+        with self._stream():
+            for _ in range(self._replays):
+                self._replayed()
+        wait_for(self._device)
+        return self._replays * ACTION_ROWS * self._num_envs
+
+
+class Rollouts:
+    """Collecting rollouts with the configuration's policy."""
+
+    name = "operant"
+
+    def __init__(
+        self, config: TrainConfig, device: torch.device, on_cuda: bool | None = None
+    ) -> None:
+        """`on_cuda` measures what a GPU would run also where there is none."""
+        self._config, self._device = config, device
+        self._on_cuda = device.type == "cuda" if on_cuda is None else on_cuda
+
+    def prepare(self) -> None:
+        self._collect = rollout_maker(self._config, self._device, self._on_cuda)
+        for _ in range(3):
+            self._collect()
+
+    def measure(self, seconds: float) -> Sample:
+        return timed(self._rollout, seconds)
+
+    def _rollout(self) -> int:
+        self._collect()
+        wait_for(self._device)
+        return self._config.rollout_size
+
+
+def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> Callable[[], None]:
+    """What collects one rollout."""
+    if not on_cuda:
+        experiment = processor_experiment(config)
+        return lambda: [experiment.collect()].clear()
+    experiment = device_experiment(config, device)
+    graphs: Any = experiment.executor
+
+    def collect() -> None:
+        with graphs.prepared():
+            graphs.run("collect", experiment.collect)
+
+    return collect
+
+
+class Training:
+    """Whole iterations: collecting, advantages, epochs of minibatches, optimizer."""
+
+    name = "operant"
+
+    def __init__(self, config: TrainConfig, device: torch.device) -> None:
+        # Schedules shall not reach their ends while this is measured.
+        self._config = config.model_copy(update={"total_env_steps": 10**15})
+        self._device = device
+
+    def prepare(self) -> None:
+        config, device = self._config, self._device
+        if device.type == "cuda":
+            self.experiment = device_experiment(config, device)
+        else:
+            self.experiment = processor_experiment(config)
+        warm_up(self.experiment, 3)
+
+    def measure(self, seconds: float) -> Sample:
+        stopwatch, phases = Stopwatch(), {"collect": 0.0, "learn": 0.0}
+        first, start = self.experiment.iteration, time.perf_counter()
+        rows: list[dict[str, float]] = []
+        while time.perf_counter() - start < seconds:
+            rows += self.experiment.iterate(stopwatch, wait=False)
+        rows += self.experiment.finish()
+        elapsed_s = time.perf_counter() - start
+        rows.append(stopwatch.take())
+        for row in rows:
+            for phase in phases:
+                phases[phase] += row.get(f"time/{phase}_s", 0.0)
+        env_steps = (self.experiment.iteration - first) * self._config.rollout_size
+        return Sample(env_steps, elapsed_s, phases)
+
+
+def warm_up(experiment: Experiment, iterations: int) -> None:
+    """So many iterations, and those in which the number of threads is chosen, which are no
+    measure.
+    """
+    start = time.perf_counter()
+    while iterations > 0 or not is_settled(experiment):
+        list(experiment.iterate(Stopwatch(), wait=True))
+        iterations -= 1
+        if iterations <= 0 and time.perf_counter() - start > MOST_SETTLING_S:
+            return  # as from replay that is long in filling
+
+
+def is_settled(experiment: Experiment) -> bool:
+    choice = getattr(experiment.executor, "thread_choice", None)
+    return choice is None or choice.is_settled
+
+
+def on_side_stream(device: torch.device) -> Callable[[], Any]:
+    """Makes contexts in which work goes to one stream that can be captured."""
+    if device.type != "cuda":
+        return contextlib.nullcontext
+    make_stream: Any = torch.cuda.Stream
+    stream = make_stream(device)
+    return lambda: torch.cuda.stream(stream)
+
+
+def wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,1 @@
+"""Code that several commands use: choosing a run, output, tables, starting a trainer."""

@@ -1,0 +1,320 @@
+"""How a training process begins: its run folder, its process, and who waits for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from ...monitor.render.formatting import SHOWN_PHASES, format_phase
+from ...monitor.runs.reading.conditions import phase_words
+from ...monitor.runs.reading.log_tail import LogTail
+from ...shared.errors import CheckpointError, OperantError, PageError, UsageError
+from ...shared.page.requests import STOP_REASON
+from ...shared.processes.lock import LAUNCHER, RunLock
+from ...shared.processes.python_program import python_program
+from ...shared.runs.find_runs import find_run
+from ...shared.runs.provenance import provenance
+from ...shared.runs.ranks import read_status
+from ...shared.runs.run_folder import Run, create_run
+from ...shared.runs.run_part import host_of_whole
+from ...shared.runs.small_file import open_to_append
+from ...shared.runs.status import RunStatus, open_page, trainer_of
+from ...trainer.config.files import changed_defaults, parse_override, resolve
+from ...trainer.config.stored_code import added_seals
+from ...trainer.config.train_config import TrainConfig
+from ...trainer.distributed.place import Place
+from ...trainer.envs.names import GYMNASIUM_PREFIX
+from ..ranks.launch import Launch
+from ..ranks.launched import train
+from .machine import check_machine
+from .output import headline, print_json, print_line, warn
+from .progress import SAY_AGAIN_S
+
+LOOK_AGAIN_S = 0.02
+LOG_LINES = 20
+VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
+
+
+SAY_EVERY_S = 2.0
+
+
+class Waiting:
+    """Says on standard error what a run does before its first publish: on a terminal every few
+    seconds, and in a file less often while nothing but the time changes, as `PlainProgress` does.
+    """
+
+    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
+        self._run, self._now = run, now
+        self._said_at = now()
+        self._said = ""
+
+    def is_over(self) -> bool:
+        """Whether the run has published."""
+        status = read_status(self._run)
+        if self._now() - self._said_at >= SAY_EVERY_S and status.phase:
+            self._say(status)
+        return status.env_steps is not None
+
+    def _say(self, status: RunStatus) -> None:
+        assert status.phase
+        done = format_phase(status.phase, status.phase_done, status.phase_total, status.phase_unit)
+        if not sys.stderr.isatty():  # a file keeps every line
+            since_s = self._now() - self._said_at
+            is_told = done == self._said and since_s < SAY_AGAIN_S
+            if status.phase not in SHOWN_PHASES or is_told:
+                return
+        self._said_at, self._said = self._now(), done
+        click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
+
+
+class Prepared(NamedTuple):
+    """A run whose trainer may start. `resume_publish` is None for a new run."""
+
+    run: Run
+    lock: RunLock
+    config: TrainConfig
+    resume_publish: int | None
+
+
+def prepared_run(
+    source: str | None,
+    overrides: tuple[str, ...],
+    name: str | None,
+    resume: str | None,
+    rank: int,
+    check: Callable[[TrainConfig], None] = lambda _: None,
+    *,
+    besides: Mapping[str, Any] | None = None,
+    run_id: str = "",
+    hardware: str = "",
+) -> Prepared:
+    """Check everything that can be checked, and `check` too, then make or reopen the run and lock
+    it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
+    where that is given.
+
+    Raises the UsageErrors that the user's input deserves; nothing is left behind then.
+    """
+    if resume:
+        return _resumed_run(find_run(resume), source, overrides, rank, check)
+    config, origin = resolve(source, overrides, hardware)
+    check_machine(config)
+    check(config)
+    name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
+    manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
+    manifest |= {**(besides or {}), **_described(config), "settings": origin}
+    manifest |= added_seals(manifest, [manifest["config"]])
+    run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
+    return Prepared(run, lock, config, None)
+
+
+def _described(config: TrainConfig) -> dict[str, Any]:
+    """The configuration for run.toml, and what the defaults are where it has something else."""
+    return {"config": config.model_dump(mode="json"), "defaults": changed_defaults(config)}
+
+
+def _resumed_run(
+    run: Run,
+    source: str | None,
+    overrides: tuple[str, ...],
+    rank: int,
+    check: Callable[[TrainConfig], None],
+) -> Prepared:
+    """The run as its newest checkpoint that can be read has it, with what may change changed."""
+    from ...trainer.config.saved_config import saved_config
+    from ...trainer.experiment.checkpoints import check_same_config, latest_checkpoint
+
+    if host := host_of_whole(run):
+        raise UsageError(f"{run.id} is part of a run on {host}: resume it there")
+    if trainer_of(run):
+        raise UsageError(f"{run.id} is still running; stop it before resuming it")
+    checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+    config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
+    if source:
+        config = resolve(source, overrides).config
+    check_same_config(checkpoint, config)
+    warn(saved.warning)
+    check_machine(config)
+    if checkpoint.iteration >= config.num_iterations:
+        raise CheckpointError(
+            f"{run.id} is complete at {checkpoint.env_steps} env steps; "
+            f"--set total_env_steps={2 * config.total_env_steps} would continue it"
+        )
+    check(config)
+    lock = RunLock(run.lock_path, rank)
+    manifest = run.read_manifest()
+    manifest.pop(STOP_REASON, None)
+    manifest |= _described(config)
+    manifest |= added_seals(manifest, [manifest["config"]])
+    origin = manifest.get("settings")
+    if isinstance(origin, dict) and isinstance(origin.get("set"), list):
+        given = (parse_override(each)[0] for each in overrides)
+        origin["set"] = sorted({*map(str, origin["set"]), *given})
+    manifest.setdefault("resumed", []).append(
+        {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
+    )
+    with contextlib.suppress(OSError):  # a full disk is no reason not to train
+        run.write_manifest(manifest)
+    return Prepared(run, lock, config, checkpoint.publish)
+
+
+def foreground_training(
+    prepare: Callable[[int], Prepared],
+    as_json: bool,
+    place: Place | None = None,
+    split: str = "",
+    launch: Launch | None = None,
+) -> int:
+    """Train in this process, at its `place` among several ranks, or with those that `launch` asks
+    for; returns its exit code.
+    """
+    from ...trainer.running.signals import stop_requests
+    from .progress import progress_report
+
+    with stop_requests() as received:
+        prepared = prepare(0)
+        run = prepared.run
+        reporting = progress_report(run.id, to_stderr=as_json)
+        exit_code, elastic = train(prepared, received, launch, reporting, place, split)
+    if elastic:
+        elastic.go_on(exit_code, as_json)
+    status = read_status(run)
+    if as_json:
+        print_json({**status.as_json(), "run_dir": str(run.folder)})
+    else:
+        print_line(f"{run.id}: {headline(status)}")
+    return exit_code
+
+
+def detached_training(
+    prepare: Callable[[int], Prepared],
+    then_monitor: bool,
+    as_json: bool,
+    launch: Launch | None = None,
+) -> int:
+    """Train in a process of its own; returns 0 once it has published, and raises OperantError when
+    it dies before. The monitor opens as soon as there is a page, and shows what happens until then.
+    """
+    prepared, process = begun(prepare, launch)
+    run = prepared.run
+    if then_monitor:
+        from ...monitor.app import watch
+
+        wait_until(lambda: has_page_of(run, process), run, process)
+        prepared.lock.release()
+        watch(run)
+        raise_if_dead(run, process)
+    else:
+        wait_for_numbers(prepared, process)
+
+    if as_json:
+        print_json({**read_status(run).as_json(), "run_dir": str(run.folder)})
+        return 0
+    print_line(f"{run.id}: {headline(read_status(run))}")
+    print_line(f"  operant monitor {run.id}    watches it")
+    print_line(f"  operant stop {run.id}       stops it")
+    return 0
+
+
+def wait_for_numbers(prepared: Prepared, process: subprocess.Popen[bytes]) -> None:
+    """Return once the trainer has published, and release the run's lock. Raises OperantError if the
+    trainer dies before.
+    """
+    run = prepared.run
+    waiting = Waiting(run)
+    # A resumed run shows the page of its previous process until it has a new page.
+    wait_until(lambda: waiting.is_over() and is_of(process, run), run, process)
+    prepared.lock.release()
+
+
+def begun(
+    prepare: Callable[[int], Prepared],
+    launch: Launch | None = None,
+    *,
+    stops_with_us: bool = False,
+    own_code_of: Callable[[TrainConfig], bytes] = lambda _: b"",
+) -> tuple[Prepared, subprocess.Popen[bytes]]:
+    """Start the trainer of a new run in a process of its own; return the prepared run and the
+    process.
+
+    The trainer starts other ranks as `launch` describes. With `stops_with_us` it stops in good
+    order when this process ends, for whatever reason. `own_code_of` pickles an environment and a
+    network that only this process knows. The caller releases the run's lock once the trainer holds
+    its own. Raises UsageError if this Python cannot start another.
+    """
+    python = python_program()
+    if python is None:
+        raise UsageError(
+            f"{sys.executable} is not a Python interpreter: it cannot train in the background"
+        )
+    prepared = prepare(LAUNCHER)
+    run = prepared.run
+    arguments = [str(run.folder)]
+    if prepared.resume_publish is not None:
+        arguments.append(f"--resume-publish={prepared.resume_publish}")
+    listener = launch.listener if launch else None
+    if launch:
+        arguments.append(f"--launch={launch.as_argument()}")
+    if stops_with_us:
+        arguments.append("--stops-with-standard-input")
+    passed = [listener.fileno()] if listener else []
+    with contextlib.ExitStack() as closes:
+        log = closes.enter_context(os.fdopen(open_to_append(run.log_path), "ab"))
+        if own_code := own_code_of(prepared.config):
+            file = closes.enter_context(tempfile.TemporaryFile())
+            file.write(own_code)
+            file.seek(0)
+            passed.append(file.fileno())
+            arguments.append(f"--own-code={file.fileno()}")
+        process = subprocess.Popen(
+            [python, "-P", "-m", "operant.commands.helpers.trainer_process", *arguments],
+            stdin=subprocess.PIPE if stops_with_us else subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=passed,
+        )
+    if listener:
+        listener.close()
+    return prepared, process
+
+
+def has_page_of(run: Run, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the page is that of this process, and not of one that the run goes on from."""
+    try:
+        reader = open_page(run)
+    except PageError:
+        return False
+    try:
+        return reader.header.pid == process.pid
+    finally:
+        reader.detach()
+
+
+def is_of(process: subprocess.Popen[bytes], run: Run) -> bool:
+    """Whether the run's numbers are those of this process, which may have ended by now."""
+    return has_page_of(run, process) or process.poll() is not None
+
+
+def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Return once `condition` holds. Raises OperantError with the end of the run's log when the
+    process dies before.
+    """
+    while not condition():
+        raise_if_dead(run, process)
+        time.sleep(LOOK_AGAIN_S)
+
+
+def raise_if_dead(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Raises OperantError, with the end of the log printed, where a run ended without numbers."""
+    if process.poll() is not None and read_status(run).env_steps is None:
+        for line in LogTail(run.log_path).read()[-LOG_LINES:]:
+            print_line(line)
+        raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")

@@ -1,0 +1,37 @@
+"""What every command does first: say which folders it does not trust, and complete runs that were
+killed together with their recorder.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# Help needs no run, and is there at once.
+HELP = frozenset({"-h", "--help", "--help-config"})
+# One is that recorder; one measures; of ranks the first has done it; one changes nothing at all.
+LEAVE_IT = frozenset({"record", "bench", "rank", "mcp"})
+
+
+def complete_left_behind(command: str | None) -> None:
+    """Write what is missing of such runs, and take their pages off memory. Prints a line on
+    standard error for each folder that is not trusted. Raises nothing: no command fails because of
+    what others left.
+    """
+    if command in LEAVE_IT or HELP & set(sys.argv):
+        return
+    try:
+        from ...shared.runs.left_behind import runs_left_behind
+        from ...shared.runs.run_folder import refused_folders
+
+        for line in refused_folders():
+            from .output import warn
+
+            warn(line)
+        runs = runs_left_behind()
+        if runs:
+            from ...monitor.recorder.completing import complete_runs
+
+            complete_runs(runs)
+    # Folders and pages are bytes that anyone may have written.
+    except Exception:
+        return

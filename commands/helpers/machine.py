@@ -1,0 +1,30 @@
+"""What a configuration needs of the machine that trains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...trainer.envs.names import LEARNED_ENV_NAMES
+from ...trainer.experiment.plan import ANY_MACHINE, plan, this_machine
+from ...trainer.settings.policy import is_own
+
+if TYPE_CHECKING:
+    from ...trainer.config.train_config import TrainConfig
+
+
+def check_machine(config: TrainConfig) -> None:
+    """Raises UsageErrors if no machine could run the configuration, if this machine lacks the
+    device or the files that it needs, or if a network of the user's is no such network.
+    """
+    plan(config, ANY_MACHINE)
+    if config.device == "cuda" or config.rollout == "fused":  # else do not import PyTorch
+        plan(config, this_machine())
+    if is_own(config.policy.encoder):
+        from ...trainer.experiment.untrained import make_policy
+
+        make_policy(config)
+    if config.env in LEARNED_ENV_NAMES:
+        from ...trainer.envs.tinyphysics.model_file import check_files
+
+        settings = config.table("tinyphysics")
+        check_files(settings.model, settings.routes)

@@ -1,0 +1,150 @@
+"""What commands print: one JSON object for programs, lines for people."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...monitor.charts.charted_metrics import steps_name
+from ...monitor.render.formatting import (
+    SHOWN_PHASES,
+    format_count,
+    format_left,
+    format_percent,
+    format_rate,
+    format_short_time,
+)
+from ...monitor.runs.reading.conditions import phase_words
+from ...shared.errors import UsageError
+from ...shared.page.schema import Metric
+from ...shared.runs.ranks import (
+    RANK_ITERATION_S,
+    RANK_NUM_ENVS,
+    RANK_WAITING_FRACTION,
+    slowest_rank,
+)
+from ...shared.runs.run_folder import Run
+from ...shared.runs.run_notes import RunNotes
+from ...shared.runs.status import RunStatus
+from ...shared.text.harmless import harmless
+
+REPORTED_EVENTS, REPORT_WIDTH = 10, 160
+
+
+def print_json(value: Any) -> None:
+    """The one object on standard output. Names of files may hold bytes that are no text: Python has
+    them as lone surrogates, which JSON must not have, so a question mark stands for each.
+    """
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if not text.isascii():
+        text = json.dumps(json.loads(text.encode(errors="replace")))  # as every terminal takes it
+    click.echo(text)
+
+
+def check_can_be_written(option: str, path: Path) -> None:
+    """Before what takes its time. Raises UsageError where no file can be written there."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"{option} {path}: cannot write a file there")
+
+
+def print_line(text: str) -> None:
+    click.echo(harmless(text))
+
+
+def warn(text: str) -> None:
+    """One line on standard error; none where there is nothing to say."""
+    if text:
+        click.echo(harmless(f"operant: warning: {text}"), err=True)
+
+
+def headline(status: RunStatus) -> str:
+    """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
+    where = f" on {status.host}" if status.host and status.rank is None else ""
+    parts = [status.state + where + (f" ({status.message})" if status.message else "")]
+    if status.phase in SHOWN_PHASES:
+        parts.append(phase_words(status))
+    if status.iteration is not None:
+        parts.append(f"iteration {status.iteration}")
+    if status.env_steps is not None:
+        parts.append(f"{format_count(status.env_steps)} {steps_name(status.metrics)}")
+    if status.progress_fraction is not None:
+        parts[-1] += f" ({format_percent(status.progress_fraction)})"
+    if status.env_steps_per_s is not None:
+        parts.append(format_rate(status.env_steps_per_s))
+    return ", ".join(filter(None, [*parts, format_left(status.eta_s)]))
+
+
+def print_status(
+    status: RunStatus, notes: RunNotes, run: Run | None = None, schema: Iterable[Metric] = ()
+) -> None:
+    """All that is known of a run, as a table; of one whose folder is here, `run`, what that says as
+    well. The `schema` has the units of its metrics.
+    """
+    from .status_lines import facts_of, status_lines
+
+    print_line(f"{notes.name} ({status.run})" if notes.name else status.run)
+    for line in status_lines(status, notes, facts_of(run) if run else (), schema):
+        print_line(f"  {line}")
+    if status.ranks:
+        _print_ranks(status)
+
+
+def print_report(run: Run) -> None:
+    """All that a screen would show of a run, as plain lines."""
+    from ...monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
+    from ...monitor.panels.hints import hint_of
+    from ...monitor.panels.phases import recent_phases
+    from ...monitor.panels.publish_cost import publish_cost
+    from ...monitor.runs.reading.run_poller import look_once
+
+    view = look_once(run)
+    print_status(view.status, view.notes, run, view.schema)
+    phases = recent_phases(view.schema, view.history)
+    if phases:
+        shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)
+        print_line(f"  time: {', '.join(shares)}")
+    if hint := hint_of(view):
+        print_line(f"  hint: {hint.in_words()}")
+    print_line(f"  publishing: {publish_cost(view).in_words()}")
+    events = with_alerts(view.events, view.alerts)
+    if view.status.is_alive and not (view.is_recorded or view.status.host):
+        print_line(f"  {NO_RECORDER}")
+    for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
+        print_line("  " + "".join(text for text, _ in line).rstrip())
+
+
+def _print_ranks(status: RunStatus) -> None:
+    """Each rank's state and speed, then how far they differ."""
+    for rank in status.ranks:
+        print_line(f"  {_rank_name(rank)}: {_rank_words(rank)}")
+    speeds = [rank.env_steps_per_s for rank in status.ranks if rank.env_steps_per_s is not None]
+    if speeds:
+        low, high = format_rate(min(speeds)), format_rate(max(speeds))
+        slowest = slowest_rank(status.ranks)
+        words = f", the slowest is {_rank_name(slowest)}" if slowest else ""
+        print_line(f"  env steps: {low} to {high} a rank{words}")
+
+
+def _rank_name(rank: RunStatus) -> str:
+    return f"rank {rank.rank}" + (f" on {rank.host}" if rank.host else "")
+
+
+def _rank_words(rank: RunStatus) -> str:
+    """The headline of a rank that counts its own; of one that has a share, that."""
+    metrics = rank.metrics
+    if RANK_NUM_ENVS not in metrics:
+        return headline(rank)
+    parts = [
+        rank.state + (f" ({rank.message})" if rank.message else ""),
+        f"{format_count(metrics[RANK_NUM_ENVS])} environments",
+        format_rate(rank.env_steps_per_s),
+        f"{format_short_time(metrics.get(RANK_ITERATION_S))} an iteration",
+        f"waits {format_percent(metrics.get(RANK_WAITING_FRACTION))}",
+    ]
+    return ", ".join(parts)

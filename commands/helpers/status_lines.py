@@ -1,0 +1,100 @@
+"""A run's status as one aligned table: what it is, how it is doing, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...monitor.charts.charted_metrics import steps_name
+from ...monitor.render.formatting import (
+    SHOWN_PHASES,
+    format_age,
+    format_count,
+    format_left,
+    format_percent,
+    format_rate,
+    format_written,
+)
+from ...monitor.runs.reading.conditions import part_words, phase_words
+from .tables import Column, table_lines
+
+if TYPE_CHECKING:
+    from ...shared.page.schema import Metric
+    from ...shared.runs.run_folder import Run
+    from ...shared.runs.run_notes import RunNotes
+    from ...shared.runs.status import RunStatus
+
+Fact = tuple[str, str]
+
+
+def status_lines(
+    status: RunStatus, notes: RunNotes, facts: Iterable[Fact] = (), schema: Iterable[Metric] = ()
+) -> list[str]:
+    """Lines of two or three columns, the metrics last; `facts` stand behind the state, units of the
+    metrics in `schema` behind their values.
+    """
+    units = {metric.name: metric.unit for metric in schema}
+    about = [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
+    rows = [(name, value, "") for name, value in [*about, *_progress(status)]]
+    rows += [
+        (name, format_written(value), units.get(name, "")) for name, value in status.metrics.items()
+    ]
+    named, values = [[row[i] for row in rows] for i in (0, 1)]
+    if any(units.values()):
+        width = max((len(value) for _, value, unit in rows if unit), default=0)
+        values = [f"{value:<{width}}  {unit}" if unit else value for _, value, unit in rows]
+    return table_lines([Column("", named), Column("", values)], None)[1:]
+
+
+def notes_in_words(notes: RunNotes) -> str:
+    """`#baseline #v2 a wider network (archived)`; empty where nobody wrote anything."""
+    words = [*(f"#{tag}" for tag in notes.tags), notes.note]
+    return " ".join(filter(None, [*words, "(archived)" if notes.is_archived else ""]))
+
+
+def facts_of(run: Run) -> list[Fact]:
+    """What a run's folder says that it is."""
+    manifest = run.manifest()
+    config = manifest.get("config", {})
+    facts = [(key, str(config.get(key, ""))) for key in ("env", "algorithm", "seed")]
+    facts += [
+        ("device", device_of(manifest)),
+        ("began", str(manifest.get("created", "")).replace("T", " ").replace("Z", " UTC")),
+        ("folder", str(run.folder)),
+    ]
+    return [(name, value[:400]) for name, value in facts if value]
+
+
+def device_of(manifest: Mapping[str, Any]) -> str:
+    """Where a run trains; empty where nothing says so."""
+    device = manifest.get("device") or manifest.get("config", {}).get("device") or ""
+    return str(device)[:40]
+
+
+def _state(status: RunStatus) -> list[Fact]:
+    where = f" on {status.host}" if status.host and status.rank is None else ""
+    facts = [("state", status.state + where), ("message", status.message)]
+    if status.phase in SHOWN_PHASES:
+        facts.append(("phase", phase_words(status)))
+    if status.host:
+        facts.append(("part", part_words(status.host)))
+    return _told(facts)
+
+
+def _progress(status: RunStatus) -> list[Fact]:
+    age, fraction = status.age_s, status.progress_fraction
+    known: Mapping[str, object] = {
+        "last publish": None if age is None else f"{format_age(age)} ago",
+        "iteration": status.iteration,
+        steps_name(status.metrics): (
+            None if status.env_steps is None else format_count(status.env_steps)
+        ),
+        "progress": None if fraction is None else format_percent(fraction),
+        "speed": None if status.env_steps_per_s is None else format_rate(status.env_steps_per_s),
+        "time left": format_left(status.eta_s).removesuffix(" left") or None,
+    }
+    return [(name, str(value)) for name, value in known.items() if value is not None]
+
+
+def _told(facts: Iterable[Fact]) -> list[Fact]:
+    return [(name, value) for name, value in facts if value]

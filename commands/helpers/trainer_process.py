@@ -1,0 +1,94 @@
+"""The process of a detached run: `python -m operant.commands.helpers.trainer_process FOLDER`.
+
+It is given a prepared run folder and, to resume, the publish number of its newest checkpoint; and
+the ranks that it is to start, as `Launch` has them. It may stop with who started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import signal
+import sys
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+
+from ...shared.processes.lock import RunLock
+from ...shared.runs.run_folder import Run
+from ...trainer.running.signals import Received, stop_requests
+from .following_rank import ended_at_once
+
+
+def main(
+    folder: str,
+    resume_publish: int | None = None,
+    launch: str = "",
+    stops_with_standard_input: bool = False,
+    own_code: int | None = None,
+) -> int:
+    run = Run(Path(folder))
+    with stop_requests() as received:
+        # Before anything that takes time: from here on the run is alive by its own lock.
+        lock = RunLock(run.lock_path, 0)
+        if stops_with_standard_input:
+            stop_with_standard_input(received)
+        from ...trainer.config.files import make_config
+        from ...trainer.config.stored_code import check_stored_code
+        from ..ranks.launch import Launch
+        from ..ranks.launched import train
+        from .launching import Prepared
+        from .progress import PlainProgress
+
+        values = run.manifest()["config"]
+        if own_code is not None:
+            take_own_code(own_code)
+        if resume_publish is not None:  # else it is what was asked for a moment ago
+            check_stored_code(values, run.folder, [run.manifest_path], run.manifest)
+        config = make_config(values)
+        asked = Launch.of_argument(launch) if launch else None
+        prepared = Prepared(run, lock, config, resume_publish)
+        reporting = nullcontext(PlainProgress(sys.stdout))
+        exit_code, elastic = train(prepared, received, asked, reporting)
+    if elastic:
+        elastic.go_on(exit_code)
+    return ended_at_once(exit_code) if launch else exit_code
+
+
+def take_own_code(file: int) -> None:
+    """Register the environment and the network that the starting process pickled into the open
+    unnamed `file`, after its `sys.path`.
+    """
+    from ...trainer.settings.own_code import take_pickled
+
+    with os.fdopen(file, "rb") as pickled:
+        sys.path[:] = pickle.load(pickled)
+        take_pickled(pickled.read())
+
+
+def stop_with_standard_input(received: Received) -> None:
+    """Stop in good order when standard input is closed, unless a stop was requested before."""
+
+    def watch() -> None:
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+        if not received:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="starter", daemon=True).start()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--resume-publish", type=int)
+    parser.add_argument("--launch", default="")
+    parser.add_argument("--stops-with-standard-input", action="store_true")
+    parser.add_argument("--own-code", type=int)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    arguments = _arguments()
+    sys.exit(main(**vars(arguments)))

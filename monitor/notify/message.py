@@ -1,0 +1,83 @@
+"""One message to people about a run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from ...shared.text.harmless import one_line
+
+Kind = Literal["alert", "finish", "crash", "stall"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+ENVIRONMENT = "OPERANT_EVENT_"
+MOST_CHARACTERS = 1000
+_WORD = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Message:
+    """`id` is that of what happened, the same whoever tells of it. `text` is for people, and names
+    the run. `alert` is the sort of an alert; `value` and `env_steps` are None where there are none.
+    `time` is ISO 8601, in UTC.
+    """
+
+    id: str
+    kind: Kind
+    run: str
+    name: str
+    text: str
+    state: str
+    time: str
+    alert: str = ""
+    metric: str = ""
+    value: float | None = None
+    env_steps: int | None = None
+    folder: str = ""
+    host: str = ""
+
+    @property
+    def is_alert(self) -> bool:
+        """One of many there may be; of the others a run has few."""
+        return self.kind == "alert"
+
+    def environment(self) -> dict[str, str]:
+        """All of it as variables, `OPERANT_EVENT_RUN` and so on; empty where there is nothing."""
+        return {
+            f"{ENVIRONMENT}{field.upper()}": "" if value is None else str(value)
+            for field, value in asdict(self).items()
+        }
+
+    def as_json(self, body: str = "") -> bytes:
+        """One JSON object: all of it or, of a `body`, that with `{text}` and the like filled in."""
+        fields = asdict(self) if not body else _filled(json.loads(body), self._words())
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode(errors="replace")
+
+    def _words(self) -> dict[str, str]:
+        variables = self.environment().items()
+        return {name.removeprefix(ENVIRONMENT).lower(): text for name, text in variables}
+
+
+def message_id(run: str, what: str) -> str:
+    """Short, and the same for the same thing."""
+    return hashlib.sha256(f"{run}\n{what}".encode(errors="replace")).hexdigest()[:16]
+
+
+def readable(text: str) -> str:
+    """A line that is harmless wherever it is shown, however long it was."""
+    return one_line(text, MOST_CHARACTERS)
+
+
+def _filled(part: Any, words: Mapping[str, str]) -> Any:
+    """`part` of a body, `{word}` in its texts replaced by what stands for it in `words`."""
+    if isinstance(part, dict):
+        return {key: _filled(value, words) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_filled(value, words) for value in part]
+    if not isinstance(part, str):
+        return part
+    return _WORD.sub(lambda found: words.get(found[1], found[0]), part)

@@ -1,0 +1,89 @@
+"""Lines of text on their way to the screen: pieces with a style's name, cut to fit, made harmless.
+
+A piece is a text and the name of its style in `palette.py`; a line is a list of pieces.
+"""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+
+from ...shared.text.harmless import harmless
+
+Piece = tuple[str, str]
+Line = list[Piece]
+
+
+def fit(text: str, width: int, align: str = "<") -> str:
+    """`text` in exactly `width` cells: filled up at the right (<) or left (>), or its end cut."""
+    text = harmless(text)
+    room = width - cell_len(text)
+    if room < 0:
+        return set_cell_size(text, width - 1) + "…" if width > 0 else ""
+    return " " * room + text if align == ">" else text + " " * room
+
+
+def fit_middle(text: str, width: int) -> str:
+    """`text` in at most `width` cells, cut in the middle: the ends tell most names apart."""
+    text = harmless(text)
+    if cell_len(text) <= width:
+        return text
+    tail = min(max(width * 2 // 3, 0), max(width - 1, 0))
+    head = set_cell_size(text, max(0, width - 1 - tail))
+    return f"{head}…{_last_cells(text, tail)}" if width > 0 else ""
+
+
+def fit_end(text: str, width: int) -> str:
+    """`text` in at most `width` cells, cut at its beginning: where paths and names differ last."""
+    text = harmless(text)
+    if cell_len(text) <= width:
+        return text
+    return f"…{_last_cells(text, width - 1)}" if width > 0 else ""
+
+
+def line_width(line: Line) -> int:
+    """Cells that `line` takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def fit_line(line: Line, width: int, style: str) -> Line:
+    """`line` in exactly `width` cells, filled up in `style` or its end cut."""
+    fitted: Line = []
+    for text, name in line:
+        text = harmless(text)
+        if cell_len(text) > width:
+            text = set_cell_size(text, width)
+        fitted.append((text, name))
+        width -= cell_len(text)
+    return [*fitted, (" " * width, style)]
+
+
+def spread(left: Line, right: Line, width: int, style: str = "text") -> Line:
+    """`left` and `right` at the two ends of `width` cells; `right` goes where there is no room."""
+    room = width - line_width(left) - line_width(right)
+    if room < 0:
+        return [*left, (" " * max(0, width - line_width(left)), style)]
+    return [*left, (" " * room, style), *right]
+
+
+def boxed(title: Line, body: list[Line], width: int, height: int, border: str) -> list[Line]:
+    """`body` in a rounded frame of `width` by `height`, with `title` in its upper edge."""
+    if width < 4 or height < 2:
+        return [[] for _ in range(height)]
+    inner = width - 4
+    title = [("╭─ ", border), *title, (" ", border)]
+    rule = "─" * max(0, width - 1 - line_width(title))
+    lines: list[Line] = [[*title, (rule + "╮", border)]]
+    for y in range(height - 2):
+        content = body[y] if y < len(body) else []
+        fill = " " * max(0, inner - line_width(content))
+        lines.append([("│ ", border), *content, (fill + " │", border)])
+    lines.append([("╰" + "─" * (width - 2) + "╯", border)])
+    return lines
+
+
+def _last_cells(text: str, width: int) -> str:
+    """The end of `text`, at most `width` cells."""
+    start = len(text)
+    while start and cell_len(text[start - 1 :]) <= width:
+        start -= 1
+    return text[start:]

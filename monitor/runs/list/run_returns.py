@@ -1,0 +1,36 @@
+"""The main metric of a run over its steps, as few numbers: for one row of the list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....shared.page.history import History
+from ....shared.runs.run_folder import Run
+from ....shared.runs.status import open_page
+from ...charts.charted_metrics import main_metric
+from ...render.sparks import sampled
+
+NUM_RETURNS = 32
+
+
+def read_returns(run: Run) -> tuple[float, ...]:
+    """Returns from the page of the run's first rank; empty if it has no main metric."""
+    try:
+        reader = open_page(run)
+    # A page is bytes that anyone may write, and the list shows all other runs.
+    except Exception:
+        return ()
+    try:
+        return returns_of(reader.history())
+    except Exception:
+        return ()
+    finally:
+        reader.detach()
+
+
+def returns_of(history: History) -> tuple[float, ...]:
+    """`NUM_RETURNS` means over env steps; over publishes where none are counted."""
+    steps = history.env_steps
+    counts = steps if len(steps) and steps[-1] >= 0 else history.publish
+    values = history.series(main_metric(history.names)).mean
+    return sampled(counts.astype(np.float64), values, NUM_RETURNS)

@@ -1,0 +1,1 @@
+"""The machine of a run: processors, memory, GPUs and disks."""

@@ -1,0 +1,94 @@
+"""What of a run's configuration could make it faster, by what takes its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WORKERS = "set workers.num_workers=auto"
+AUTOTUNE = "run operant autotune CONFIG"
+MORE_ENVS = "raise num_envs"
+_UNITS = ("every_iterations", "every_env_steps", "every_s")
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """What to do where collecting, learning, evaluating or saving takes too long, or where a GPU
+    waits; each a few words with a key of the configuration, empty where nothing is known.
+    """
+
+    is_on_gpu: bool = False
+    collect: str = ""
+    learn: str = ""
+    learn_on_idle_gpu: str = ""
+    idle_gpu: str = ""
+    evaluate: str = ""
+    checkpoint: str = ""
+
+
+def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
+    """Of what run.toml holds; None for a loop of one's own, whose keys nobody here knows."""
+    config = _table(manifest, "config")
+    algorithm = str(config.get("algorithm", ""))
+    section = _table(config, algorithm)
+    if not section or not _number(config, "num_envs"):
+        return None
+    is_on_gpu = str(manifest.get("device", "")).startswith("cuda")
+    return Knobs(
+        is_on_gpu,
+        collect=_collect(config),
+        learn=_learn(algorithm, section),
+        learn_on_idle_gpu=_learn_on_idle_gpu(config, algorithm, section),
+        idle_gpu=MORE_ENVS,
+        evaluate=_interval(config, "evaluation"),
+        checkpoint=_interval(config, "checkpoint"),
+    )
+
+
+def _collect(config: Mapping[str, Any]) -> str:
+    if "tinyphysics" in config:  # its rollouts are whole episodes, its engine is chosen by speed
+        return ""
+    steps_itself = _table(config, "gymnasium").get("vectorization") == "own"
+    if not steps_itself and _table(config, "workers").get("num_workers") == 0:
+        # Workers share environments out; one alone cannot be.
+        return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS
+    return AUTOTUNE
+
+
+def _learn(algorithm: str, section: Mapping[str, Any]) -> str:
+    """Where what learns is busy all the time, only less work is faster. From replay it always is,
+    and how often is what a run was set up for.
+    """
+    for key in ("num_epochs", "num_minibatches"):
+        if _number(section, key) > 1:
+            return f"lower {algorithm}.{key}"
+    return ""
+
+
+def _learn_on_idle_gpu(
+    config: Mapping[str, Any], algorithm: str, section: Mapping[str, Any]
+) -> str:
+    """Where a GPU waits while it learns, more work at once is."""
+    if config.get("cpu_offload") is True:  # which gathers minibatches on the host
+        return "set cpu_offload=false"
+    if _number(section, "num_minibatches") > 1:
+        return f"lower {algorithm}.num_minibatches"
+    return f"raise {algorithm}.batch_size" if _number(section, "batch_size") else ""
+
+
+def _interval(config: Mapping[str, Any], table: str) -> str:
+    units = (unit for unit in _UNITS if _number(_table(config, table), unit))
+    return next((f"raise {table}.{unit}" for unit in units), "")
+
+
+def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Empty where it is missing or something else: a run folder may hold anything."""
+    table = values.get(name)
+    return table if isinstance(table, Mapping) else {}
+
+
+def _number(values: Mapping[str, Any], name: str) -> float:
+    """0 where it is missing or something else."""
+    value = values.get(name)
+    return value if isinstance(value, int | float) else 0

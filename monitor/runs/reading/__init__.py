@@ -1,0 +1,1 @@
+"""Reads runs, alive and ended."""

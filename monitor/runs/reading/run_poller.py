@@ -1,0 +1,228 @@
+"""Reads the pages of one run, again and again, whatever becomes of them.
+
+Charts are those of one rank, the first by default; a run of several ranks shows the sums of all
+beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from ....shared import MetricsReader
+from ....shared.page.header import PageIdentity
+from ....shared.processes.host import process_start
+from ....shared.processes.lock import RECORDER, lock_holder
+from ....shared.runs.ranks import combined_status
+from ....shared.runs.run_folder import Run
+from ....shared.runs.status import RunStatus, open_page, read_rank_status, status_of
+from ..machine.machine import MachineSample
+from ..machine.machine_sampler import MachineSampler
+from .alerts import RecordedAlerts
+from .log_tail import LogTail
+from .recorded_notes import RecordedNotes
+from .run_description import RecordedManifest
+from .run_rows import RunRows, has_each_row
+from .run_view import RunView, view_of
+
+REOPEN_EVERY_S = 1.0
+
+
+def look_once(run: Run) -> RunView:
+    """What a run's page says now, and no more rows than it has."""
+    poller = RunPoller(run, reads_rows=False)
+    try:
+        return poller.poll()
+    finally:
+        poller.close()
+
+
+class RunPoller:
+    """Owns the reader of one run. `poll` gives the newest view and raises nothing, whatever the
+    page holds; it attaches when a page appears, and again when the run is resumed by a new process.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        reads_rows: bool = True,
+        rank: int = 0,
+    ) -> None:
+        """With `reads_rows`, the second look at a page begins to read all of its rows."""
+        self.run, self.rank = run, rank
+        self._shown_rank = rank  # of the page that is open
+        self._reads_rows = reads_rows
+        self._rows: RunRows | None = None
+        self._now = now
+        self._reader: MetricsReader | None = None
+        self._page_error = ""
+        self._place: tuple[int, int] | None = None
+        self._identity: PageIdentity | None = None
+        self._opened_s = float("-inf")
+        self._seen_s = 0.0
+        self._view: RunView | None = None
+        self._log = LogTail(run.log_path)
+        self._alerts = RecordedAlerts(run.events_path)
+        self._manifest = RecordedManifest(run)
+        self._notes = RecordedNotes(run)
+        self._sampler = MachineSampler(run.folder.parent)
+        self._process: tuple[int, int] | None = None  # its id and start, of the open page
+
+    def poll(self) -> RunView:
+        """Look once. What cannot be read now keeps what was read before."""
+        try:
+            self._keep_attached()
+            view = self._look() if self._reader else self._without_page()
+        # A page is bytes that anyone may write: none may end the monitor of all other runs.
+        except Exception as error:
+            self._detach(str(error) or type(error).__name__)
+            view = self._without_page()
+        if self._reader:
+            self._seen_s = self._now()
+        self._view = self._with_papers(view)
+        return self._view
+
+    def show_rank(self, rank: int) -> bool:
+        """From the next look on."""
+        self.rank = rank
+        return True
+
+    def close(self) -> None:
+        self._detach("")
+
+    def machine(self) -> MachineSample | None:
+        """What the machine does for the run now; None once its process has gone. For another thread
+        than `poll`, which it must not hold up.
+        """
+        if self._process is None:
+            return None
+        pid, start = self._process
+        return self._sampler.sample(pid) if process_start(pid) == start else None
+
+    def _look(self) -> RunView:
+        """What the open page says."""
+        assert self._reader
+        status = self._status(self._reader)
+        view = replace(view_of(self._reader, status, self._view), rank=self._shown_rank)
+        is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
+        view = replace(
+            view,
+            log=self._log.read(),
+            alerts=self._alerts.read(),
+            is_recorded=is_recorded,
+        )
+        return self._with_rows(view)
+
+    def _with_papers(self, view: RunView) -> RunView:
+        """With what the run's folder tells, whether there is a page or not."""
+        try:
+            knobs, description = self._manifest.read()
+            return replace(view, knobs=knobs, description=description, notes=self._notes.read())
+        except Exception:  # whatever somebody wrote there
+            return view
+
+    def _with_rows(self, view: RunView) -> RunView:
+        """With every row, once they are read: not at the first look, which people wait for."""
+        if self._rows is None:
+            return view
+        if self._view is None:
+            return replace(view, is_loading=not has_each_row(view.history))
+        try:
+            points = self._rows.look(view.history)
+        # A file is bytes that anyone may write; the history is there all the same.
+        except Exception:
+            self._close_rows()
+            return view
+        return replace(view, points=points, is_loading=self._rows.is_loading)
+
+    def _status(self, reader: MetricsReader) -> RunStatus:
+        """Of the run; where it has several ranks, of all of them together."""
+        shown = self._shown_rank
+        own = status_of(self.run, reader, rank=shown)
+        others = {
+            rank: read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != shown
+        }
+        known = {shown: own, **others}
+        return combined_status(self.run, [known[rank] for rank in sorted(known)])
+
+    def _without_page(self) -> RunView:
+        """What is known of a run whose page cannot be read: its lock, and what was seen before."""
+        try:
+            status = status_of(self.run, None, self._page_error, self._shown_rank)
+            status = combined_status(self.run, [status])
+        except OSError as error:  # a file system without locks
+            status = RunStatus(self.run.id, "crashed", message=str(error))
+        is_page_expected = os.path.exists(self.run.rank_path(self._shown_rank))
+        if self._view is None:
+            return RunView(
+                status, is_page_expected=is_page_expected, log=self._log.read(),
+                rank=self._shown_rank,
+            )  # fmt: skip
+        seen = self._view.status
+        status = replace(
+            seen,
+            state=status.state if seen.is_alive or status.is_alive else seen.state,
+            age_s=None if seen.age_s is None else seen.age_s + self._now() - self._seen_s,
+            eta_s=None,
+            message=status.message,
+        )
+        self._seen_s = self._now()
+        return replace(
+            self._view, status=status, is_page_expected=is_page_expected, rank=self._shown_rank
+        )
+
+    def _keep_attached(self) -> None:
+        """Open the page when none is open; look for a newer one when the run's process changed, and
+        once a second while the one that is open is not being written.
+        """
+        if self.rank != self._shown_rank:
+            self._detach("")
+            self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
+        place = self._place_written()
+        is_live = self._view is not None and self._view.status.state == "running"
+        is_quiet = self._reader is None or not is_live
+        is_due = is_quiet and self._now() - self._opened_s >= REOPEN_EVERY_S
+        if place == self._place and not is_due:
+            return
+        self._place, self._opened_s = place, self._now()
+        try:
+            reader = open_page(self.run, self._shown_rank)
+        except Exception as error:  # as in `poll`
+            if self._reader is None:
+                self._page_error = str(error) or type(error).__name__
+            return
+        identity = reader.header.identity
+        if self._reader and identity == self._identity:
+            reader.detach()
+            return
+        self._detach("")
+        self._reader = reader
+        rows_path = self.run.rows_path(self._shown_rank)
+        self._rows = RunRows(rows_path, reader) if self._reads_rows else None
+        self._process = reader.header.pid, reader.header.process_start
+        if identity != self._identity:
+            self._identity, self._view = identity, None
+
+    def _detach(self, page_error: str) -> None:
+        self._page_error = page_error
+        self._close_rows()
+        if self._reader:
+            self._reader.detach()
+        self._reader = None
+
+    def _close_rows(self) -> None:
+        if self._rows:
+            self._rows.close()
+        self._rows = None
+
+    def _place_written(self) -> tuple[int, int] | None:
+        """Changes whenever a process says anew where the run's page is."""
+        try:
+            status = self.run.rank_path(self._shown_rank).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns

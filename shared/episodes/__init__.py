@@ -1,0 +1,1 @@
+"""Episodes as they are drawn and kept in files."""

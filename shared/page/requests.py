@@ -1,0 +1,62 @@
+"""What anyone may ask of a trainer: to stop in good order, to save a checkpoint, or to trace an
+iteration. Nothing else ever reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from ..errors import OperantError
+from ..processes.lock import lock_holder
+from ..runs.run_folder import Run
+from ..runs.run_part import host_of_whole
+
+Request = Literal["stop", "checkpoint", "trace"]
+TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
+
+STOP_REASON = "stop_reason"  # in run.toml: why a program asked the run to stop
+
+SIGNALS: dict[Request, signal.Signals] = {
+    "stop": signal.SIGTERM,
+    "checkpoint": signal.SIGUSR1,
+    "trace": signal.SIGUSR2,
+}
+
+
+def send_request(run: Run, request: Request) -> list[int]:
+    """Signal every process of `run`; returns their ids.
+
+    Raises OperantError when it is not running, where it cannot be signalled, and where it is part
+    of a run elsewhere, which can only be stopped from here.
+    """
+    if request != "stop" and (host := host_of_whole(run)):
+        raise OperantError(f"{run.id} is part of a run on {host}: ask for a {request} there")
+    holders = [lock_holder(run.lock_path, rank, 1) for rank in run.ranks()]
+    pids = sorted({holder.pid for holder in holders if holder})
+    if not pids:
+        raise OperantError(f"{run.id} is not running")
+    if 0 in pids:
+        raise OperantError(f"{run.id} runs where it cannot be signalled, as in a container")
+    for pid in pids:
+        # What nobody waits for would end the process.
+        if request != "stop" and not _catches(pid, SIGNALS[request]):
+            raise OperantError(f"{run.id} (process {pid}) takes no requests for {request}s")
+        try:
+            os.kill(pid, SIGNALS[request])
+        except OSError as error:
+            raise OperantError(f"{run.id} (process {pid}): {error.strerror}") from None
+    return pids
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; False where that cannot be seen."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        caught = next(line.split()[1] for line in lines if line.startswith("SigCgt:"))
+        return bool(int(caught, 16) >> (number - 1) & 1)
+    except (OSError, StopIteration, ValueError):
+        return False

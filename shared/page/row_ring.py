@@ -1,0 +1,180 @@
+"""The ring of rows in a page: what each publish wrote, kept until someone has put it on disk.
+
+Records follow each other by bytes, so a row takes the room of the values that it wrote. The file
+that they go to: `row_file.py`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ..errors import PageError
+from .layout import (
+    FILLER,
+    RECORD_CRC_START,
+    ROWS_BEGIN_OFFSET,
+    ROWS_END_OFFSET,
+    ROWS_HEAD_BYTES,
+    VALUES_OFFSET,
+    Section,
+)
+
+_ATTEMPTS = 100
+_HEAD = struct.Struct("<QIIQ")  # bytes of the record, CRC-32, metrics in use, publish
+
+
+class RowRingWriter:
+    """Appends records; the oldest go when the ring is full."""
+
+    def __init__(self, page: memoryview, section: Section) -> None:
+        self._bytes, self._words = page, page.cast("Q")
+        self._start = section.offset + ROWS_HEAD_BYTES
+        self._size = section.size_bytes - ROWS_HEAD_BYTES
+        self._begin_word = (section.offset + ROWS_BEGIN_OFFSET) // 8
+        self._end_word = (section.offset + ROWS_END_OFFSET) // 8
+        self._begin = self._end = 0
+        # The rows of the ring, for when the page is truncated; None fills the ring up to its end.
+        self._kept: deque[bytes | None] = deque()
+
+    def append(self, row: bytes) -> None:
+        """Store a record, all of it behind its size, whose length is a multiple of 8.
+
+        What is overwritten is given up first, and the end moves last: a reader that looks at the
+        beginning again after it has read knows what still held.
+        """
+        size_bytes = 8 + len(row)
+        place = self._end % self._size
+        if place + size_bytes > self._size:
+            self._give_up(self._end - place)
+            self._words[(self._start + place) >> 3] = FILLER | (self._size - place)
+            self._kept.append(None)
+            self._end += self._size - place
+            place = 0
+        if self._end + size_bytes - self._size > self._begin:
+            self._give_up(self._end + size_bytes - self._size)
+        start = self._start + place
+        self._bytes[start + 8 : start + size_bytes] = row
+        self._words[start >> 3] = size_bytes
+        self._end += size_bytes
+        self._words[self._end_word] = self._end
+        self._kept.append(row)
+
+    def restore(self) -> None:
+        """Store all rows again, in a page that has lost them. They begin where the last record
+        ended, so readers' positions stay right: a reader passes over the rows that it has.
+        """
+        self._begin = self._end
+        self._words[self._begin_word] = self._words[self._end_word] = self._end
+        rows, self._kept = self._kept, deque()
+        for row in rows:
+            if row is not None:
+                self.append(row)
+
+    def _give_up(self, until: int) -> None:
+        """Move the beginning behind all records that start before `until`."""
+        begin = self._begin
+        while begin < until and self._kept:
+            row = self._kept.popleft()
+            begin += self._size - begin % self._size if row is None else 8 + len(row)
+        if begin != self._begin:
+            self._begin = begin
+            self._words[self._begin_word] = begin
+
+
+class RingRows(NamedTuple):
+    """What a look at the ring gave: whole records, oldest first, and where the next look begins.
+
+    Between two records may be a gap in their publish numbers: rows overwritten before the look.
+    """
+
+    records: list[bytes]
+    position: int
+
+
+class RowRingReader:
+    """Reads the records of one page's ring, from any position on."""
+
+    def __init__(self, pread: Callable[[int, int], bytes], section: Section) -> None:
+        self._pread = pread
+        self._section = section
+        self._start = section.offset + ROWS_HEAD_BYTES
+        self._size = section.size_bytes - ROWS_HEAD_BYTES
+
+    def num_new_bytes(self, position: int) -> int:
+        """How many bytes were written since `position`, overwritten ones included."""
+        return max(0, self._ends()[1] - position)
+
+    def read(self, position: int = 0) -> RingRows:
+        """The records from `position` on; a torn one, and what follows it, is left for later."""
+        begin, end = self._ends()
+        if position > end:  # of another page
+            position = 0
+        first = max(position, begin)
+        if first >= end:
+            return RingRows([], max(position, end))
+        data = self._read(first, end)
+        begin_now, _ = self._ends()
+        records, reached = [], first
+        for offset, size_bytes, is_filler in _records(data, first % self._size, self._size):
+            at = first + offset
+            reached = at + size_bytes
+            if is_filler or at < begin_now:
+                continue
+            record = data[offset : offset + size_bytes]
+            if not is_whole(record):
+                reached = at
+                break
+            records.append(record)
+        if reached < begin_now:
+            reached = begin_now
+        return RingRows(records, reached)
+
+    def _ends(self) -> tuple[int, int]:
+        for _ in range(_ATTEMPTS):
+            begin, end = struct.unpack("<QQ", self._pread(16, self._section.offset))
+            # The writer may have moved both between the reading of one and of the other.
+            if begin <= end <= begin + self._size and not begin % 8 and not end % 8:
+                return begin, end
+        raise PageError("its ring of rows is damaged")
+
+    def _read(self, first: int, end: int) -> bytes:
+        """The bytes from `first` to `end`, which may lie on both sides of the ring's end."""
+        place, size_bytes = first % self._size, end - first
+        head = min(size_bytes, self._size - place)
+        data = self._pread(head, self._start + place)
+        return data + self._pread(size_bytes - head, self._start) if head < size_bytes else data
+
+
+def is_whole(record: bytes) -> bool:
+    """Whether the CRC-32 of a record holds; it covers all that follows it."""
+    _, crc, _, publish = _HEAD.unpack_from(record)
+    return bool(publish > 0 and zlib.crc32(memoryview(record)[RECORD_CRC_START:]) == crc)
+
+
+def publish_of(record: bytes) -> int:
+    return int.from_bytes(record[16:24], "little")
+
+
+def records_until(records: Iterable[bytes], publish: int) -> list[bytes]:
+    """Those of the publishes up to `publish`."""
+    return [record for record in records if publish_of(record) <= publish]
+
+
+def _records(data: bytes, place: int, ring_bytes: int) -> Iterator[tuple[int, int, bool]]:
+    """Offset in `data`, size, and whether it only fills, of each record, as far as they make sense.
+    `data` begins at `place` in the ring.
+    """
+    offset = 0
+    while offset + 8 <= len(data):
+        word = int.from_bytes(data[offset : offset + 8], "little")
+        size_bytes, is_filler = word & ~FILLER, bool(word & FILLER)
+        left = ring_bytes - (place + offset) % ring_bytes
+        smallest = 8 if is_filler else VALUES_OFFSET
+        if not smallest <= size_bytes <= min(left, len(data) - offset) or size_bytes % 8:
+            return
+        yield offset, size_bytes, is_filler
+        offset += size_bytes

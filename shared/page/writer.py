@@ -1,0 +1,409 @@
+"""The writing end of a page."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import SupportsFloat
+
+from ..processes.host import boot_id, host_name, process_start
+from ..runs.outcome import Outcome, State
+from . import layout as at
+from .events import EventWriter, Level
+from .folder_place import FolderPlace
+from .header import Header
+from .history import HEAD_WORDS, WALL_NS
+from .history_writer import HistoryWriter
+from .mapping_guard import GuardedMapping
+from .page_file import (
+    PageFile,
+    create_page_file,
+    create_unnamed_page_file,
+    publish_page_file,
+    remove_page_file,
+    save_page_copy,
+)
+from .phase import PhaseWriter
+from .records import Moment, Records
+from .resumed_page import Beginning
+from .row_ring import RowRingWriter
+from .schema import Metric, kept_name
+
+DEFAULT_MAX_METRICS = at.MAX_METRICS
+
+_RESTORING = 1  # the last word of a page meanwhile
+_HANDLER_CHECKED_EVERY = 32  # publishes: a check takes over 1 us
+_MOST_ROWS_RESTORED = 50_000  # at about 10 us each
+
+OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
+
+
+class MetricsWriter:
+    """Publishes numbers into one page; after its creation nothing it does can block the caller.
+
+    For one thread at a time. In a forked child its methods do nothing: the page is the parent's.
+    """
+
+    def __init__(
+        self,
+        page: PageFile,
+        header: Header,
+        metrics: Iterable[Metric],
+        beginning: Beginning | None,
+    ) -> None:
+        """Fill the new page `page`. `create` is the way in."""
+        layout = header.layout
+        self.path, self.fd, self.header = page.path, page.fd, header
+        self._lock = page.lock
+        self.num_publishes = 0
+        self.copy_path: Path | None = None  # of a copy on disk, from which a lost page is restored
+        self._newest = b""  # the newest record of the snapshot
+        self._schema_records: list[bytes] = []
+        self._guard = GuardedMapping(page.fd, page.mapping) if page.fd >= 0 else None
+        self._bytes = memoryview(page.mapping)
+        self._words = self._bytes.cast("Q")
+        self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
+        self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
+        self._history = HistoryWriter(page.mapping, layout)
+        self._rows = RowRingWriter(self._bytes, layout["ROWS"])
+        self._outcome = layout["OUTCOME"]
+        self._records = Records(layout.max_metrics)
+        self._num_rejected = self._revision = 0
+        self.on_phase: OnPhase | None = None  # called with every phase, too
+
+        self._events = EventWriter(self._bytes, layout["EVENTS"])
+        self._tell_row_room()
+        if beginning:
+            self._begin_with(beginning)
+        zero_ns = self.header.created_monotonic_ns
+        self._phase = PhaseWriter(self._bytes, layout["PHASE"], zero_ns)
+        for metric in metrics:
+            self.register(metric)
+        self._write_header()
+        self._words[-1] = at.READY
+        self._is_open = True
+        _open_writers.add(self)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | None,
+        run_id: str,
+        metrics: Iterable[Metric] = (),
+        *,
+        publish_interval_s: float,
+        max_metrics: int = DEFAULT_MAX_METRICS,
+        rank: int = 0,
+        world_size: int = 1,
+        host: str = "",
+        beginning: Beginning | None = None,
+        rows_bytes: int = at.ROWS_BYTES,
+        folder: Path | None = None,
+    ) -> MetricsWriter:
+        """Make a page at `path`, or one without a name when it is None.
+
+        Readers call the writer stalled when several `publish_interval_s` pass without a publish.
+        A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
+        room for rows that wait for the recorder, `folder` that of the run; a `host` is another
+        machine that the page tells of.
+        Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
+        """
+        header = Header(
+            run_id=run_id,
+            rank=rank,
+            world_size=world_size,
+            pid=os.getpid(),
+            process_start=process_start(os.getpid()),
+            boot_id=boot_id(),
+            host=host or host_name(),
+            created_wall_ns=time.time_ns(),
+            created_monotonic_ns=time.monotonic_ns(),
+            publish_interval_s=publish_interval_s,
+            layout=at.make_layout(max_metrics, rows_bytes=rows_bytes),
+            place=FolderPlace.of(folder) if folder else None,
+        )
+        size_bytes = header.layout.page_bytes
+        if path is None:
+            return cls(create_unnamed_page_file(size_bytes), header, metrics, beginning)
+        building = create_page_file(path, size_bytes)
+        try:
+            writer = cls(building, header, metrics, beginning)
+            writer.path = publish_page_file(building, path).path
+        except BaseException:
+            remove_page_file(building)
+            raise
+        return writer
+
+    def register(self, metric: Metric) -> bool:
+        """Announce a metric; False if the page is full; readers see the number refused."""
+        records = self._records
+        known = records.places.get(metric.name)
+        if known is not None:
+            return known < len(records.names)
+        if metric.step_metric not in ("", metric.name):
+            self.register(Metric(metric.step_metric))
+        place = len(records.names)
+        if not records.add(metric.name, kept_name(metric.name)):
+            self._num_rejected += 1
+            self._set_schema_word(at.SCHEMA_REJECTED_OFFSET, self._num_rejected)
+            return False
+        if len(records.names) == place:
+            return True
+        if place >= self._history.row_room:
+            self._history.make_room(place + 1)
+            self._tell_row_room()
+        self._write_metric(place, metric)
+        self._history.forget(place)
+        self._set_schema_word(at.SCHEMA_COUNT_OFFSET, place + 1)
+        return True
+
+    def describe(self, metric: Metric) -> bool:
+        """As `register`; what is said of a metric that is there already is said anew."""
+        if not self.register(metric):
+            return False
+        self._write_metric(self._records.places[metric.name], metric)
+        self._revision += 1
+        self._set_schema_word(at.SCHEMA_REVISION_OFFSET, self._revision)
+        return True
+
+    def _write_metric(self, place: int, metric: Metric) -> None:
+        schema, step_place = self._schema, -1
+        if metric.step_metric and self.register(Metric(metric.step_metric)):
+            step_place = self._records.places[metric.step_metric]
+        record = metric.encode(step_place)
+        start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
+        self._bytes[start : start + len(record)] = record
+        self._schema_records[place : place + 1] = [record]
+
+    def _write_header(self) -> None:
+        self._bytes[: at.HEADER_BYTES] = self.header.encode()
+        self._words[at.READY_OFFSET // 8] = at.READY
+
+    def _tell_row_room(self) -> None:
+        self._set_schema_word(at.SCHEMA_ROW_ROOM_OFFSET, self._history.row_room)
+
+    def _set_schema_word(self, offset: int, word: int) -> None:
+        self._words[(self._schema.offset + offset) // 8] = word
+
+    def _begin_with(self, beginning: Beginning) -> None:
+        """Take over a former page: its names, events, history and last values, and its clock."""
+        for metric in beginning.metrics:
+            self.register(metric)
+        for event in beginning.events:
+            self._events.put(event)
+        self._history.begin_with(beginning.levels, beginning.publish)
+        for row in beginning.rows:
+            self._rows.append(row[8:])
+        for name, value in beginning.latest.items():
+            self._records.set(name, value)
+        self.num_publishes = beginning.publish
+        self.header = dataclasses.replace(
+            self.header,
+            created_wall_ns=beginning.header.created_wall_ns,
+            created_monotonic_ns=time.monotonic_ns() - beginning.monotonic_ns,
+        )
+
+    def publish(
+        self, values: Mapping[str, SupportsFloat], iteration: int = -1, env_steps: int = -1
+    ) -> None:
+        """Make `values` the newest snapshot and a row of the history, all of them at once.
+
+        Names that are not given keep their value in the snapshot and are not written in the row;
+        new names take the room that is left; what is no number is passed over. A negative
+        `iteration` or `env_steps` means there is none.
+        """
+        if not self._is_open:
+            return
+        if self._words[-1] != at.READY:
+            self._restore()
+        number = self.num_publishes + 1
+        wall_ns = time.time_ns()
+        elapsed_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+        record = self._records.of_all(values, number, wall_ns, elapsed_ns, iteration, env_steps)
+        if record is None:
+            moment = Moment(number, wall_ns, elapsed_ns, iteration, env_steps)
+            latest, row, compact = self._records_of_some(values, moment)
+        else:
+            latest = row = compact = record
+        slot = self._slot_starts[number % 2]
+        self._bytes[slot + 8 : slot + 8 + len(latest)] = latest
+        self._words[slot // 8] = number
+        self._newest = latest
+        self._history.append(row, number)
+        self._rows.append(compact)
+        self.num_publishes = number
+        if self._guard and number % _HANDLER_CHECKED_EVERY == 0:
+            self._guard.install_handler()
+
+    def _can_write(self) -> bool:
+        """Whether the page is open; one that another program truncated is restored first."""
+        if self._is_open and self._words[-1] != at.READY:
+            self._restore()
+        return self._is_open
+
+    def _restore(self) -> None:
+        """Write the page anew after another program truncated it: all that this process knows, and
+        the history of the copy on disk, or of the page where that has more of it left.
+
+        Publishes between that copy and now become rows without values: readers show a history as
+        far back as it has no gap.
+        """
+        if self._guard:
+            with contextlib.suppress(OSError):  # the memory is full: the mapping is private now
+                self._guard.reserve()
+        newest, schema = self.num_publishes, self._schema
+        self._words[-1] = _RESTORING
+        self._words[at.READY_OFFSET // 8] = 0
+        for place, record in enumerate(self._schema_records):
+            start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
+            self._bytes[start : start + len(record)] = record
+        self._set_schema_word(at.SCHEMA_COUNT_OFFSET, len(self._schema_records))
+        self._set_schema_word(at.SCHEMA_REJECTED_OFFSET, self._num_rejected)
+        self._set_schema_word(at.SCHEMA_REVISION_OFFSET, self._revision)
+        self._tell_row_room()
+        if self._newest:
+            slot = self._slot_starts[newest % 2]
+            self._bytes[slot + 8 : slot + 8 + len(self._newest)] = self._newest
+            self._words[slot // 8] = newest
+        self._write_header()
+
+        self._rows.restore()
+        kept = self._kept_of_the_page()
+        self._history.begin_with(kept.levels if kept else (), kept.publish if kept else newest)
+        if kept:
+            self._append_empty_rows(kept)
+        self._events.restore()
+        self._phase.store()
+        if self._words[-1] != _RESTORING:  # truncated again: the next publish restores the page
+            return
+        self._words[-1] = at.READY
+        text = (
+            f"another program truncated the page after publish {newest}: "
+            "every row is in the run's files, charts may lack the newest"
+        )
+        self._events.append("warning", text, -1)
+
+    def _kept_of_the_page(self) -> Beginning | None:
+        """What is left of this page, here or in its copy, whichever has more rows."""
+        most, kept = 0, None
+        for path in (self.copy_path, self.path):
+            beginning = Beginning.read(path, self.num_publishes) if path else None
+            if beginning and beginning.header.identity == self.header.identity:
+                num_rows = sum(len(rows.heads) for rows in beginning.levels)
+                if num_rows > most:
+                    most, kept = num_rows, beginning
+        return kept
+
+    def _append_empty_rows(self, kept: Beginning) -> None:
+        """One for each publish that the history lost, with the time of the last that it kept."""
+        heads = kept.levels[0].heads.tolist()
+        if not heads or self.num_publishes - kept.publish > _MOST_ROWS_RESTORED:
+            return
+        moment = max(heads)[WALL_NS : HEAD_WORDS - 1]
+        for number in range(kept.publish + 1, self.num_publishes + 1):
+            _, row, _ = self._records.of_some({}, Moment(number, *moment))
+            self._history.append(row, number)
+
+    def _records_of_some(
+        self, values: Mapping[str, SupportsFloat], moment: Moment
+    ) -> tuple[bytes, bytes, bytes]:
+        """As `Records.of_some`, new names registered and what is no number left out."""
+        try:
+            return self._records.of_some(values, moment)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            numbers = {}
+            for name, value in values.items():
+                with contextlib.suppress(TypeError, ValueError, OverflowError):
+                    numbers[name] = float(value)
+                    self.register(Metric(name))
+            return self._records.of_some(numbers, moment)
+
+    def latest(self, name: str) -> float:
+        """The newest value of a metric, also from the page gone on from; NaN: there is none."""
+        return self._records.latest(name)
+
+    def phase(
+        self,
+        name: str,
+        done: int | None = None,
+        total: int | None = None,
+        unit: str = "",
+        left_s: float | None = None,
+    ) -> None:
+        """Say what the process does now, one of `PHASES`: `evaluating`, 37 of 100 `episodes`; and
+        about how many seconds are left, where that is known.
+
+        Saying so again is a sign of life: readers do not call a run stalled that gives one at
+        least every few publish intervals. Raises ValueError for any other name.
+        """
+        if self._can_write():
+            self._phase.set(name, done, total, unit, left_s)
+            if self.on_phase:
+                self.on_phase(name, done, total, unit, left_s)
+
+    def beat(self) -> None:
+        """A sign of life where there is nothing to publish: a store of eight bytes."""
+        if self._can_write():
+            self._phase.beat()
+
+    def event(self, level: Level, text: str, env_steps: int = -1) -> None:
+        """Add a message to the page's ring of events."""
+        if self._can_write():
+            self._events.append(level, text, env_steps)
+
+    def finish(
+        self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
+    ) -> None:
+        """Write how the run ended; it is no longer running, whatever its lock says. The arguments
+        are those of `Outcome`.
+        """
+        if not self._can_write():
+            return
+        outcome = Outcome(state, exit_code, message, time.time_ns(), is_provisional)
+        start = self._outcome.offset
+        self._bytes[start : start + at.OUTCOME_BYTES] = outcome.encode()
+
+    def save_copy(self, path: Path) -> None:
+        """Write the page to `path` on disk, in one step, zeros left out as holes."""
+        save_page_copy(
+            lambda size, offset: self._bytes[offset : offset + size],
+            len(self._bytes),
+            path,
+            is_wanted=lambda: self._words[-1] == at.READY,
+        )
+
+    def remove(self) -> None:
+        """Take the page off memory; those who read it keep what they have open."""
+        if not self._is_open:
+            return
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Write nothing more, and leave the page where it is, for others to keep and to remove."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self._guard:
+            self._guard.release()
+        if self._lock:
+            self._lock.release()
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+_open_writers: weakref.WeakSet[MetricsWriter] = weakref.WeakSet()
+
+
+def _forget_the_parents_pages() -> None:
+    for writer in _open_writers:
+        writer._is_open = False
+
+
+os.register_at_fork(after_in_child=_forget_the_parents_pages)

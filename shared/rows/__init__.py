@@ -1,0 +1,1 @@
+"""Every row of a run on disk: `rows.sqlite`."""

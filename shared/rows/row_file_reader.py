@@ -1,0 +1,98 @@
+"""The reading end of `rows.sqlite`, see `row_file.py`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import RowFileError
+from ..page.schema import Metric
+from . import row_tables
+from .row_blob import decoded
+from .row_tables import LOST_EVENTS
+from .rows import RowBatch
+
+
+class RowFileReader:
+    """The reading end, for any number of processes, also while rows are being added."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RowFileError when there is no such file, or another one."""
+        self.path = path
+        with row_tables.errors(path):
+            if path.is_symlink() or not path.is_file():
+                raise RowFileError(f"{path}: there is no such file")
+            address = f"{path.absolute().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(address, uri=True, timeout=row_tables.BUSY_S)
+            self._db.execute("PRAGMA trusted_schema = OFF")
+            self._db.execute("PRAGMA query_only = ON")
+            row_tables.check_version(self._db, path)
+            row_tables.check_tables(self._db, path)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def metrics(self) -> list[Metric]:
+        """In the order of their places."""
+        with row_tables.errors(self.path):
+            return row_tables.metrics(self._db)
+
+    def info(self, key: str) -> Any:
+        with row_tables.errors(self.path):
+            return row_tables.info(self._db, key)
+
+    def count(self, key: str) -> int:
+        """The whole number that was noted under `key`, 0 where none was."""
+        with row_tables.errors(self.path):
+            return row_tables.count(self._db, key)
+
+    def num_rows(self) -> int:
+        with row_tables.errors(self.path):
+            return row_tables.num_rows(self._db)
+
+    def end(self) -> tuple[int, int]:
+        """How many rows there are, and the publish of the newest of its page, at one moment."""
+        with row_tables.errors(self.path):
+            self._db.execute("BEGIN")
+            try:
+                return row_tables.num_rows(self._db), row_tables.count(self._db, "last_publish")
+            finally:
+                self._db.execute("ROLLBACK")
+
+    def num_lost(self) -> int:
+        """Rows that were overwritten in the page before anyone took them."""
+        return self.count("num_lost")
+
+    def batches(self, first_row: int = 1) -> Iterator[RowBatch]:
+        """All rows from `first_row` on, oldest first, some at a time, as they are at one moment."""
+        with row_tables.errors(self.path):
+            self._db.execute("BEGIN")
+            try:
+                next_row = first_row
+                for table in ("chunks", "tail"):
+                    for first, num_rows, data in row_tables.blobs(self._db, table, first_row):
+                        batch = decoded(data)
+                        # Whoever counts rows would look for those that are not there for ever.
+                        if len(batch) != num_rows or not first <= next_row < first + num_rows:
+                            raise RowFileError(f"{self.path}: row {next_row} is missing")
+                        yield batch.part(slice(next_row - first, None))
+                        next_row = first + num_rows
+            finally:
+                self._db.execute("ROLLBACK")
+
+
+def num_lost(paths: Iterable[Path]) -> tuple[int, int]:
+    """Rows and messages that were lost, in all of these files that there are and can be read."""
+    num_rows = num_events = 0
+    for path in paths:
+        with suppress(RowFileError):
+            reader = RowFileReader(path)
+            try:
+                num_rows += reader.num_lost()
+                num_events += reader.count(LOST_EVENTS)
+            finally:
+                reader.close()
+    return num_rows, num_events

@@ -1,0 +1,1 @@
+"""Runs and sweeps on disk: their folders, notes, state and removal."""

@@ -1,0 +1,123 @@
+"""Which runs there are, newest first, and which one a name means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from ..errors import RunNotFoundError
+from ..page.page_file import page_folder, place_of_live_page
+from .owners import open_folder, this_user
+from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
+from .run_notes import MANIFEST_FILE
+
+
+def list_runs() -> list[Run]:
+    """All runs, newest first; also those that have a folder in memory alone, and those that live
+    though their folder was deleted.
+    """
+    folders = [*folders_in(runs_folder()), *folders_in(memory_runs_folder())]
+    folders = [folder for folder in folders if _is_run(folder)]
+    known = {folder.name for folder in folders}
+    folders += [folder for folder in _deleted_folders(known) if folder.name not in known]
+    return [Run(folder) for folder in sorted(folders, key=_made, reverse=True)]
+
+
+def _is_run(folder: Path) -> bool:
+    """False where it has neither a lock nor a run.toml: an empty folder, or anything else that
+    people keep beside their runs.
+    """
+    for name in ("lock", MANIFEST_FILE):
+        try:
+            (folder / name).lstat()
+        except FileNotFoundError:
+            continue
+        except OSError:  # listed with the reason
+            return True
+        return True
+    return False
+
+
+def own_runs() -> Iterator[Run]:
+    """The runs of this user, newest first. `list_runs` also has those of others, to look at, where
+    $OPERANT_HOME is theirs.
+    """
+    return (run for run in list_runs() if run.is_own())
+
+
+def names_of_pages() -> list[str]:
+    """The names in the folder of this user's pages; empty where somebody else made it."""
+    try:
+        fd = open_folder(page_folder(), this_user())
+    except OSError:
+        return []
+    try:
+        return os.listdir(fd)
+    finally:
+        os.close(fd)
+
+
+def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
+    """Where runs had their folders whose pages tell that they live."""
+    home = os.path.abspath(runs_folder())
+    for name in names_of_pages():
+        run_id = name.rsplit(".", 2)[0]
+        if name.endswith(".0.page") and run_id not in known and not run_id.startswith("."):
+            place = place_of_live_page(page_folder() / name)
+            if place and place.name == run_id and str(place.parent) == home:
+                yield place
+
+
+def find_run(wanted: str) -> Run:
+    """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
+    of either that no other run has.
+
+    Raises RunNotFoundError, which names those that come near.
+    """
+    runs = list_runs()
+    if not runs:
+        raise RunNotFoundError(no_runs_text())
+    matches = [run for run in runs if run.id == wanted]
+    if wanted and not matches:
+        names = {run: run.notes().name for run in runs}
+        matches = (
+            [run for run in runs if names[run] == wanted]
+            or [run for run in runs if name_in(run.id) == wanted]
+            or [run for run in runs if wanted in run.id or wanted in names[run]]
+        )
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        elsewhere = "; what is on another machine, call there" if ":" in wanted else ""
+        raise RunNotFoundError(
+            f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}"
+        )
+    few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
+    raise RunNotFoundError(f"'{wanted}' matches {len(matches)} runs: {few}")
+
+
+def latest_run() -> Run:
+    """The run of this user that was started last. Raises RunNotFoundError if there is none."""
+    run = next(own_runs(), None)
+    if run:
+        return run
+    others = len(list_runs())
+    if others:
+        raise RunNotFoundError(
+            f"none of the {others} runs in {runs_folder()} is yours; name the one that you mean"
+        )
+    raise RunNotFoundError(no_runs_text())
+
+
+def no_runs_text() -> str:
+    return f"no runs in {runs_folder()} yet; `operant train` starts one"
+
+
+def _made(folder: Path) -> tuple[str, int]:
+    """Sort key: the second in the id, then the moment the lock was made."""
+    try:
+        made_ns = (folder / "lock").lstat().st_mtime_ns
+    except OSError:
+        made_ns = 0
+    return folder.name[:15], made_ns

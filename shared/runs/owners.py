@@ -1,0 +1,192 @@
+"""Which folders and files are trusted, and how they are opened. Every folder of runs or pages is
+opened here, whether it is read, listed, written or cleaned.
+
+The user names the roots: $OPERANT_HOME and $OPERANT_PAGES, or their defaults. Links on the way to a
+root are followed. Below a root no link is followed: each part of a path is opened from the
+descriptor of the folder above it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import PageError
+
+Owners = frozenset[int]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class RefusedError(PermissionError):
+    """A folder is a link, belongs to another user or can be written by others. `strerror` says
+    which, `filename` is the folder.
+    """
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(errno.EACCES, reason, str(folder))
+
+    def __str__(self) -> str:
+        return f"{self.filename} {self.strerror}"
+
+
+def this_user() -> Owners:
+    """Who may own what is written, deleted or meant by `latest`."""
+    return frozenset((os.getuid(),))
+
+
+def own() -> Owners:
+    """Whose pages and settings are read: this user's, and root's, who can do everything anyway."""
+    return this_user() | {0}
+
+
+def owners_of(folder: Path) -> Owners:
+    """Who may have written the pages of the run in `folder`."""
+    try:
+        return own() | {folder.lstat().st_uid}
+    except OSError:
+        return own()
+
+
+def open_folder(
+    folder: Path,
+    owners: Owners | None = None,
+    *,
+    at: int | None = None,
+    follow: bool = False,
+    check_mode: bool = True,
+) -> int:
+    """A descriptor of `folder`; of the folder of that name in the descriptor `at`, if given.
+
+    Raises RefusedError if it is a link (unless `follow`), if none of `owners` owns it (None: anyone
+    may), or if users besides its owner can write to it. Raises OSError if it cannot be opened.
+    """
+    path: Path | str = folder if at is None else folder.name
+    try:
+        fd = os.open(path, _FOLDER | (0 if follow else os.O_NOFOLLOW), dir_fd=at)
+    except OSError as error:
+        if _is_link(path, at):
+            raise RefusedError(folder, "is a link, which is not followed") from None
+        raise OSError(error.errno, error.strerror, str(folder)) from None
+    try:
+        status = os.fstat(fd)
+        if owners is not None and status.st_uid not in owners:
+            raise RefusedError(folder, f"belongs to another user, {user_name(status.st_uid)}")
+        if check_mode and status.st_mode & _WRITE_OF_OTHERS:
+            raise RefusedError(folder, f"can be written by other users: `chmod go-w {folder}`")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _is_link(path: Path | str, at: int | None) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(path, dir_fd=at, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def open_below(root: Path, folder: Path, owners: Owners | None, *, check_mode: bool = True) -> int:
+    """A descriptor of `folder`, which is in `root`, a folder that the user named.
+
+    `folder` may be a link only where this user must have made it: in a root of this user that
+    nobody else can write to. Raises as `open_folder`.
+    """
+    above = open_folder(root, follow=True, check_mode=False)
+    try:
+        status = os.fstat(above)
+        is_private = status.st_uid == os.getuid() and not status.st_mode & _WRITE_OF_OTHERS
+        return open_folder(folder, owners, at=above, follow=is_private, check_mode=check_mode)
+    finally:
+        os.close(above)
+
+
+@contextlib.contextmanager
+def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
+    """The descriptor of the folder of `path`, reached from `beneath`, which is above it, without
+    following a link. Raises OSError.
+    """
+    fd = open_folder(beneath, check_mode=False)
+    try:
+        for folder in reversed(path.relative_to(beneath).parents[:-1]):
+            below = open_folder(beneath / folder, at=fd, check_mode=False)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def is_own(path: Path) -> bool:
+    """Whether this user owns what is at `path`, and it is no link."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and not stat.S_ISLNK(status.st_mode)
+
+
+def is_own_folder(folder: Path) -> bool:
+    """Whether `folder` is a real folder of this user that nobody else can write to."""
+    try:
+        os.close(open_folder(folder, this_user()))
+    except OSError:
+        return False
+    return True
+
+
+def make_private_folder(folder: Path, forbidden: int = _WRITE_OF_OTHERS) -> None:
+    """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
+    others in `forbidden`. Raises RefusedError if it is a link or another user's, and OSError.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)
+    except FileExistsError:
+        pass
+    fd = open_folder(folder, this_user(), check_mode=False)
+    try:
+        forbid(fd, folder, forbidden)
+    finally:
+        os.close(fd)
+
+
+def forbid(fd: int, folder: Path, forbidden: int) -> None:
+    """Take the rights in `forbidden` away from an open folder of this user. Raises RefusedError if
+    others can write to it all the same, as some file systems have no modes, or if it is sticky, as
+    /tmp is: all users need their rights there.
+    """
+    mode = stat.S_IMODE(os.fstat(fd).st_mode)
+    if mode & stat.S_ISVTX and mode & forbidden:
+        raise RefusedError(folder, "is shared by all users (sticky): name a folder inside it")
+    if mode & forbidden:
+        os.fchmod(fd, mode & ~forbidden)
+    if os.fstat(fd).st_mode & forbidden & _WRITE_OF_OTHERS:
+        raise RefusedError(folder, "can be written by other users, and its mode cannot be changed")
+
+
+def check_file(fd: int, owners: Owners) -> None:
+    """Raises PageError where someone else wrote, or may write, the open file."""
+    status = os.fstat(fd)
+    if status.st_uid not in owners:
+        raise PageError(f"it belongs to another user, {user_name(status.st_uid)}")
+    has_name = status.st_nlink > 0  # one that only /proc leads to is nobody else's
+    if has_name and status.st_mode & _WRITE_OF_OTHERS:
+        raise PageError("it can be written by other users")
+
+
+def user_name(uid: int) -> str:
+    """`mallory (1001)`; the number alone where it has no name here."""
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} ({uid})"
+    except KeyError:
+        return str(uid)

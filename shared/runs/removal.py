@@ -1,0 +1,261 @@
+"""Deleting runs that have ended: their folders, and what is left of them in memory.
+
+A folder is deleted only if it is this user's, lies in a trusted folder of runs and has a run.toml
+that names its own id. No link is followed: a run's folder may have been copied from anywhere, and
+hold anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from ..errors import PageError, RunFolderError, UsageError
+from ..page.header import Header
+from ..page.layout import HEADER_BYTES
+from ..page.page_file import building_name, is_left_behind
+from ..page.rank_place import page_path, rank_place
+from ..processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from .owners import is_own_folder, open_folder, this_user
+from .run_folder import Run, memory_runs_folder, open_home, runs_folder
+from .run_notes import MANIFEST_FILE
+from .small_file import open_regular
+from .status import holder_of
+
+# What a run needs to be listed, evaluated, exported and resumed.
+KEPT_WITH_CHECKPOINTS = ("run.toml", "notes.toml", "lock", "checkpoints", "ranks", "events.log")
+_KEPT_BEGINNING = "page"  # its last numbers, and curves
+_BEING_REMOVED = ".removing"
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+def check_can_be_removed(run: Run) -> None:
+    """Raises UsageError, one line, where `run` must stay."""
+    homes = {os.path.abspath(home) for home in (runs_folder(), memory_runs_folder())}
+    if os.path.abspath(run.folder.parent) not in homes or run.folder.name == "..":
+        raise UsageError(f"{run.folder} is not among the runs of {runs_folder()}")
+    if holder_of(run):
+        raise UsageError(f"{run.id} is running: stop it first with `operant stop {run.id}`")
+    if lock_holder(run.lock_path, RECORDER, 1):
+        raise UsageError(f"{run.id} is still being recorded; remove it later")
+    try:
+        status = run.folder.lstat()
+    except OSError as error:
+        raise UsageError(f"{run.folder}: {error.strerror}") from None
+    if stat.S_ISLNK(status.st_mode):
+        there = os.path.realpath(run.folder)
+        raise UsageError(f"{run.id} is a link to {there}, which is not followed: remove it there")
+    try:
+        home = open_home(run.folder.parent, this_user())
+        try:
+            os.close(open_folder(run.folder, this_user(), at=home))
+        finally:
+            os.close(home)
+    except OSError as error:
+        raise UsageError(f"{run.id} stays: {error.filename} {error.strerror}") from None
+    if not run.names_itself():
+        raise UsageError(
+            f"{run.id} stays: {run.manifest_path} does not name it. If it is a run that nobody "
+            f"needs, delete the folder yourself"
+        )
+    if mount := _mounted_in(run.folder):
+        raise UsageError(f"{run.id} stays: another file system is mounted at {mount}")
+
+
+def size_bytes(run: Run, keep_checkpoints: bool = False) -> int:
+    """What the disk has back once `run` is removed."""
+    kept = {run.folder / name for name in _kept(run)} if keep_checkpoints else set()
+    return sum(
+        512 * status.st_blocks
+        for path, status in _tree(run.folder)
+        if not kept & {path, *path.parents}
+    )
+
+
+def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
+    """Delete what there is of `run`; with `keep_checkpoints` all but what going on from them needs.
+
+    Nobody can begin to resume or record it meanwhile. Raises UsageError as `check_can_be_removed`,
+    RunFolderError where not all of it could be removed.
+    """
+    check_can_be_removed(run)
+    with contextlib.ExitStack() as locks:
+        for byte in (LAUNCHER, RECORDER):
+            locks.enter_context(_held(run, byte))
+        try:
+            if keep_checkpoints:
+                _thin_out(run)
+            else:
+                _remove_pages(run)
+                _remove_folder(run.folder)
+        except OSError as error:
+            where = error.filename or run.folder
+            raise RunFolderError(
+                f"not all of {run.id} could be removed: {where}: {error.strerror}"
+            ) from None
+
+
+def remove_leftovers() -> None:
+    """What an interrupted removal left, where no list shows it. Raises nothing."""
+    for parent in (runs_folder(), memory_runs_folder()):
+        with contextlib.suppress(OSError):
+            home = open_home(parent, this_user())
+            try:
+                for name in os.listdir(home):
+                    if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
+                        with contextlib.suppress(OSError):
+                            _remove_leftover(parent / name, left[1], home)
+            finally:
+                os.close(home)
+
+
+def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
+    """Its run.toml is the last file to go."""
+    is_empty = not os.listdir(folder)
+    if (Run(folder).manifest().get("id") == run_id or is_empty) and not _mounted_in(folder):
+        _remove_tree(folder, home)
+
+
+@contextlib.contextmanager
+def _held(run: Run, byte: int) -> Iterator[None]:
+    """The lock of a byte, where the run has one that can be taken."""
+    lock = None
+    if stat.S_ISREG(_mode(run.lock_path)):
+        try:
+            lock = RunLock(run.lock_path, byte)
+        except RunFolderError:
+            if lock_holder(run.lock_path, byte, 1):  # since it was asked a moment ago
+                raise
+    try:
+        yield
+    finally:
+        if lock:
+            lock.release()
+
+
+def _remove_folder(folder: Path) -> None:
+    """Under another name first, in one step: no list ever shows half a run."""
+    home = open_home(folder.parent, this_user())
+    try:
+        name = f".{folder.name}.{secrets.token_hex(4)}{_BEING_REMOVED}"
+        os.rename(folder.name, name, src_dir_fd=home, dst_dir_fd=home)
+        _remove_tree(folder.with_name(name), home)
+    finally:
+        os.close(home)
+
+
+def _remove_tree(folder: Path, home: int) -> None:
+    """Delete `folder` and all in it, by the descriptor of the folder it lies in: its run.toml last,
+    which says to a later removal that this one may go on.
+    """
+    fd = open_folder(folder, this_user(), at=home)
+    try:
+        _empty(fd, {MANIFEST_FILE})
+        _empty(fd, set())
+    finally:
+        os.close(fd)
+    os.rmdir(folder.name, dir_fd=home)
+
+
+def _empty(folder: int, kept: Collection[str]) -> None:
+    """Delete what is in an open folder, except `kept`."""
+    for name in sorted(set(os.listdir(folder)) - set(kept)):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _thin_out(run: Run) -> None:
+    folder = open_folder(run.folder, this_user())
+    try:
+        _empty(folder, _kept(run))
+    finally:
+        os.close(folder)
+
+
+def _kept(run: Run) -> list[str]:
+    return [
+        name
+        for name in os.listdir(run.folder)
+        if name in KEPT_WITH_CHECKPOINTS or name.split(".")[0] == _KEPT_BEGINNING
+    ]
+
+
+def _remove_pages(run: Run) -> None:
+    """Those in memory whose writers are gone, and what was left of making one."""
+    for rank in run.ranks():
+        announced = rank_place(run, rank).get("page")
+        for path in {page_path(run, rank), *([Path(announced)] if announced else [])}:
+            for page in (path, building_name(path)):
+                if _is_page_of(run, page):
+                    page.unlink()
+
+
+def _is_page_of(run: Run, page: Path) -> bool:
+    """Whether nobody writes it, and it is this run's: not that of one whose folder was copied here,
+    nor another user's.
+    """
+    try:
+        status = page.lstat()
+        is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        if not is_ours or not is_own_folder(page.parent):
+            return False
+        fd = open_regular(page, page.parent)
+    except OSError:
+        return False
+    try:
+        place = Header.decode(os.pread(fd, HEADER_BYTES, 0), status.st_size).place
+    except (OSError, PageError):
+        place = None  # of an older operant, or damaged: its name says whose it is
+    finally:
+        os.close(fd)
+    is_ours = place is None or place.path == Path(os.path.abspath(run.folder))
+    return is_ours and is_left_behind(page)
+
+
+def _tree(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """All within `folder` and itself, as links where they are; what cannot be looked at is left
+    out.
+    """
+    with contextlib.suppress(OSError):
+        yield folder, folder.lstat()
+    for parent, folders, files in os.walk(folder, followlinks=False):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):
+                path = Path(parent, name)
+                yield path, path.lstat()
+
+
+def _mounted_in(folder: Path) -> str:
+    """A place in `folder` where something else is mounted; empty where there is none.
+
+    A bind mount of the same file system has the same device number: only the kernel's list of
+    mounts shows it. Systems without that list have no bind mounts.
+    """
+    device = folder.lstat().st_dev
+    if mount := next((path for path, inner in _tree(folder) if inner.st_dev != device), None):
+        return str(mount)
+    try:
+        lines = MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return ""
+    inside = os.fsencode(os.path.realpath(folder)) + b"/"
+    escaped = (line.split(b" ")[4] for line in lines)
+    places = (
+        re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one) for one in escaped
+    )
+    return os.fsdecode(next((place for place in places if place.startswith(inside)), b""))
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return 0

@@ -1,0 +1,388 @@
+"""Runs on disk: one folder each, named so that people can read and sort them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import tomli_w
+
+from ..errors import RunFolderError
+from ..page.page_file import page_folder
+from ..processes.lock import LAUNCHER, RunLock
+from ..text.harmless import harmless_toml, one_line
+from ..text.masking import masked
+from ..text.plain_values import plain
+from .owners import (
+    ALL_OF_OTHERS,
+    Owners,
+    RefusedError,
+    forbid,
+    is_own_folder,
+    make_private_folder,
+    open_below,
+    open_folder,
+    opened_parent,
+    this_user,
+)
+from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
+from .small_file import read_toml, write_whole
+
+MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
+MAX_RANK_FILES = 1 << 13
+_KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
+_NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
+_TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
+TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
+
+
+def home_folder() -> Path:
+    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, as a loop may change
+    its working directory.
+    """
+    chosen = os.environ.get("OPERANT_HOME")
+    return Path(chosen).absolute() if chosen else platformdirs.user_state_path("operant")
+
+
+def runs_folder() -> Path:
+    return home_folder() / "runs"
+
+
+class Run:
+    """A run by its folder. What lies in it: see `docs/runs.md`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Run({self.id})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and other.folder == self.folder
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    def is_own(self) -> bool:
+        """Whether it is this user's, in a real folder that nobody else can write to. A run whose
+        folder was deleted lives by its page, which is this user's.
+        """
+        return is_own_folder(self.folder) or not os.path.lexists(self.folder)
+
+    def names_itself(self) -> bool:
+        """Whether run.toml has the id that the folder is called by."""
+        return self.manifest().get("id") == self.id
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.folder / MANIFEST_FILE
+
+    @property
+    def notes_path(self) -> Path:
+        """What people write about the run."""
+        return self.folder / NOTES_FILE
+
+    @property
+    def lock_path(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def log_path(self) -> Path:
+        """Standard output and error of a detached trainer."""
+        return self.folder / "train.log"
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        return self.folder / "checkpoints"
+
+    @property
+    def trace_folder(self) -> Path:
+        """Traces of single iterations, `*TRACE_ENDING`."""
+        return self.folder / "traces"
+
+    @property
+    def episode_folder(self) -> Path:
+        """Episodes that were played on the way, `*EPISODE_ENDING`."""
+        return self.folder / "episodes"
+
+    @property
+    def weights_path(self) -> Path:
+        """A line of JSON for every analysis of the weights."""
+        return self.folder / "weights.jsonl"
+
+    def metrics_path(self, rank: int = 0) -> Path:
+        """The rows that the recorder keeps of a rank."""
+        return self.folder / ("metrics.csv" if rank == 0 else f"metrics.{rank}.csv")
+
+    def rows_path(self, rank: int = 0) -> Path:
+        """Every row of a rank, kept by the recorder."""
+        return self.folder / ("rows.sqlite" if rank == 0 else f"rows.{rank}.sqlite")
+
+    @property
+    def events_path(self) -> Path:
+        """The messages of all ranks, kept by the recorder."""
+        return self.folder / "events.log"
+
+    @property
+    def told_path(self) -> Path:
+        """One line for each message to a command or webhook of the user's."""
+        return self.folder / "told.log"
+
+    @property
+    def recorder_log_path(self) -> Path:
+        """What the recorder of a run has to complain about."""
+        return self.folder / "recorder.log"
+
+    @property
+    def recording_path(self) -> Path:
+        """An empty file, there as long as the recorder has not written all of the run."""
+        return self.folder / "recording"
+
+    def page_copy_path(self, rank: int = 0) -> Path:
+        """Where the last copy of a page lies once its process is gone."""
+        return self.folder / ("page" if rank == 0 else f"page.{rank}")
+
+    def rank_path(self, rank: int) -> Path:
+        """Where a rank says which process it is and where its page lies."""
+        return self.folder / "ranks" / f"{rank}.json"
+
+    def rank_log_path(self, rank: int) -> Path:
+        """What a rank said that the run's own command started, but rank 0's."""
+        return self.folder / "ranks" / f"{rank}.log"
+
+    def ranks(self) -> list[int]:
+        """The ranks that have come to be, lowest first; rank 0 is always among them."""
+        try:
+            with (
+                opened_parent(self.rank_path(0), self.folder) as folder,
+                os.scandir(folder) as entries,
+            ):
+                names = [entry.name for entry in itertools.islice(entries, MAX_RANK_FILES)]
+        except OSError:
+            return [0]
+        matches = (re.fullmatch(r"(0|[1-9][0-9]{0,6})\.json", name) for name in names)
+        found = {int(match[1]) for match in matches if match}
+        return sorted({0, *(rank for rank in found if rank < MAX_RANKS)})
+
+    def forget_other_ranks(self) -> None:
+        """Have rank 0 be the only one, until others say where their pages are."""
+        for rank in self.ranks()[1:]:
+            with contextlib.suppress(OSError):
+                self.rank_path(rank).unlink(missing_ok=True)
+
+    def manifest(self) -> dict[str, Any]:
+        """The contents of run.toml; empty when it is missing or broken."""
+        try:
+            return self.read_manifest()
+        except RunFolderError:
+            return {}
+
+    def manifest_written(self) -> tuple[int, int] | None:
+        """A value that changes whenever run.toml is written; None if there is no run.toml."""
+        try:
+            status = self.manifest_path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The contents of run.toml, for who writes it anew; empty where there is none. Raises
+        RunFolderError with the reason when there is one that cannot be read.
+        """
+        try:
+            manifest = read_toml(self.manifest_path, MAX_MANIFEST_BYTES, self.folder)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or one_line(str(error), 200)
+            raise RunFolderError(f"{self.manifest_path} cannot be read: {reason}") from None
+        for key, kind in _KINDS.items():
+            if not isinstance(manifest.get(key, kind()), kind):
+                what = f"{key} is no {kind.__name__}"
+                raise RunFolderError(f"{self.manifest_path} cannot be read: {what}")
+        return manifest
+
+    def notes(self) -> RunNotes:
+        """What people wrote about the run; see `run_notes`."""
+        return read_notes(self.folder)
+
+    @property
+    def name(self) -> str:
+        """The name that is shown: one that people gave it, else its id."""
+        return self.notes().name or self.id
+
+    def oddity(self) -> str:
+        """What is odd about the files that every look at a run needs; empty when nothing is."""
+        for path in (self.manifest_path, self.lock_path):
+            try:
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    return f"{path.name}: not a regular file"
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                return f"{path.name}: {error.strerror}"
+        return ""
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
+        text = harmless_toml(tomli_w.dumps(masked(plain(manifest))))
+        write_whole(self.manifest_path, text.encode())
+
+
+def memory_runs_folder() -> Path:
+    """Where runs of this home have their folders whose disk took nothing when they began."""
+    home = zlib.crc32(os.fsencode(os.path.abspath(runs_folder())))
+    return page_folder() / f"runs-{home:08x}"
+
+
+def open_home(folder: Path, owners: Owners | None = None, *, check_mode: bool = True) -> int:
+    """A descriptor of a folder that has runs or sweeps in it. Raises as `open_folder`.
+
+    In memory every part of its path must be this user's: anyone can make a folder of that name
+    first. Elsewhere the user has named the folder above it.
+    """
+    if folder.parent != page_folder():
+        return open_below(folder.parent, folder, owners, check_mode=check_mode)
+    above = open_folder(folder.parent, this_user())
+    try:
+        return open_folder(folder, this_user(), at=above)
+    finally:
+        os.close(above)
+
+
+def folders_in(home: Path) -> list[Path]:
+    """The folders in one of runs or sweeps, without links and those that are being made or removed.
+    Empty where that folder is not there or not trusted.
+    """
+    return [home / name for name in _names_in(home, _is_folder) if name[0] != "."]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _names_in(home: Path, is_wanted: Callable[..., bool]) -> list[str]:
+    try:
+        fd = open_home(home)
+    except OSError:
+        return []
+    try:
+        with os.scandir(fd) as entries:
+            return [entry.name for entry in entries if is_wanted(entry)]
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
+
+
+def refused_folders() -> list[str]:
+    """A line for each folder of runs, sweeps or pages that is not trusted, which says whose it is,
+    and for the links in them.
+    """
+    return list(dict.fromkeys(_refusals()))
+
+
+def _refusals() -> Iterator[str]:
+    for folder in (page_folder(), memory_runs_folder(), runs_folder(), home_folder() / "sweeps"):
+        try:
+            is_root = folder == page_folder()
+            os.close(open_folder(folder, this_user()) if is_root else open_home(folder))
+        except RefusedError as error:
+            yield f"{error}; nothing in it is read or deleted"
+            continue
+        except OSError:
+            continue
+        links = [] if is_root else sorted(_names_in(folder, os.DirEntry.is_symlink))
+        if links:
+            few = ", ".join(links[:3]) + (", ..." if len(links) > 3 else "")
+            yield f"links in {folder} are not followed: {few}"
+
+
+def make_home(folder: Path) -> None:
+    """Make the folder of runs or sweeps for this user alone, and the one above it.
+
+    Those of this user that are there already lose the right of others to write; the default home,
+    which operant made, loses all rights of others. Raises OSError, RefusedError where `folder` is
+    another user's.
+    """
+    home = folder.parent
+    is_default = "OPERANT_HOME" not in os.environ
+    if not home.exists():
+        make_private_folder(home)
+    else:
+        with contextlib.suppress(RefusedError):  # another user's, named by this one: left as it is
+            fd = open_folder(home, this_user(), follow=True, check_mode=False)
+            try:
+                forbid(fd, home, ALL_OF_OTHERS if is_default else stat.S_IWGRP | stat.S_IWOTH)
+            finally:
+                os.close(fd)
+    if not os.path.lexists(folder):
+        make_private_folder(folder)
+    fd = open_home(folder, this_user(), check_mode=False)
+    try:
+        forbid(fd, folder, stat.S_IWGRP | stat.S_IWOTH)
+    finally:
+        os.close(fd)
+
+
+def create_run(
+    name: str,
+    manifest: Mapping[str, Any],
+    *,
+    rank: int,
+    parent: Path | None = None,
+    run_id: str = "",
+) -> tuple[Run, RunLock]:
+    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `rank` in it.
+    Its id is made of the `name`, unless it has a `run_id` already.
+
+    The folder gets its name last, so that no run is ever seen without its manifest and its lock.
+    Raises RunFolderError when the folder cannot be written; nothing is left of it then.
+    """
+    parent = parent or runs_folder()
+    run_id = run_id or make_run_id(name)
+    building = Run(parent / f".{run_id}.building")
+    lock = None
+    try:
+        make_home(parent)
+        make_private_folder(building.folder)
+        make_private_folder(building.folder / "ranks")
+        building.write_manifest({"id": run_id, "name": name, **manifest})
+        lock = RunLock(building.lock_path, rank)
+        return Run(building.folder.rename(parent / run_id)), lock
+    except BaseException as error:
+        if lock:
+            lock.release()
+        shutil.rmtree(building.folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RunFolderError(f"cannot write runs to {parent}: {error.strerror}") from None
+        raise
+
+
+def make_run_id(name: str) -> str:
+    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), what, and four letters against chance."""
+    words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
+    if len(words) > _NAME_LETTERS:  # the end tells runs of a sweep apart
+        words = f"{words[:_FIRST_LETTERS]}..{words[2 + _FIRST_LETTERS - _NAME_LETTERS :]}"
+    tail = "".join(secrets.choice(_TAIL_LETTERS) for _ in range(4))
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
+
+
+def name_in(run_id: str) -> str:
+    """That of `make_run_id`, as far as it fits in."""
+    return run_id[len("20261121-142530-") : -len("-k3f9")]

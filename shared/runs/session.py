@@ -1,0 +1,255 @@
+"""A process's part in a run while it lives: its lock, its page, its last word."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PageError
+from ..page.layout import ROWS_BYTES
+from ..page.rank_place import page_path
+from ..page.resumed_page import Beginning
+from ..page.schema import Metric
+from ..page.writer import DEFAULT_MAX_METRICS, MetricsWriter
+from ..processes.host import boot_id, process_start
+from ..processes.lock import RECORDER, RunLock, lock_holder
+from ..text.harmless import one_line
+from .outcome import State
+from .owners import make_private_folder
+from .recorder_process import RecorderSettings, start_recorder
+from .run_folder import Run
+from .small_file import create_anew, write_whole
+
+_DEFAULT_RECORDER = RecorderSettings()
+
+
+WAIT = "OPERANT_RECORDER_WAIT_S"  # in the environment: seconds, instead of those of the settings
+MAX_WAIT_S = 60.0
+LOOK_AGAIN_S = 0.005
+
+
+@dataclass(frozen=True)
+class StartedRecorder:
+    """`pid` is 0 where this process has started none: another one may record the run."""
+
+    run: Run
+    pid: int
+    process_start: int
+    wait_s: float
+
+    @classmethod
+    def of(
+        cls, run: Run, settings: RecorderSettings | None, warn: Callable[[str], None]
+    ) -> StartedRecorder:
+        """Start one, where there are settings for it; the run's folder says then that not all of
+        the run is in it yet.
+        """
+        if settings is None:
+            return cls(run, 0, 0, RecorderSettings.wait_s)
+        with suppress(OSError):  # a disk that takes nothing
+            os.close(create_anew(run.recording_path))
+        pid = start_recorder(run, settings, warn)
+        if not pid:
+            with suppress(OSError):
+                run.recording_path.unlink(missing_ok=True)
+        return cls(run, pid, process_start(pid) if pid else 0, settings.wait_s)
+
+    def wait(self) -> None:
+        """Return once all of the run is in its folder; after `wait_s` at most, and at once where
+        nobody is about to do that. Ctrl-C ends the waiting and nothing else.
+        """
+        deadline = time.monotonic() + self._patience_s()
+        with suppress(KeyboardInterrupt):
+            while self._is_awaited() and time.monotonic() < deadline:
+                time.sleep(LOOK_AGAIN_S)
+
+    def _is_awaited(self) -> bool:
+        run = self.run
+        if not run.recording_path.exists() or lock_holder(run.lock_path):  # other ranks go on
+            return False
+        is_there = self.pid and process_start(self.pid) == self.process_start
+        return bool(is_there or lock_holder(run.lock_path, RECORDER, 1))
+
+    def _patience_s(self) -> float:
+        with suppress(ValueError):
+            return min(max(0.0, float(os.environ.get(WAIT, ""))), MAX_WAIT_S)
+        return self.wait_s
+
+
+def warn_on_stderr(text: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal may have gone
+        print(f"operant: warning: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+class RunSession:
+    """Publishes one rank of a run, from its first moment to its outcome."""
+
+    def __init__(
+        self,
+        run: Run,
+        lock: RunLock,
+        metrics: Iterable[Metric] = (),
+        *,
+        publish_interval_s: float,
+        max_metrics: int = DEFAULT_MAX_METRICS,
+        rows_bytes: int = ROWS_BYTES,
+        rank: int = 0,
+        world_size: int = 1,
+        host: str = "",
+        is_whole: bool = False,
+        ends_with_process: bool = False,
+        continue_from: int | None = None,
+        recorder: RecorderSettings | None = _DEFAULT_RECORDER,
+        warn: Callable[[str], None] = warn_on_stderr,
+    ) -> None:
+        """Make the page. Where memory for it cannot be had, warn once and train on: the page then
+        lives in the process, and readers of the same user still find it through /proc.
+
+        `continue_from` is the publish number up to which the run's last page, if it can be read,
+        becomes the beginning of this one; None starts anew.
+
+        Rank 0 starts the run's recorder, with these settings; None starts none.
+
+        A `host` is where the rank is, when this process tells of one that is elsewhere. What rank 0
+        counts `is_whole` where that is what all ranks do; else each counts its own.
+
+        `ends_with_process`: where this process says nothing at its end, the recorder tells the
+        state from its exit status, if the kernel says that.
+        """
+        self.run, self.rank = run, rank
+        self._host, self._is_whole = host, is_whole
+        self._ends_with_process = ends_with_process
+        self._lock, self._warn = lock, warn
+        self._is_open = True
+        self._closing = threading.Lock()  # held from `close` on: only the first outcome counts
+        self._is_deletion_told = False
+
+        def create(path: Path | None) -> MetricsWriter:
+            return MetricsWriter.create(
+                path,
+                run.id,
+                metrics,
+                publish_interval_s=publish_interval_s,
+                max_metrics=max_metrics,
+                rank=rank,
+                world_size=world_size,
+                host=host,
+                beginning=beginning,
+                rows_bytes=rows_bytes,
+                folder=run.folder,
+            )
+
+        # Before the page, so that a process that dies while it makes one is recorded as well.
+        self._recorder = StartedRecorder.of(run, recorder if rank == 0 else None, warn)
+        metrics = list(metrics)
+        beginning = None if continue_from is None else _beginning(run, rank, continue_from)
+        try:
+            self.metrics = create(page_path(run, rank))
+        except PageError as error:
+            warn(f"{error}; training goes on, watched through /proc")
+            self.metrics = create(None)
+            self.metrics.event("warning", str(error))
+        self.metrics.copy_path = run.page_copy_path(rank)
+        try:
+            # Before the rank says where its page is: the recorder begins its copies only then.
+            with contextlib.suppress(OSError):  # a disk that takes nothing
+                run.page_copy_path(rank).unlink(missing_ok=True)
+            self._write_rank()
+        except BaseException:
+            self.metrics.remove()
+            raise
+
+    def close(
+        self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
+    ) -> None:
+        """Write the outcome, leave a copy of the page in the run folder, let go of the run, and
+        wait a moment for the recorder to write the last of it.
+        """
+        if not self._is_open or not self._closing.acquire(blocking=False):
+            return
+        self.metrics.finish(state, exit_code, message, is_provisional=is_provisional)
+        self.lose()
+
+    def lose(self) -> None:
+        """Like `close`, for a rank that is gone without an outcome."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        folder = self.run.folder
+        try:
+            self.metrics.save_copy(self.run.page_copy_path(self.rank))
+        except OSError as error:
+            if self.is_folder_deleted():
+                self.metrics.remove()
+            else:
+                self._warn(f"cannot keep the page in {folder}: {error.strerror}")
+                self.metrics.leave()
+        else:
+            self.metrics.remove()
+        self._lock.release()
+        self._recorder.wait()
+
+    def is_folder_deleted(self) -> bool:
+        """Whether the run's folder is gone, of which this warns once: the run goes on, watched by
+        its page alone.
+        """
+        folder = self.run.folder
+        if folder.exists() or not folder.parent.exists():  # what is not mounted now may come back
+            return False
+        if not self._is_deletion_told:
+            self._is_deletion_told = True
+            text = f"{folder} was deleted during the run: nothing of it is kept"
+            self._warn(text)
+            self.metrics.event("warning", text)
+        return True
+
+    def abandon(self) -> None:
+        """Leave nothing of what was begun here, and say nothing of it: the run never came to be."""
+        if self._is_open:
+            self._is_open = False
+            self.metrics.remove()
+            self._lock.release()
+
+    def _write_rank(self) -> None:
+        """Say where the page is, for readers who cannot find it under its name."""
+        pid = os.getpid()
+        place = {
+            "pid": pid,
+            "process_start": process_start(pid),
+            "boot_id": boot_id().hex(),
+            "page": str(self.metrics.path) if self.metrics.path else None,
+            "fd": self.metrics.fd,
+            # From where, and since when, this process goes on: what was recorded of a former one
+            # after that publish no longer holds.
+            "after_publish": self.metrics.num_publishes,
+            "since_wall_ns": time.time_ns(),
+        }
+        if self._host:
+            place["host"] = self._host
+        if self._is_whole:
+            place["is_whole"] = True
+        if self._ends_with_process:
+            place["ends_with_process"] = True
+        path = self.run.rank_path(self.rank)
+        try:
+            make_private_folder(path.parent)
+            write_whole(path, json.dumps(place).encode())
+        except OSError as error:
+            self._warn(f"cannot write {path}: {error.strerror}")
+
+
+def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:
+    """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
+    holds more.
+    """
+    paths = (run.page_copy_path(rank), page_path(run, rank))
+    found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
+    return max(found, key=lambda beginning: beginning.publish, default=None)

@@ -1,0 +1,151 @@
+"""Reading files that anyone may have put there: a run folder can be copied from anywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..text.plain_values import MAX_INTEGER_BITS
+from .owners import opened_parent
+
+MAX_DEPTH = 64  # of tables and lists within each other
+
+Parsed = TypeVar("Parsed")
+
+
+def open_regular(path: Path, beneath: Path | None = None) -> int:
+    """A descriptor of the regular file at `path`, to read from. Links are followed, as in a path
+    that the user gave; below the folder `beneath`, if given, no link is.
+
+    Raises OSError for anything else: opening a FIFO would wait for its writer, reading a device may
+    never end.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+    if beneath is None:
+        _check_regular(os.stat(path), path)  # a device may do something when it is opened
+        return _opened(path, flags)
+    with opened_parent(path, beneath) as folder:
+        _check_regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
+        return _opened(path, flags, folder)
+
+
+def open_to_append(path: Path) -> int:
+    """A descriptor of the regular file at `path`, made where there is none, to append to.
+
+    Neither the file nor its folder may be a link, which may lead to any of the user's files. Raises
+    OSError.
+    """
+    with opened_parent(path, path.parent) as folder:
+        return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, folder)
+
+
+def create_anew(path: Path) -> int:
+    """A descriptor of a new file at `path`, to write to; what stood there is gone, and a link that
+    stood there led nowhere. Its folder may be no link. Raises OSError.
+    """
+    with opened_parent(path, path.parent) as folder:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path.name, dir_fd=folder)
+        return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
+
+
+def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
+    """Write a file so that readers see the old or the new one, never half of it, whoever else
+    writes it meanwhile. Waits for the disk so that a power cut leaves no half either, unless told
+    not to. Raises OSError, and the old one stays.
+    """
+    building = path.with_name(f".{path.name}.{os.getpid()}.building")
+    try:
+        with os.fdopen(create_anew(building), "wb") as file:
+            file.write(data)
+            if outlives_power_cut:
+                file.flush()
+                os.fsync(file.fileno())  # the name may be on the disk before what was written
+        building.rename(path)
+    except BaseException:
+        building.unlink(missing_ok=True)
+        raise
+
+
+def read_small(path: Path, limit_bytes: int, beneath: Path | None = None) -> bytes:
+    """The whole of the regular file at `path`, see `open_regular`. Raises OSError when it is no
+    such file, cannot be read or has more than `limit_bytes`.
+    """
+    fd = open_regular(path, beneath)
+    try:
+        # What is read counts, not what the file system says: files of /proc have no size.
+        pieces, left = [], limit_bytes + 1
+        while left and (piece := os.read(fd, min(left, 1 << 16))):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(fd)
+    if not left:
+        raise OSError(errno.EFBIG, f"more than {limit_bytes} bytes", str(path))
+    return b"".join(pieces)
+
+
+def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict[str, Any]:
+    """The table in the small file at `path`. Raises OSError, or ValueError where it is not TOML in
+    UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
+    """
+    text = read_small(path, limit_bytes, beneath).decode("utf-8")
+    return _bounded(lambda: tomllib.loads(text))
+
+
+def read_json(path: Path, limit_bytes: int, beneath: Path | None = None) -> Any:
+    """Like `read_toml`, for JSON."""
+    data = read_small(path, limit_bytes, beneath)
+    return _bounded(lambda: json.loads(data))
+
+
+def _opened(path: Path, flags: int, folder: int | None = None) -> int:
+    """A descriptor of what is at `path`, once it is known to be a regular file; with the descriptor
+    of its `folder`, of what has its name there and is no link.
+    """
+    if folder is None:
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    else:
+        fd = os.open(path.name, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
+    try:
+        _check_regular(os.fstat(fd), path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _bounded(parse: Callable[[], Parsed]) -> Parsed:
+    """What `parse` gives, where it does not nest too deeply for whatever looks at it, and holds no
+    whole number that raises where it is printed or compared.
+    """
+    try:
+        parsed = parse()
+    except RecursionError:
+        raise ValueError(f"it nests deeper than {MAX_DEPTH}") from None
+    level: list[Any] = [parsed]
+    for _ in range(MAX_DEPTH):
+        if any(isinstance(v, int) and v.bit_length() > MAX_INTEGER_BITS for v in level):
+            raise ValueError(f"it has a whole number of more than {MAX_INTEGER_BITS} bits")
+        level = [inner for value in level for inner in _parts(value)]
+        if not level:
+            return parsed
+    raise ValueError(f"it nests deeper than {MAX_DEPTH}")
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _check_regular(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -1,0 +1,270 @@
+"""How a run is doing, put together from its lock, its page and its folder."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import NoPageError, PageError
+from ..page.life_signs import LifeSigns
+from ..page.rank_place import page_path, rank_place
+from ..page.reader import MetricsReader, Snapshot
+from ..processes.host import boot_id, is_process_stopped, process_start
+from ..processes.lock import LAUNCHER, Holder, is_held, lock_holder
+from .outcome import Outcome
+from .owners import Owners, open_folder, owners_of
+from .run_folder import Run
+
+RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
+
+ENV_STEPS_PER_S = "speed/env_steps_per_s"
+AVERAGE_ENV_STEPS_PER_S = "speed/average_env_steps_per_s"
+PROGRESS_FRACTION = "progress/fraction"
+ETA_S = "progress/eta_s"
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """One look at a run. None stands for what is not known; `age_s` is since the last publish.
+
+    `phase` is what a run that is alive does, one of `phase.PHASES`, for `phase_s` seconds by now,
+    `phase_done` of `phase_total` in `phase_unit`s where it counts them, and for about
+    `phase_left_s` more where that can be estimated.
+    `ranks` holds each process's own status where a run has several, each with its number, `rank`;
+    see `ranks.py`. `host` is the machine of a rank, and that of the run where it is another than
+    the one it is looked at on.
+    """
+
+    run: str
+    state: RunState
+    age_s: float | None = None
+    iteration: int | None = None
+    env_steps: int | None = None
+    env_steps_per_s: float | None = None
+    progress_fraction: float | None = None
+    eta_s: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    message: str = ""
+    phase: str | None = None
+    phase_s: float | None = None
+    phase_done: int | None = None
+    phase_total: int | None = None
+    phase_unit: str = ""
+    phase_left_s: float | None = None
+    ranks: tuple[RunStatus, ...] = ()
+    host: str = ""
+    rank: int | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state in ("running", "stalled")
+
+    def as_fields(self) -> dict[str, Any]:
+        """All fields, without those that a run of one process on this machine has nothing in."""
+        fields = vars(self) | {"ranks": [rank.as_fields() for rank in self.ranks]}
+        for name in ("ranks", "host", "rank"):
+            if fields[name] in ([], "", None):
+                del fields[name]
+        return fields
+
+    def as_json(self, metrics: bool = True) -> dict[str, Any]:
+        """For `json.dumps`: NaN and infinity become null. Several ranks are listed one by one."""
+        fields = {name: json_value(value) for name, value in self.as_fields().items()}
+        if self.ranks:
+            fields["ranks"] = [rank.as_json(metrics) for rank in self.ranks]
+        if not metrics:
+            del fields["metrics"]
+        return fields
+
+
+def json_value(value: Any) -> Any:
+    """`value` with what JSON has no number for as None."""
+    if isinstance(value, dict):
+        return {name: json_value(v) for name, v in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def open_page(run: Run, rank: int = 0) -> MetricsReader:
+    """Attach to a run's page: in memory, through its process, or the copy in the run folder.
+
+    Raises NoPageError when there is none, and PageError when none of them can be read; the text
+    tells of the best of them.
+    """
+    place, owners = rank_place(run, rank), owners_of(run.folder)
+    in_memory = [page_path(run, rank)]
+    if place.get("page"):
+        in_memory.insert(0, Path(place["page"]))
+    through_process = None
+    pid, fd = place.get("pid"), place.get("fd")
+    same_boot = place.get("boot_id") == boot_id().hex()
+    if pid and same_boot and process_start(pid) == place.get("process_start"):
+        through_process = Path(f"/proc/{pid}/fd/{fd}")
+
+    first_error = None
+    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path(rank)]):
+        if path is None:
+            continue
+        try:
+            if path in in_memory:
+                _check_folder_of(path, owners)
+            reader = MetricsReader.attach(path, owners, follow=path == through_process)
+        except PageError as error:
+            if first_error is None and os.path.lexists(path):
+                first_error = error
+            continue
+        if reader.header.run_id == run.id[:64]:
+            return reader
+        reader.detach()
+        first_error = first_error or PageError(f"{path} is the page of another run")
+    raise first_error or NoPageError(f"{run.id} has no page yet")
+
+
+def _check_folder_of(path: Path, owners: Owners) -> None:
+    """Raises PageError where others may have put the page at `path`."""
+    try:
+        os.close(open_folder(path.parent, owners))
+    except OSError as error:
+        raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
+
+
+def read_rank_status(run: Run, rank: int) -> RunStatus:
+    """Open the page of one rank, look once, and let go of it."""
+    try:
+        reader = open_page(run, rank)
+    except PageError as error:
+        return status_of(run, None, str(error), rank)
+    try:
+        return status_of(run, reader, rank=rank)
+    finally:
+        reader.detach()
+
+
+def status_of(
+    run: Run, reader: MetricsReader | None, page_error: str = "", rank: int = 0
+) -> RunStatus:
+    """The status of a rank whose page `reader` has open; None, with why, when it has no page."""
+    # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
+    # is a crash, whatever happened between the two looks.
+    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (rank, LAUNCHER))
+    holder = own or launcher or _holder_of_page(run, reader)
+    alive = holder is not None
+    if reader is None:
+        state: RunState = "running" if alive else "crashed"
+        return RunStatus(run.id, state, message=page_error, rank=rank)
+    try:
+        outcome = reader.outcome()
+        is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
+        # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
+        if is_resumed or (launcher and not own and reader.read()):
+            return RunStatus(run.id, "running", message="resuming", rank=rank)
+        status = _page_status(run, reader, outcome, holder, bool(own or launcher))
+        return replace(status, rank=rank, host=reader.header.host)
+    except PageError as error:
+        state = "running" if alive else "crashed"
+        return RunStatus(run.id, state, message=str(error), rank=rank)
+
+
+def holder_of(run: Run) -> Holder | None:
+    """A process of `run` that lives; its page tells of it where the lock was deleted."""
+    return lock_holder(run.lock_path) or _holder_by_page(run)
+
+
+def trainer_of(run: Run) -> Holder | None:
+    """Like `holder_of`, for the processes that the run needs: its first rank or a launcher."""
+    known = (lock_holder(run.lock_path, byte, 1) for byte in (0, LAUNCHER))
+    return next(filter(None, known), None) or _holder_by_page(run)
+
+
+def _holder_by_page(run: Run) -> Holder | None:
+    try:
+        reader = open_page(run)
+    except PageError:
+        return None
+    try:
+        return _holder_of_page(run, reader)
+    finally:
+        reader.detach()
+
+
+def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
+    """Who lives by the page's own lock, where the run's lock was deleted, or all of its folder."""
+    if reader is None or reader.header.place is None:
+        return None
+    if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
+        return None
+    pid, start = reader.header.pid, reader.header.process_start
+    return Holder(pid if start and process_start(pid) == start else 0)
+
+
+def _page_status(
+    run: Run,
+    reader: MetricsReader,
+    outcome: Outcome | None,
+    holder: Holder | None,
+    is_locked: bool,
+) -> RunStatus:
+    """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
+    snapshot = reader.read()
+    age_s = reader.age_s(snapshot) if snapshot else None
+    signs = LifeSigns(reader, snapshot, age_s, reader.phase())
+    state, message = _state(outcome, holder, signs)
+    if holder and not is_locked:
+        lost = "lock" if run.folder.exists() else "folder"
+        message = message or f"its {lost} was deleted"
+    status = RunStatus(run.id, state, age_s, message=message)
+    if status.is_alive:
+        status = replace(status, **signs.phase_fields())
+    if snapshot is None:
+        return status
+    return with_numbers(status, snapshot, speed_at(reader, snapshot, status.is_alive))
+
+
+def with_numbers(status: RunStatus, snapshot: Snapshot, env_steps_per_s: float | None) -> RunStatus:
+    """`status` with the numbers of `snapshot`, all of one publish, and the speed at it. The time
+    left is less by what has passed since; it is None once nothing of it remains, or the run stalls.
+    """
+    metrics = snapshot.metrics
+    eta_s = metrics.get(ETA_S, math.nan) - (status.age_s or 0.0)
+    return replace(
+        status,
+        iteration=None if snapshot.iteration < 0 else snapshot.iteration,
+        env_steps=None if snapshot.env_steps < 0 else snapshot.env_steps,
+        env_steps_per_s=env_steps_per_s,
+        progress_fraction=metrics.get(PROGRESS_FRACTION),
+        eta_s=eta_s if eta_s > 0 and status.state == "running" else None,
+        metrics=metrics,
+    )
+
+
+def _state(
+    outcome: Outcome | None, holder: Holder | None, signs: LifeSigns
+) -> tuple[RunState, str]:
+    """The state, and a word on why where there is one."""
+    if outcome:
+        return outcome.state, outcome.message
+    if holder is None:
+        return "crashed", "the process is gone without a last word"
+    if signs.silent_s is None:
+        return "running", "starting"
+    # Of a loop that publishes when it likes, silence alone says nothing.
+    if signs.is_late or (not signs.promises_interval and is_process_stopped(holder.pid)):
+        return "stalled", "alive, but nothing published"
+    return "running", "" if signs.age_s is not None else "starting"
+
+
+def speed_at(reader: MetricsReader, snapshot: Snapshot, is_alive: bool) -> float | None:
+    """Env steps per second as the run says itself, else from its publishes: over the newest part
+    of a run that is alive, over all of one that has ended.
+    """
+    said = snapshot.metrics.get(ENV_STEPS_PER_S if is_alive else AVERAGE_ENV_STEPS_PER_S, math.nan)
+    if not math.isnan(said):
+        return said
+    if snapshot.env_steps < 0:
+        return None
+    of_pages = reader.env_steps_per_s if is_alive else reader.average_env_steps_per_s
+    return of_pages(snapshot)

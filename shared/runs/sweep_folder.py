@@ -1,0 +1,170 @@
+"""Sweeps on disk: a folder each, under the name that people call it. `docs/sweep.md` says what lies
+in it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from ..errors import RunFolderError, SweepNotFoundError, UsageError
+from ..processes.lock import lock_holder
+from ..text.harmless import one_line
+from .owners import is_own_folder
+from .run_folder import folders_in, home_folder, make_home
+from .small_file import read_json, write_whole
+from .sweep_table import SweepTable
+
+MAX_TABLE_BYTES = 64 << 20
+MAX_NAME = 24  # as much as a run's id has room for, with the trial and the seed behind it
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME - 1}}}")
+
+SweepState = Literal["running", "finished", "interrupted"]
+
+
+def sweeps_folder() -> Path:
+    return home_folder() / "sweeps"
+
+
+class Sweep:
+    """A sweep by its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __repr__(self) -> str:
+        return f"Sweep({self.name})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sweep) and other.folder == self.folder
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def definition_path(self) -> Path:
+        """What is searched, as TOML."""
+        return self.folder / "sweep.toml"
+
+    @property
+    def config_path(self) -> Path:
+        """The configuration that all trials begin with, where that is a file of the user's."""
+        return self.folder / "config.toml"
+
+    @property
+    def journal_path(self) -> Path:
+        """All that happened, as Optuna writes it: the truth about the sweep."""
+        return self.folder / "journal.log"
+
+    @property
+    def table_path(self) -> Path:
+        """What the sweep has found, for who looks on: written anew after every change."""
+        return self.folder / "table.json"
+
+    @property
+    def lock_path(self) -> Path:
+        """A kernel lock that whoever runs the sweep holds for life."""
+        return self.folder / "lock"
+
+    def table(self) -> SweepTable:
+        """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
+        try:
+            return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES, self.folder))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or one_line(str(error), 200)
+            raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
+
+    def write_table(self, data: bytes) -> None:
+        write_whole(self.table_path, data)
+
+    def is_held(self) -> bool:
+        """Whether a process runs the sweep."""
+        try:
+            return lock_holder(self.lock_path) is not None
+        except OSError:  # a file system without locks
+            return False
+
+    def state(self, table: SweepTable) -> SweepState:
+        return "running" if self.is_held() else self.state_when_free(table)
+
+    def state_when_free(self, table: SweepTable) -> SweepState:
+        """Its state where no other process runs it."""
+        return "finished" if table.is_complete else "interrupted"
+
+
+def list_sweeps() -> list[Sweep]:
+    """All sweeps, the one that was begun or gone on with last first."""
+    found = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
+    return [Sweep(folder) for folder in sorted(found, key=_begun, reverse=True)]
+
+
+def find_sweep(wanted: str | None) -> Sweep:
+    """The sweep that `wanted` names, or a part of a name that no other has; without, the latest of
+    this user.
+
+    Raises SweepNotFoundError, which names those that there are.
+    """
+    sweeps = list_sweeps()
+    if not sweeps:
+        raise SweepNotFoundError(f"no sweeps in {sweeps_folder()} yet; `operant sweep` starts one")
+    if wanted is None:
+        latest = next((sweep for sweep in sweeps if is_own_folder(sweep.folder)), None)
+        if latest is None:
+            raise SweepNotFoundError(f"no sweep in {sweeps_folder()} is yours; name one")
+        return latest
+    matches = [sweep for sweep in sweeps if sweep.name == wanted] or [
+        sweep for sweep in sweeps if wanted in sweep.name
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    shown = matches or sweeps
+    few = ", ".join(sweep.name for sweep in shown[:4]) + (", ..." if len(shown) > 4 else "")
+    if matches:
+        raise SweepNotFoundError(f"'{wanted}' matches {len(matches)} sweeps: {few}")
+    raise SweepNotFoundError(f"no sweep is called '{wanted}'; there are {few}")
+
+
+def new_sweep(name: str) -> Sweep:
+    """Make the folder of a sweep. Raises UsageError where the name is none or taken, and
+    RunFolderError where no folder can be made.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name}: {MAX_NAME} letters, digits, '_', '-' and '.' at most, the first a "
+            "letter or a digit"
+        )
+    sweep = Sweep(sweeps_folder() / name)
+    try:
+        make_home(sweeps_folder())
+        sweep.folder.mkdir(mode=0o700)
+    except FileExistsError:
+        raise UsageError(
+            f"a sweep is called {name} already: `operant sweep --resume {name}` goes on with it, "
+            "--name begins another"
+        ) from None
+    except OSError as error:
+        raise RunFolderError(f"cannot write {sweep.folder}: {error.strerror}") from None
+    return sweep
+
+
+def free_name(wanted: str) -> str:
+    """`wanted` as a sweep can be called, with a number behind it where it is taken."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-._") or "sweep"
+    for number in range(1, 1_000_000):
+        end = f"-{number}" if number > 1 else ""
+        name = stem[: MAX_NAME - len(end)] + end
+        if not (sweeps_folder() / name).exists():
+            return name
+    raise UsageError("too many sweeps have this name; choose another with --name")
+
+
+def _begun(folder: Path) -> int:
+    try:
+        return (folder / "lock").lstat().st_mtime_ns
+    except OSError:
+        return 0

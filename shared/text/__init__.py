@@ -1,0 +1,1 @@
+"""Text from outside, made safe; patterns, numbers and secrets in it."""

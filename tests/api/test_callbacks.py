@@ -1,0 +1,211 @@
+"""What callbacks see, and what they may do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from own_lines import SMALL
+
+import operant
+from operant.shared.runs.status import open_page
+
+EVERY = {**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 2}}
+
+
+class Heard:
+    """Everything that a callback is told, in order."""
+
+    def __init__(self):
+        self.heard = []
+
+    def on_start(self, run):
+        self.heard.append(("start", run.iteration, run.state))
+
+    def on_iteration(self, run):
+        self.heard.append(("iteration", run.iteration, run.env_steps))
+
+    def on_evaluation(self, run):
+        self.heard.append(("evaluation", run.iteration))
+
+    def on_checkpoint(self, run):
+        self.heard.append(("checkpoint", run.newest_checkpoint.name))
+
+    def on_end(self, run):
+        self.heard.append(("end", run.iteration, run.state))
+
+
+def texts(run):
+    return [event.text for event in open_page(run._run).events()]
+
+
+def test_each_method_is_called_when_its_name_says(line):
+    heard = Heard()
+    operant.train(
+        line, total_env_steps=256, callbacks=[heard], checkpoint={"every_env_steps": 0}, **EVERY
+    )
+    assert heard.heard == [
+        ("start", 0, "running"),
+        ("iteration", 1, 64),
+        ("evaluation", 2), ("iteration", 2, 128),
+        ("iteration", 3, 192),
+        ("evaluation", 4), ("iteration", 4, 256),
+        ("checkpoint", "iteration-000000004.pt"),
+        ("end", 4, "finished"),
+    ]  # fmt: skip
+
+
+def test_the_view_has_numbers_settings_and_a_copy_of_the_policy(line):
+    seen = []
+
+    class Looks:
+        def on_iteration(self, run):
+            seen.append((run.policy, run.policy.act([3.0], greedy=True)))
+            assert run.metrics["loss/policy"] == run.metrics["loss/policy"]
+            assert run.metrics["progress/fraction"] == run.env_steps / 256
+            assert run.config.num_envs == 4
+            assert run.policy is run.policy
+            with pytest.raises(TypeError):
+                run.metrics["loss/policy"] = 3
+            with pytest.raises(AttributeError):
+                run.iteration = 5
+
+    given = {"total_env_steps": 256, "ppo": {"learning_rate": 0.003}, **SMALL}
+    run = operant.train(line, callbacks=[Looks()], **given)
+    assert len({action[0] for _, action in seen}) == 4  # it learned in between
+    assert [policy.act([3.0]).tolist() for policy, _ in seen] == [a.tolist() for _, a in seen]
+    assert operant.load(run).act([3.0]).tolist() == seen[-1][1].tolist()
+
+
+def test_looking_changes_nothing_of_what_is_learned(line):
+    class Looks:
+        def on_iteration(self, run):
+            run.policy.act(np.zeros((3, 1)), greedy=False)
+            run.log({"own/x": 1.0})
+
+    given = {"total_env_steps": 256, **EVERY}
+    runs = [operant.train(line, callbacks=each, **given) for each in ([], [Looks(), Heard()])]
+    plain, looked = (operant.history(run) for run in runs)
+    same = ["loss/policy", "loss/value", "episode/return", "evaluation/return"]
+    assert plain[same].equals(looked[same])
+    assert "own/x" not in plain
+
+
+def test_metrics_of_ones_own_are_in_the_row_of_their_iteration(line):
+    class Logs:
+        def on_iteration(self, run):
+            run.log({"own/double": 2 * run.iteration})
+
+        def on_end(self, run):
+            run.log({"own/last": 7})
+
+    frame = operant.history(operant.train(line, total_env_steps=192, callbacks=[Logs()], **SMALL))
+    rows = frame.dropna(subset=["loss/policy"])
+    assert rows["own/double"].tolist() == [2, 4, 6]
+    assert frame["own/last"].iloc[-1] == 7
+
+
+def test_a_callback_stops_the_run_which_is_finished_then_and_goes_on_later(line):
+    class Stops:
+        def on_iteration(self, run):
+            if run.iteration == 3:
+                run.stop("three are enough")
+
+    run = operant.train(line, total_env_steps=640, callbacks=[Stops()], **SMALL)
+    status = run.status()
+    assert (status.state, status.message) == ("finished", "three are enough")
+    assert (status.iteration, operant.load(run).iteration) == (3, 3)
+    assert operant.train(resume=run).status().iteration == 10
+
+
+def test_a_score_stops_a_run_and_so_does_standing_still(line):
+    given = {"total_env_steps": 640, **EVERY}
+    run = operant.train(line, callbacks=[operant.StopAtReturn(-1e6)], **given)
+    assert run.status().iteration == 2
+    assert run.status().message.startswith("the return of an evaluation is -")
+    run = operant.train(line, callbacks=[operant.StopAtReturn(1.0)], **given)
+    assert run.status().iteration == 10
+    still = operant.StopWithoutImprovement(patience=2, least_gain=1e6)
+    run = operant.train(line, callbacks=[still], **given)
+    assert run.status().iteration == 6  # the first is the best, and two come after it
+    assert run.status().message.startswith("no better evaluation in 2")
+
+
+def test_the_configuration_stops_runs_alike(line):
+    given = {"total_env_steps": 640, **EVERY}
+    assert operant.train(line, stop={"at_return": -1e6}, **given).status().iteration == 2
+    run = operant.train("cart_pole", stop={"at_return": 501, "patience": 1}, **given)
+    assert run.status().message.startswith("no better evaluation in 1")
+    with pytest.raises(operant.UsageError, match=r"stop.patience = 1: it looks at evaluations"):
+        operant.train(line, stop={"patience": 1}, evaluation={"num_episodes": 0})
+
+
+@pytest.mark.parametrize("hook", ["on_start", "on_iteration", "on_evaluation", "on_checkpoint"])
+def test_what_a_callback_raises_fails_the_run_with_its_traceback_and_a_checkpoint(line, hook):
+    heard = Heard()
+
+    def fails(run):
+        raise KeyError("a mistake of mine")
+
+    broken = type("Broken", (), {hook: staticmethod(fails)})()
+    with pytest.raises(KeyError, match="a mistake of mine"):
+        operant.train(line, total_env_steps=640, callbacks=[broken, heard], **EVERY)
+    (run,) = operant.runs()
+    assert run.status().state == "failed"
+    assert run.status().message == "KeyError: 'a mistake of mine'"
+    assert "in fails" in texts(run)[-1]
+    iteration = run.status().iteration or 0
+    assert operant.load(run).iteration == iteration
+    assert heard.heard[-1] == ("end", iteration, "failed")
+
+
+def test_an_error_in_training_is_told_to_callbacks(line):
+    class Breaks(line):
+        def step(self, action):
+            raise ZeroDivisionError
+
+    heard = Heard()
+    with pytest.raises(operant.UsageError):  # the first step, before there is a run
+        operant.train(Breaks, total_env_steps=64, callbacks=[heard], **SMALL)
+    assert heard.heard == []
+
+    class BreaksLater(line):
+        def step(self, action):
+            return super().step(action) if self.step_number < 5 else 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        operant.train(BreaksLater, total_env_steps=64, callbacks=[heard], **SMALL)
+    assert heard.heard == [("start", 0, "running"), ("end", 0, "failed")]
+
+
+def test_what_is_no_callback_is_refused_before_there_is_a_run(line):
+    class Typo:
+        def on_iterations(self, run): ...
+
+    for wrong, said in (
+        (operant.StopAtReturn, r"callbacks\[0\] = StopAtReturn: expected an object"),
+        (3, r"callbacks\[0\] = 3: expected an object with any of on_start"),
+        (Typo(), r"Typo has on_iterations, which is never called; did you mean 'on_iteration'"),
+    ):
+        with pytest.raises(operant.UsageError, match=said):
+            operant.train(line, callbacks=[wrong], **SMALL)
+    with pytest.raises(operant.UsageError, match="detach = True takes none"):
+        operant.train(line, callbacks=[Heard()], detach=True, **SMALL)
+    with pytest.raises(operant.UsageError, match="patience = 0: expected a whole number"):
+        operant.StopWithoutImprovement(0)
+    assert operant.runs() == []
+
+
+def test_a_bar_and_videos_come_with_operant(capsys):
+    video = operant.RecordVideo(every_env_steps=128, max_steps=5)
+    run = operant.train(
+        "cart_pole", total_env_steps=256, callbacks=[operant.ProgressBar(), video], **SMALL
+    )
+    printed = capsys.readouterr().err
+    assert run.id in printed
+    assert "100%" in printed
+    videos = sorted(path.name for path in (run.folder / "videos").iterdir())
+    assert videos == ["env-steps-000000000128.svg", "env-steps-000000000256.svg"]
+    with pytest.raises(
+        operant.UsageError, match=r"expected a name that ends in .svg, .gif or .mp4"
+    ):
+        operant.train("cart_pole", callbacks=[operant.RecordVideo(1, ending="avi")], **SMALL)

@@ -1,0 +1,86 @@
+"""`operant.train(policy=...)`: a network of a script's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from image_envs import Pair
+from own_lines import SMALL
+from torch import nn
+
+import operant
+from operant.trainer.settings import own_code
+
+
+def make_net():
+    """A class of its own each time, that no module has: as a notebook's cell makes one."""
+
+    class Net(nn.Module):
+        num_features = 6
+
+        def __init__(self, obs_shape):
+            super().__init__()
+            self.linear = nn.Linear(int(np.prod(obs_shape)), 6)
+
+        def forward(self, obs):
+            return self.linear(obs.flatten(1)).sin()
+
+    return Net
+
+
+def linear_of(policy):
+    return policy._trained.policy.encoder.module.linear.weight
+
+
+def test_the_class_of_a_script_is_trained_resumed_and_loaded(line):
+    net = make_net()
+    run = operant.train(line, policy=net, total_env_steps=128, **SMALL)
+    first = operant.load(run)
+    assert first._trained.config.policy.encoder.startswith("own/Net")
+    assert linear_of(first).shape == (6, 1)
+    operant.train(resume=run, total_env_steps=256)
+    second = operant.load(run)
+    assert second.iteration == 2 * first.iteration
+    assert not torch.equal(linear_of(first), linear_of(second))
+    assert np.isfinite(operant.evaluate(second, episodes=3)).all()
+
+
+def test_another_process_is_given_the_class_once_more(line, monkeypatch):
+    net = make_net()
+    run = operant.train(line, policy=net, total_env_steps=64, **SMALL)
+    known = dict(own_code._own)
+    name = operant.load(run)._trained.config.policy.encoder
+    monkeypatch.setattr(own_code, "_own", {key: x for key, x in known.items() if key != name})
+    with pytest.raises(operant.UsageError, match=r"pass policy=Net\S* to operant.load"):
+        operant.load(run)
+    assert operant.load(run, policy=net).iteration == 1
+
+
+def test_a_detached_run_has_the_class_of_a_script(line):
+    run = operant.train(line, policy=make_net(), total_env_steps=128, detach=True, **SMALL)
+    assert run.wait().state == "finished"
+    assert linear_of(operant.load(run)).shape == (6, 1)
+
+
+def test_a_class_of_a_module_is_named_by_its_path_and_needs_no_gymnasium_environment():
+    settings = {**SMALL, "policy.hidden_sizes": [8], "replay": {"capacity": 200}}
+    run = operant.train(
+        "cart_pole", algorithm="dqn", policy=Pair, total_env_steps=128,
+        dqn={"warmup_env_steps": 64, "batch_size": 16}, **settings,
+    )  # fmt: skip
+    config = operant.load(run)._trained.config
+    assert config.policy.encoder == "image_envs:Pair"
+    assert config.policy.hidden_sizes == (8,)
+
+
+@pytest.mark.parametrize("wrong", [nn.Linear(4, 4), "Net", 3])
+def test_what_is_no_class_and_no_function_is_refused(wrong):
+    with pytest.raises(operant.UsageError, match=r"expected a torch\.nn\.Module class, or"):
+        operant.train("cart_pole", policy=wrong, total_env_steps=64)
+
+
+def test_a_network_that_cannot_be_used_leaves_no_run():
+    with pytest.raises(operant.UsageError, match=r"gives a str, expected a torch\.nn\.Module"):
+        operant.train("cart_pole", policy=lambda shape: "net", total_env_steps=64)
+    assert operant.runs() == []

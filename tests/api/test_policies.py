@@ -1,0 +1,108 @@
+"""`operant.load` and `operant.evaluate`."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from command_line import python
+from own_lines import SMALL, make_line_class
+
+import operant
+
+
+@pytest.fixture
+def policy(line):
+    return operant.load(operant.train(line, total_env_steps=128, **SMALL))
+
+
+def test_it_acts_on_one_observation_and_on_a_batch(policy):
+    batch = policy.act(np.array([[3.0], [-3.0]], np.float32))
+    assert batch.shape == (2, 1)
+    assert policy.act([3.0]).shape == (1,)
+    assert policy.act([3.0]).tolist() == batch[0].tolist()
+    assert np.abs(batch).max() <= 1
+    assert policy.act([3.0]).tolist() == policy.act([3.0]).tolist()
+    assert policy.act([3.0], greedy=False).tolist() != policy.act([3.0], greedy=False).tolist()
+
+
+def test_a_wrong_observation_is_said_in_one_line(policy):
+    with pytest.raises(operant.UsageError, match=r"obs has the shape \(2, 3\): .* takes 1 numbers"):
+        policy.act(np.zeros((2, 3)))
+    with pytest.raises(operant.UsageError, match="obs is a dict: expected an array"):
+        policy.act({"a": 1})
+
+
+def test_a_policy_that_remembers_needs_its_state():
+    run = operant.train(
+        "cart_pole", total_env_steps=64, ppo={"num_minibatches": 1},
+        policy={"memory": {"kind": "lstm", "size": 4}}, **SMALL,
+    )  # fmt: skip
+    policy = operant.load(run)
+    obs = np.zeros(4, np.float32)
+    with pytest.raises(operant.UsageError, match=r"write actions, state = policy.act\(obs, state"):
+        policy.act(obs)
+    action, state = policy.act(obs, policy.first_state())
+    assert action in (0, 1)
+    assert state.tolist() != policy.first_state().tolist()
+    assert policy.act(obs, state)[1].tolist() != state.tolist()
+
+
+def test_choices_count_as_the_environment_counts_them():
+    class From5(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+        action_space = gymnasium.spaces.Discrete(3, start=5)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action):
+            assert self.action_space.contains(action)
+            return np.zeros(2, np.float32), 1.0, True, False, {}
+
+    policy = operant.load(operant.train(From5, total_env_steps=64, **SMALL))
+    assert policy.act(np.zeros(2, np.float32)) in (5, 6, 7)
+    assert operant.evaluate(policy, 3).tolist() == [1, 1, 1]
+
+
+def test_returns_are_those_of_so_many_episodes_and_the_same_with_the_same_seed(policy):
+    returns = operant.evaluate(policy, episodes=5)
+    assert returns.shape == (5,)
+    assert (returns <= 0).all()
+    assert operant.evaluate(policy.run, episodes=5).tolist() == returns.tolist()
+    assert operant.evaluate(policy, episodes=5, seed=77).tolist() != returns.tolist()
+    with pytest.raises(operant.UsageError, match="episodes = 0: expected a whole number"):
+        operant.evaluate(policy, episodes=0)
+
+
+def test_another_environment_is_played_in_where_it_fits(policy):
+    short = make_line_class(num_steps=1)
+    assert abs(operant.evaluate(policy, 6, env=short)).max() < 6  # one step, of at most 6
+    assert abs(operant.evaluate(policy, 6)).max() > 6
+    with pytest.raises(operant.UsageError, match="env = cart_pole: it has 4 observations"):
+        operant.evaluate(policy, env="cart_pole")
+
+
+def test_another_process_is_given_the_environment_of_a_script(policy):
+    known = f"import operant; print(operant.load({policy.run.id!r}).act([3.0]))"
+    assert "this process does not know it: pass env=Line" in python("-c", known).stderr
+    lines = (
+        "import operant",
+        "from gymnasium.envs.classic_control import Continuous_MountainCarEnv",
+        f"operant.load({policy.run.id!r}, env=Continuous_MountainCarEnv)",
+    )
+    # Another of its name with other spaces: the checkpoint's weights do not fit, and that is said.
+    assert "CheckpointError" in python("-c", "\n".join(lines)).stderr
+
+
+def test_a_run_is_meant_by_handle_id_part_or_folder(policy):
+    run = policy.run
+    for meant in (run, run.id, run.id[-4:], run.folder, str(run.folder), None):
+        assert operant.load(meant).run == run
+    with pytest.raises(operant.UsageError, match="no run is called 'nothing'"):
+        operant.load("nothing")
+    with pytest.raises(operant.UsageError, match="is not the folder of a run"):
+        operant.load(run.folder.parent)
+    with pytest.raises(operant.UsageError, match="run = 3: expected a run, its id"):
+        operant.load(3)

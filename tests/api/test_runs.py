@@ -1,0 +1,115 @@
+"""`operant.runs`, `history`, `show` and what a handle shows of its run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import operant as command
+from command_line import python
+
+import operant
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
+
+ROOT = Path(__file__).parents[2]
+
+
+def logged(*rows):
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    for number, row in enumerate(rows):
+        session.metrics.publish(row, number + 1, 100 * (number + 1))
+    session.close("finished", 0)
+    return operant.runs()[0]
+
+
+def test_history_is_a_frame_of_every_row_with_nan_where_a_row_has_no_value():
+    run = logged({"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": np.inf})
+    frame = operant.history(run)
+    assert frame["env_steps"].tolist() == [100, 200, 300]
+    assert frame["iteration"].dtype == np.int64
+    assert frame["a"].tolist()[:2] == [1.0, 2.0]
+    assert np.isnan(frame["a"][2])
+    assert np.isnan(frame["b"][0])
+    assert frame["b"].tolist()[1:] == [5.0, np.inf]
+    assert str(frame["time"].dt.tz) == "UTC"
+    assert run.history().equals(frame)
+    assert operant.history().equals(frame)
+
+
+def test_runs_are_listed_newest_first_without_archived_ones():
+    first, second = logged({"a": 1.0}), logged({"a": 1.0})
+    assert operant.runs() == [second, first]
+    assert command("archive", first.id).returncode == 0
+    assert operant.runs() == [second]
+
+
+def test_a_handle_shows_how_its_run_is_doing():
+    run = logged({"<script>": 1.0})
+    assert repr(run).startswith(f"<operant.Run {run.id}: finished")
+    assert "&lt;script&gt;" in run._repr_html_()
+    assert "<script>" not in run._repr_html_()
+
+
+def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys):
+    run = logged({"a": 1.0})
+    operant.show(run)
+    assert capsys.readouterr().out == f"{run!r}\n"
+
+
+def test_a_run_of_init_is_a_run_as_wandb_has_it():
+    logged_run = operant.init()
+    assert isinstance(logged_run, operant.Run)
+    operant.finish()
+    assert not isinstance(3, operant.Run)
+
+
+def test_importing_operant_imports_neither_torch_nor_numpy():
+    code = (
+        "import operant, sys; operant.train; dir(operant);"
+        "print({'torch', 'numba'} & sys.modules.keys())"
+    )
+    assert python("-c", code).stdout.strip() == "set()"
+
+
+@pytest.mark.slow
+def test_a_script_outside_passes_a_strict_type_checker(tmp_path):
+    """With what the wheel has: the package's marker, and types of all that is public."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["tool"]["setuptools"]["package-data"]["operant"] == ["py.typed"]
+    assert (ROOT / "py.typed").exists()
+    (tmp_path / "operant").symlink_to(ROOT)
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    check = ("--strict", "--config-file=", "--follow-imports=silent", str(script))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *check],
+        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "MYPYPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 1  # one thing in it is wrong, on purpose
+    assert done.stdout.count("error:") == 1, done.stdout
+    assert '"LiveRun" has no attribute "stopp"' in done.stdout
+
+
+SCRIPT = """
+import operant
+
+
+class Stops:
+    def on_evaluation(self, run: operant.LiveRun) -> None:
+        if run.metrics["evaluation/return"] > 400:
+            run.stop("enough")
+            run.stopp()
+
+
+run = operant.train("cart_pole", total_env_steps=1000, callbacks=[Stops(), operant.ProgressBar()])
+policy = operant.load(run, checkpoint="best")
+print(policy.act([0.0, 0.0, 0.0, 0.0]), run.status().state, operant.history(run)["env_steps"].max())
+print(operant.evaluate(policy, episodes=3).mean(), [each.id for each in operant.runs()])
+"""

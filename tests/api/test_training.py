@@ -1,0 +1,174 @@
+"""`operant.train`, in this process and in one of its own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from own_lines import SMALL, make_line_class
+from waiting import PATIENCE_S
+
+import operant
+from operant.shared.runs.status import open_page
+
+ENDLESS = {**SMALL, "total_env_steps": 10**12, "checkpoint": {"every_iterations": 0}}
+
+
+def test_a_class_of_a_script_is_trained_and_its_run_is_given_back(line):
+    run = operant.train(line, total_env_steps=256, seed=3, **SMALL)
+    status = run.status()
+    assert (status.state, status.env_steps) == ("finished", 256)
+    assert run.folder.is_dir()
+    assert operant.runs() == [run]
+    config = operant.load(run)._trained.config
+    assert config.env.startswith("gymnasium:own/Line")
+    assert (config.seed, config.num_envs) == (3, 4)
+
+
+def test_a_function_that_makes_an_environment_and_tables_as_dicts_are_taken(line):
+    run = operant.train(
+        lambda: line(), total_env_steps=128, ppo={"learning_rate": 0.25, "num_minibatches": 2},
+        policy={"hidden_sizes": (8, 8)}, **SMALL,
+    )  # fmt: skip
+    config = operant.load(run)._trained.config
+    assert config.env.startswith("gymnasium:own/lambda")
+    assert (config.ppo.learning_rate, config.policy.hidden_sizes) == (0.25, (8, 8))
+
+
+def test_workers_get_the_class_of_a_script(line):
+    run = operant.train(line, total_env_steps=128, workers={"num_workers": 2}, **SMALL)
+    assert run.status().env_steps == 128
+
+
+def test_what_workers_cannot_get_is_said_in_one_line(line):
+    lock = threading.Lock()
+    with pytest.raises(operant.UsageError) as failed:
+        operant.train(
+            lambda: (lock, line())[1], total_env_steps=128, workers={"num_workers": 2}, **SMALL
+        )
+    assert " cannot be sent to another process" in str(failed.value)
+    assert "use workers.num_workers = 0, or define it in a module" in str(failed.value)
+
+
+def test_a_detached_run_has_the_class_of_a_script_and_can_be_waited_for_and_stopped(line):
+    run = operant.train(line, detach=True, **ENDLESS)
+    assert run.status().state == "running"
+    assert run.wait(timeout_s=0.2).state == "running"
+    assert run.stop().state == "stopped"
+    assert run.wait().state == "stopped"
+    assert operant.load(run).iteration == run.status().iteration
+
+
+def test_a_wrong_key_has_the_error_of_the_command(line):
+    with pytest.raises(
+        operant.UsageError, match=r"unknown key 'nmu_envs'; did you mean 'num_envs'"
+    ):
+        operant.train(line, nmu_envs=3)
+    with pytest.raises(operant.UsageError, match=r"^num_envs = 0: .* greater than or equal to 1"):
+        operant.train(line, num_envs=0)
+    with pytest.raises(operant.UsageError, match=r"ppo\.gamma = <object .*expected a number, text"):
+        operant.train(line, ppo={"gamma": object()})
+    assert operant.runs() == []
+
+
+def test_an_instance_is_no_environment_to_train_on(line):
+    with pytest.raises(operant.UsageError, match="expected a name, or a class or function"):
+        operant.train(line())
+
+
+def test_an_error_in_training_is_raised_and_the_run_is_failed(line, capsys):
+    class Breaks(line):
+        def step(self, action):
+            if self.step_number == 5:
+                raise ZeroDivisionError("on purpose")
+            return super().step(action)
+
+    with pytest.raises(ZeroDivisionError, match="on purpose"):
+        operant.train(Breaks, total_env_steps=256, **SMALL)
+    (run,) = operant.runs()
+    assert run.status().state == "failed"
+    assert "in step" in [event.text for event in open_page(run._run).events()][-1]
+    assert "Traceback" not in capsys.readouterr().err  # Python prints it once
+
+
+def test_a_run_in_a_thread_is_stopped_from_another(line):
+    ended = []
+    thread = threading.Thread(target=lambda: ended.append(operant.train(line, **ENDLESS)))
+    thread.start()
+    deadline = time.monotonic() + PATIENCE_S
+    while not (operant.runs() and operant.runs()[0].status().env_steps):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert operant.runs()[0].stop().state == "stopped"
+    thread.join(PATIENCE_S)
+    assert ended == operant.runs()
+
+
+SCRIPT = """
+import operant, sys
+try:
+    operant.train("cart_pole", num_envs=8, rollout_steps=16, num_threads=1,
+                  total_env_steps=10**12, evaluation={"num_episodes": 0})
+except KeyboardInterrupt:
+    run = operant.runs()[0]
+    print(run.status().state, operant.load(run).iteration > 0, flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -2), (signal.SIGTERM, 143)])
+def test_a_signal_stops_a_script_in_good_order_and_ends_it(number, code):
+    script = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while not (operant.runs() and operant.runs()[0].status().env_steps):
+        assert time.monotonic() < deadline
+        assert script.poll() is None
+        time.sleep(0.05)
+    script.send_signal(number)
+    printed, errors = script.communicate(timeout=PATIENCE_S)
+    assert operant.runs()[0].status().state == "stopped"
+    assert script.returncode == code
+    if number == signal.SIGINT:
+        assert printed == "stopped True\n"
+        assert "operant.train(resume=" in errors
+
+
+def test_training_goes_on_from_a_run(line):
+    first = operant.train(line, total_env_steps=128, **SMALL)
+    again = operant.train(resume=first, total_env_steps=256)
+    assert again == first
+    assert again.status().env_steps == 256
+
+
+def test_the_threads_of_a_script_are_as_before(line):
+    import torch
+
+    torch.set_num_threads(2)
+    try:
+        operant.train(line, total_env_steps=128, **SMALL)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_a_class_of_a_module_has_its_name(tmp_path, monkeypatch):
+    (tmp_path / "my_line.py").write_text(
+        "from gymnasium.envs.classic_control import PendulumEnv\n"
+        "class Mine(PendulumEnv):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    from my_line import Mine
+
+    with pytest.raises(operant.UsageError, match="num_envs = 0"):
+        operant.train(Mine, num_envs=0)
+    from operant.api.training import _source
+
+    assert _source(Mine) == "gymnasium:my_line:Mine"
+    assert _source(make_line_class()).startswith("gymnasium:own/Line")

@@ -1,0 +1,19 @@
+"""What operant's own sides of a benchmark count."""
+
+from __future__ import annotations
+
+import torch
+from toy_envs import WALK
+
+from operant.commands.bench import sides
+from operant.trainer.config.files import load_config
+
+
+def test_every_agent_of_an_environment_acts_and_is_counted(monkeypatch):
+    monkeypatch.setattr(sides, "env_spec_of", lambda _: WALK)
+    (side,) = sides.own_sides("env", load_config(None, ["num_envs=8"]), torch.device("cpu"))
+    side.prepare()
+    sample = side.measure(0.01)
+    # 64 steps of 8 environments with two agents each, again and again
+    assert sample.env_steps > 0
+    assert sample.env_steps % (sides.ACTION_ROWS * 8 * WALK.num_agents) == 0

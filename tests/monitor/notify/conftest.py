@@ -1,0 +1,33 @@
+"""A server that is told, and recorders that tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from recorded import recorder_pid
+from told import Server, serving
+from waiting import wait_for
+
+from operant.shared.runs.find_runs import list_runs
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving() as told:
+        yield told
+
+
+@pytest.fixture
+def recorders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs are recorded, and no recorder outlives the test."""
+    monkeypatch.setenv("OPERANT_RECORDER", "on")
+    yield
+    for run in list_runs():
+        pid = recorder_pid(run)
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda run=run: recorder_pid(run) is None)

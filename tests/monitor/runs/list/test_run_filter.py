@@ -1,0 +1,202 @@
+"""Filters leave the runs that were meant, and say in one line what they do not understand."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from views import all_states, make_row
+
+from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
+from operant.monitor.runs.list.run_filter import filtered
+from operant.monitor.runs.list.runs_poller import RunRow
+from operant.shared.runs.run_notes import RunNotes
+
+ROWS = [
+    replace(row, device="cuda" if i % 2 else "cpu", config=config)
+    for i, (row, config) in enumerate(
+        zip(
+            [
+                make_row(
+                    "cart_pole-aaaa",
+                    "running",
+                    metrics={"episode/return": 480.0, "loss/value": 7.0},
+                ),
+                make_row(
+                    "lander-bbbb", "running", age_s=None, metrics={"loss/value": float("nan")}
+                ),
+                make_row(
+                    "lander-cccc", "stalled", metrics={"episode/return": -20.0, "loss/value": 1.0}
+                ),
+            ],
+            [
+                {"env": "cart_pole", "ppo.learning_rate": 3e-4, "ppo.gamma": 0.99},
+                {
+                    "env": "lander",
+                    "ppo.learning_rate": 1e-3,
+                    "ppo.gamma": 0.99,
+                    "hidden_sizes": [64, 64],
+                },
+                {"env": "lander", "ppo.learning_rate": 2e-3, "ppo.target_kl": 0.02},
+            ],
+            strict=True,
+        )
+    )
+]
+
+
+def names(text: str, rows=ROWS) -> str:
+    """The last letters of the runs that are left."""
+    return "".join(row.run.id[-1] for row in filtered(rows, parse_filter(text)))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", "abc"),
+        ("lander", "bc"),
+        ("LANDER -bbbb", "c"),
+        ("state:running", "ab"),
+        ("state:stalled,running", "abc"),
+        ("-state:running", "c"),
+        ("device:cuda", "b"),
+        ("return>400", "a"),
+        ("return<=-20", "c"),
+        ("ppo.learning_rate>=1e-3", "bc"),
+        ("learning_rate<1e-3", "a"),
+        ("env:cart_pole", "a"),
+        ("env!=cart_pole", "bc"),
+        ("gamma=0.99 lander", "b"),
+        ("target_kl:0.02", "c"),
+        ("steps>1e5 done<60", "abc"),
+        ("speed>1e9", ""),
+        ("'cart_pole'", "a"),
+        ("return > 400", "a"),
+        ("return> 400 env : cart", "a"),
+        ("env:cart", "a"),
+        ("env=cart", ""),
+        ("env=cart_pole,lander", "abc"),
+        ("steps>=1M", "abc"),
+        ("steps<1M", ""),
+        ("speed>1.2M speed<1.3e6", "abc"),
+        ("age<1m", "ac"),
+        ("done<=50%", "abc"),
+        ("/^lander-[bx]/", "b"),
+        ("~LANDER-c", "c"),
+        ("-/lander/", "a"),
+        (r"name~\d{6}-lander", "bc"),
+        ("env~^cart", "a"),
+        ("env!=/^cart/", "bc"),
+        ("state~^st", "c"),
+        ("cart or state:stalled", "ac"),
+        ("lander return>-30 or return>400", "ac"),
+        ("lander and state:running", "b"),
+        ("loss/value<5", "c"),
+        ("value<5", "c"),
+        ("'loss/value' >= 5", "a"),
+        ("-loss/value<5", "ab"),
+        ("hidden_sizes:'[64, 64]'", "b"),
+    ],
+)
+def test_terms_hold_all_at_once(text, left):
+    assert names(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("state:sleeping", "is not a state"),
+        ("state:runing", "did you mean 'running'"),
+        ("return>high", "does not compare numbers"),
+        ("state>3", "does not compare numbers"),
+        ("env:", "needs a value"),
+        ("ppo.lerning_rate>1", "did you mean 'ppo.learning_rate'"),
+        ("'open", "has no closing quotation mark"),
+        ("steps>10m", "does not compare numbers"),
+        ("loss/value<low", "does not compare numbers"),
+        ("loss/valeu<1", "did you mean 'loss/value'"),
+        ("env>3", "'env' is a word"),
+        ("nothing>3", "no run has 'nothing'"),
+        ("name~[", "is no regular expression"),
+        ("name~a{99999999999}", "is more than can be searched for"),
+        (f"name~{'(' * 5000}{')' * 5000}", "is more than can be searched for"),
+        ("/(/", "is no regular expression"),
+        (r"/(a)\1/", "is not possible here: it refers to a group"),
+        ("return~4", "is a number"),
+        (">5", ">5 is not understood"),
+        ("(cart", "is not understood"),
+        ("a|b", "is not understood"),
+        ("cart or", "the last 'or' has no term"),
+        ("or cart", "'or' has no term before it"),
+        ("~", "is not understood"),
+        ("//", "needs a value"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(text, says):
+    with pytest.raises(FilterError, match=says) as error:
+        names(text)
+    assert "\n" not in str(error.value)
+
+
+def test_what_runs_have_that_were_not_looked_at_yet_may_still_come():
+    unread = RunRow(make_row("new", "running").run)
+    assert names("nothing>3", [*ROWS, unread]) == ""
+    with pytest.raises(FilterError, match="no run has 'nothing'"):
+        names("nothing>3", ROWS)
+
+
+def test_without_any_configuration_a_key_is_no_silent_miss():
+    with pytest.raises(FilterError, match="no run has 'learning_rate'"):
+        names("learning_rate>1", [make_row("a", "running")])
+
+
+def test_every_state_can_be_asked_for():
+    rows = all_states().rows
+    words = ["starting", "running", "stalled", "finished", "stopped", "crashed", "failed"]
+    assert [len(filtered(rows, parse_filter(f"state:{word}"))) for word in words] == [1] * 7
+
+
+@given(st.text(max_size=30))
+def test_whatever_is_typed_gives_runs_or_one_line(text):
+    with contextlib.suppress(FilterError):
+        left = filtered(ROWS, parse_filter(text))
+        assert set(map(id, left)) <= set(map(id, ROWS))
+
+
+@given(st.lists(st.sampled_from(["lander", "state:running", "return>0", "-aaaa"]), max_size=4))
+def test_more_terms_never_leave_more_runs(terms):
+    assert len(names(" ".join(terms))) <= len(names(" ".join(terms[:1])))
+
+
+def test_a_run_is_found_by_all_of_its_name_of_which_its_id_has_a_part():
+    rows = [replace(ROWS[0], given_name="sweep-of-the-learning-rate"), *ROWS[1:]]
+    assert names("the-learning", rows) == "a"
+    assert names("name:the-learning -lander", rows) == "a"
+
+
+def test_a_number_that_no_float_holds_is_a_word():
+    rows = [replace(ROWS[0], config={"x": 10**400})]
+    assert (names("x:1", rows), names("x=1", rows)) == ("a", "")
+    with pytest.raises(FilterError, match="'x' is a word"):
+        names("x>1", rows)
+
+
+def test_what_python_says_about_expressions_of_the_future_is_not_said(recwarn):
+    assert names("~[[a]aaa") == "a"
+    assert names("env~[[c]art") == "a"
+    assert not recwarn.list
+
+
+@pytest.mark.timeout(120)  # Python's own matcher would take for ever
+@pytest.mark.parametrize("text", ["/(a+)+!/", "config_key~(a+)+!", "tag~(a+)+!"])
+def test_no_expression_stops_the_list(text):
+    long = "a" * 40
+    notes = RunNotes(long, "", (long,))
+    assert names(text, [replace(ROWS[0], config={"config_key": long}, notes=notes)]) == ""
+
+
+def test_steps_are_found_by_the_name_that_charts_have_for_them():
+    assert names("env_steps>=0") == names("steps>=0") != ""

@@ -1,0 +1,208 @@
+"""The ring of rows holds every publish as it was written, the newest that fit, across threads."""
+
+from __future__ import annotations
+
+import math
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from waiting import wait_for
+
+from operant.shared import Metric, MetricsReader, MetricsWriter
+from operant.shared.page.layout import NEVER, ROWS_BYTES
+from operant.shared.page.resumed_page import Beginning
+from operant.shared.page.row_ring import publish_of
+from operant.shared.rows.rows import batch_of
+
+NAMES = [f"m{i}" for i in range(12)]
+
+
+def as_rows(records: list[bytes]) -> list[tuple[int, int, dict[int, bytes]]]:
+    """Publish, env steps and the bits of what was written by place of each record."""
+    if not records:
+        return []
+    batch = batch_of(records)
+    rows = []
+    for row in range(len(batch)):
+        bits = {
+            int(place): struct.pack("<d", batch.values[column, row])
+            for column, place in enumerate(batch.places)
+        }
+        written = {place: value for place, value in bits.items() if value != NEVER}
+        rows.append((int(batch.publish[row]), int(batch.env_steps[row]), written))
+    return rows
+
+
+publishes = st.lists(
+    st.tuples(
+        st.dictionaries(st.sampled_from(NAMES), st.floats(), max_size=12),
+        st.integers(-1, 2**63 - 1),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(publishes=publishes, ring_bytes=st.integers(40, 400).map(lambda n: 8 * n), data=st.data())
+def test_whatever_is_published_is_read_as_it_was_the_newest_that_fit(
+    tmp_path_factory, publishes, ring_bytes, data
+):
+    path = tmp_path_factory.mktemp("ring") / "page"
+    writer = MetricsWriter.create(
+        path, "run", publish_interval_s=1, max_metrics=12, rows_bytes=ring_bytes
+    )
+    reader = MetricsReader.attach(path)
+    places: dict[str, int] = {}
+    expected, found, position = [], [], 0
+    for number, (values, step) in enumerate(publishes, 1):
+        for name in values:
+            places.setdefault(name, len(places))
+        writer.publish(values, number, step)
+        written = {places[name]: struct.pack("<d", value) for name, value in values.items()}
+        written = {place: value for place, value in written.items() if value != NEVER}
+        expected.append((number, step, written))
+        if data.draw(st.booleans()):
+            records, position = reader.rows(position)
+            found += as_rows(records)
+    found += as_rows(reader.rows(position).records)
+    reader.detach()
+    writer.remove()
+    # What was read is exactly what was published, in order, none twice; the newest is always there.
+    by_number = {row[0]: row for row in expected}
+    numbers = [row[0] for row in found]
+    assert numbers == sorted(set(numbers))
+    assert all(by_number[row[0]] == row for row in found)
+    assert not publishes or numbers[-1] == len(publishes)
+
+
+def test_a_page_keeps_the_newest_twenty_thousand_rows_of_sixty_four_metrics(operant_pages):
+    names = [f"group/metric_{i}" for i in range(64)]
+    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    reader = MetricsReader.attach(operant_pages / "p")
+    for number in range(1, 25_001):
+        writer.publish(dict.fromkeys(names, float(number)), number, 10 * number)
+    batch = batch_of(reader.rows().records)
+    # 11 MiB / (64 + 64 * 8 bytes) = 20,024
+    assert len(batch) >= 20_000
+    assert batch.publish.tolist() == list(range(25_001 - len(batch), 25_001))
+    assert np.array_equal(batch.values[63], batch.publish)
+    assert reader.header.layout.page_bytes < 20 << 20
+    assert ROWS_BYTES <= 16 << 20
+
+
+def test_five_hundred_metrics_just_work_and_nothing_of_the_curves_is_lost(operant_pages):
+    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    reader = MetricsReader.attach(operant_pages / "p")
+    for number in range(1, 101):
+        writer.publish({"first": number}, number, number)
+    reader.history()
+    for i in range(500):
+        writer.publish({f"later/{i}": i, "first": 101 + i}, 101 + i, 101 + i)
+    assert reader.num_rejected_metrics() == 0
+    assert len(reader.read().metrics) == 501
+    history = reader.history()
+    assert history.series("first").mean[-1] == 600
+    assert history.series("later/499").mean[-1] == 499
+    # all 600 publishes, single or folded: sum of 1..600
+    assert np.sum(history.series("first").mean * history.num_publishes) == 600 * 601 / 2
+    assert [publish_of(row) for row in reader.rows().records] == list(range(1, 601))
+
+
+def test_what_waits_in_the_ring_goes_on_with_a_resumed_run(operant_pages):
+    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    for number in range(1, 11):
+        writer.publish({"a": number}, number, number)
+    beginning = Beginning.read(operant_pages / "p", 7)
+    again = MetricsWriter.create(
+        operant_pages / "q", "run", publish_interval_s=1, beginning=beginning
+    )
+    again.publish({"a": -8.0}, 8, 8)
+    batch = batch_of(MetricsReader.attach(operant_pages / "q").rows().records)
+    assert batch.publish.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert batch.values[0].tolist() == [1, 2, 3, 4, 5, 6, 7, -8]
+
+
+def test_a_position_beyond_the_end_of_the_ring_begins_at_its_oldest_row(operant_pages):
+    """A reader that goes on with a position of another page."""
+    long = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    short = MetricsWriter.create(operant_pages / "q", "run", publish_interval_s=1)
+    for number in range(1, 11):
+        long.publish({"a": number}, number, number)
+    for number in range(1, 4):
+        short.publish({"a": -number}, number, number)
+    _, position = MetricsReader.attach(operant_pages / "p").rows()
+    records, position = MetricsReader.attach(operant_pages / "q").rows(position)
+    assert batch_of(records).values[0].tolist() == [-1, -2, -3]
+    short.publish({"a": -4}, 4, 4)
+    records, _ = MetricsReader.attach(operant_pages / "q").rows(position)
+    assert batch_of(records).values[0].tolist() == [-4]
+
+
+PUBLISH_FAST = """
+import sys
+from pathlib import Path
+from operant.shared import MetricsWriter
+path, num_publishes = Path(sys.argv[1]), int(sys.argv[2])
+writer = MetricsWriter.create(path, "run", publish_interval_s=1, rows_bytes=1 << 16)
+for number in range(1, num_publishes + 1):
+    writer.publish({"a": number, f"b{number % 7}": number * 0.5}, number, number)
+"""
+
+
+def test_a_reader_that_is_lapped_meets_no_row_that_was_not_written(operant_pages):
+    path, total = operant_pages / "p", 30_000
+    process = subprocess.Popen([sys.executable, "-c", PUBLISH_FAST, str(path), str(total)])
+    wait_for(path.exists)
+    newest, position, reader = 0, 0, MetricsReader.attach(path)
+    while newest < total:
+        assert process.poll() in (None, 0)
+        records, position = reader.rows(position)
+        for publish, env_steps, written in as_rows(records):
+            assert publish > newest
+            newest = publish
+            assert env_steps == publish
+            values = sorted(struct.unpack("<d", bits)[0] for bits in written.values())
+            assert values == [publish * 0.5, float(publish)]
+    assert process.wait() == 0
+    reader.detach()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["x" * 300 + "a", "x" * 300 + "b"],
+        ["a\0b", "a\0c"],
+        ["a\nb", "a b", "a\tb"],
+        ["\ud800", "\ud801", "?"],
+    ],
+)
+def test_names_that_agree_in_what_can_be_kept_stay_different(operant_pages, names):
+    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    for value, name in enumerate(names):
+        writer.publish({name: value})
+    metrics = MetricsReader.attach(operant_pages / "p").read().metrics
+    assert list(metrics.values()) == list(range(len(names)))
+    assert all(name.isprintable() for name in metrics)
+    # and a run that goes on knows them again
+    beginning = Beginning.read(operant_pages / "p", 100)
+    again = MetricsWriter.create(
+        operant_pages / "q", "run", publish_interval_s=1, beginning=beginning
+    )
+    again.publish(dict.fromkeys(names, 9.0))
+    assert set(MetricsReader.attach(operant_pages / "q").read().metrics.values()) == {9.0}
+
+
+def test_a_metric_may_be_drawn_over_another_also_when_that_is_said_late(operant_pages):
+    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
+    reader = MetricsReader.attach(operant_pages / "p")
+    writer.publish({"loss": 1.0})
+    assert reader.schema()[0].step_metric == ""
+    writer.describe(Metric("loss", step_metric="epoch"))
+    schema = {metric.name: metric.step_metric for metric in reader.schema()}
+    assert schema == {"loss": "epoch", "epoch": ""}
+    assert math.isnan(reader.read().metrics.get("epoch", math.nan))

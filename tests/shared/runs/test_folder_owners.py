@@ -1,0 +1,288 @@
+"""Runs of others are read, never written or deleted; and no link in a run is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from owners import ended_run, give_away
+
+from operant.monitor.recorder.completing import complete_run
+from operant.shared.errors import PageError, RunFolderError, RunNotFoundError, UsageError
+from operant.shared.integrations.artifacts import Artifact, artifacts_of, keep_artifact
+from operant.shared.integrations.media_folder import MediaFolder
+from operant.shared.page.page_file import make_page_folder
+from operant.shared.processes.lock import RECORDER, RunLock
+from operant.shared.rows.row_file_reader import RowFileReader
+from operant.shared.runs.find_runs import find_run, latest_run, list_runs
+from operant.shared.runs.left_behind import runs_left_behind
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.removal import remove_leftovers, remove_run
+from operant.shared.runs.run_folder import Run, create_run, refused_folders, runs_folder
+from operant.shared.runs.run_notes import change_notes
+from operant.shared.runs.session import RunSession
+from operant.shared.runs.sweep_folder import find_sweep, new_sweep
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask():
+    """Sets the umask; the former one holds again after the test."""
+    former = os.umask(0o022)
+    yield os.umask
+    os.umask(former)
+
+
+@pytest.fixture
+def foreign() -> Run:
+    """The newest run, which is another user's; an own one is older."""
+    ended_run("mine")
+    run = Run(ended_run("theirs").folder.rename(runs_folder() / "20991231-235959-theirs-zzzz"))
+    run.write_manifest({"id": run.id})
+    give_away(run.folder)
+    return run
+
+
+def test_the_latest_run_is_never_one_of_another_user(foreign):
+    assert list_runs()[0] == foreign
+    assert latest_run().id.rpartition("-")[0].endswith("mine")
+    remove_run(latest_run())
+    with pytest.raises(RunNotFoundError, match=r"none of the 1 runs in .* is yours"):
+        latest_run()
+
+
+def test_a_run_of_another_user_is_read_by_its_name(foreign):
+    assert find_run("theirs") == foreign
+    assert foreign.manifest()["id"] == foreign.id
+
+
+def test_a_run_of_another_user_is_neither_deleted_nor_written(foreign):
+    before = sorted(os.listdir(foreign.folder))
+    with pytest.raises(UsageError, match=r"stays: .* belongs to another user, 12345"):
+        remove_run(foreign)
+    for refused in (
+        lambda: change_notes(foreign.folder, lambda notes: notes),
+        lambda: RunLock(foreign.lock_path, RECORDER),
+    ):
+        with pytest.raises(RunFolderError, match="belongs to another user, 12345"):
+            refused()
+    assert sorted(os.listdir(foreign.folder)) == before
+
+
+def test_a_home_of_another_user_is_read_and_nothing_in_it_is_deleted(operant_home):
+    run = ended_run()
+    for path in (operant_home, runs_folder(), run.folder):
+        give_away(path)
+        path.chmod(0o755)
+    assert list_runs() == [run]
+    assert read_status(run).state == "finished"
+    assert refused_folders() == []
+    with pytest.raises(UsageError, match="belongs to another user"):
+        remove_run(run)
+    os.chown(run.folder, os.getuid(), -1)  # whoever has the folder above may put any run there
+    with pytest.raises(UsageError, match="belongs to another user"):
+        remove_run(run)
+    assert run.folder.exists()
+    with pytest.raises(RunFolderError, match="belongs to another user"):
+        create_run("another", {}, rank=0)
+    assert mode(operant_home) == 0o755
+
+
+def test_runs_in_a_folder_that_others_can_write_are_not_listed():
+    run = ended_run()
+    runs_folder().chmod(0o775)
+    assert list_runs() == []
+    (line,) = refused_folders()
+    assert line.startswith(f"{runs_folder()} can be written by other users: `chmod go-w ")
+    runs_folder().chmod(0o755)
+    assert list_runs() == [run]
+    assert refused_folders() == []
+
+
+def test_the_folder_of_runs_may_be_a_link_of_the_users_own(operant_home, tmp_path):
+    run = ended_run()
+    runs_folder().rename(tmp_path / "large disk")
+    runs_folder().symlink_to(tmp_path / "large disk")
+    assert list_runs() == [run]
+    other = ended_run("other")
+    assert (tmp_path / "large disk" / other.id).is_dir()
+    remove_run(other)
+    assert os.listdir(tmp_path / "large disk") == [run.id]
+    operant_home.chmod(0o777)  # anyone could have put the link there
+    assert list_runs() == []
+    assert "is a link, which is not followed" in refused_folders()[0]
+
+
+def test_only_a_folder_whose_run_toml_names_it_is_deleted():
+    run = ended_run()
+    copy = run.folder.rename(run.folder.with_name("Documents"))
+    with pytest.raises(UsageError, match=r"Documents stays: .*run.toml does not name it"):
+        remove_run(Run(copy))
+    Run(copy).manifest_path.unlink()
+    with pytest.raises(UsageError, match=r"Documents stays: .*run.toml does not name it"):
+        remove_run(Run(copy))
+    assert copy.is_dir()
+
+
+def test_of_what_removals_left_only_what_was_a_run_goes():
+    run, other = ended_run(), ended_run("other")
+    named = run.folder.rename(runs_folder() / f".{run.id}.0123abcd.removing")
+    (named / "lock").unlink()
+    foreign = other.folder.rename(runs_folder() / ".Documents.0123abcd.removing")
+    empty = runs_folder() / ".empty.0123abcd.removing"
+    empty.mkdir()
+    remove_leftovers()
+    assert os.listdir(runs_folder()) == [foreign.name]
+
+
+def test_an_interrupted_removal_is_completed(monkeypatch):
+    import shutil
+
+    run = ended_run()
+
+    def refused(path, **options):
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(shutil, "rmtree", refused)
+        with pytest.raises(RunFolderError, match="not all of"):
+            remove_run(run)
+    (left,) = os.listdir(runs_folder())
+    assert "run.toml" in os.listdir(runs_folder() / left)  # goes last
+    remove_leftovers()
+    assert os.listdir(runs_folder()) == []
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077, 0o777])
+def test_folders_are_this_users_alone_under_any_umask(umask, mask, operant_home):
+    umask(mask)
+    run, lock = create_run("test", {}, rank=0)
+    lock.release()
+    folders = (operant_home, runs_folder(), run.folder, run.folder / "ranks")
+    assert [oct(mode(folder)) for folder in folders] == ["0o700"] * 4
+
+
+def test_a_home_that_was_there_loses_what_others_may_do(umask, operant_home, monkeypatch, tmp_path):
+    operant_home.mkdir()
+    operant_home.chmod(0o775)
+    ended_run()
+    assert mode(operant_home) == 0o755  # the user's own choice of a folder: it may be read
+    monkeypatch.delenv("OPERANT_HOME")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    default = tmp_path / "state" / "operant"
+    (default / "runs").mkdir(parents=True)
+    assert mode(default) == 0o755
+    ended_run()
+    assert mode(default) == 0o700
+
+
+def test_a_folder_that_all_users_share_keeps_its_mode(operant_home, operant_pages, monkeypatch):
+    operant_home.mkdir()
+    operant_home.chmod(0o1777)
+    ended_run()
+    assert mode(operant_home) == 0o1777
+    operant_pages.chmod(0o1777)
+    with pytest.raises(PageError, match="name a folder inside it"):
+        make_page_folder(operant_pages)
+    assert mode(operant_pages) == 0o1777
+    operant_pages.chmod(0o700)
+
+
+def test_pages_in_a_folder_that_is_not_trusted_are_left_alone(operant_pages):
+    half = operant_pages / ".20261121-142530-test-k3f9.0.page.building"
+    half.touch()
+    os.utime(half, (time.time() - 3600,) * 2)
+    operant_pages.chmod(0o777)
+    assert runs_left_behind() == []
+    assert half.exists()
+    operant_pages.chmod(0o700)
+    runs_left_behind()
+    assert not half.exists()
+
+
+def test_a_run_of_another_user_is_not_completed(foreign):
+    foreign.recording_path.touch()
+    assert foreign not in runs_left_behind()
+
+
+def test_the_latest_sweep_is_never_one_of_another_user():
+    mine, theirs = new_sweep("mine"), new_sweep("theirs")
+    mine.lock_path.touch()
+    theirs.lock_path.touch()
+    os.utime(theirs.lock_path, (time.time() + 60,) * 2)
+    give_away(theirs.folder)
+    assert find_sweep(None) == mine
+    assert find_sweep("theirs") == theirs
+    with pytest.raises(RunFolderError, match="belongs to another user"):
+        RunLock(theirs.lock_path, 0)
+
+
+def test_ranks_of_a_link_are_not_read_and_nothing_is_written_there(precious):
+    run = ended_run()
+    (precious / "0.json").write_text('{"host": "elsewhere"}')
+    (precious / "1.json").write_text("{}")
+    (run.folder / "ranks").rename(run.folder / "former")
+    (run.folder / "ranks").symlink_to(precious)
+    assert run.ranks() == [0]
+    run.forget_other_ranks()
+    warnings: list[str] = []
+    session = RunSession(run, RunLock(run.lock_path, 0), publish_interval_s=1, warn=warnings.append)
+    session.close("finished", 0)
+    assert "is a link, which is not followed" in warnings[0]
+    assert (precious / "0.json").read_text() == '{"host": "elsewhere"}'
+    assert sorted(os.listdir(precious)) == ["0.json", "1.json", "thesis"]
+
+
+def test_media_are_not_written_through_a_link(precious):
+    run = ended_run()
+    (run.folder / "media").symlink_to(precious)
+    with pytest.raises(OSError, match="is a link"):
+        MediaFolder(run.folder / "media").write("images", "a", 1, ".png", b"x")
+    assert os.listdir(precious) == ["thesis"]
+
+
+def test_references_to_artifacts_are_neither_read_nor_written_through_a_link(precious):
+    run = ended_run()
+    (run.folder / "artifacts.jsonl").symlink_to(precious / "thesis")
+    with pytest.raises(OSError, match="symbolic links"):
+        keep_artifact(run.folder, Artifact("model"), None)
+    assert (precious / "thesis").read_text() == "all of it"
+    assert artifacts_of(run) == []
+
+
+@pytest.mark.parametrize("name", ["run.toml", "page", "notes.toml"])
+def test_files_of_a_run_are_not_read_through_links(tmp_path, name):
+    run, other = ended_run(), ended_run("other")
+    change_notes(run.folder, lambda notes: notes.with_tags(["here"]))
+    (run.folder / name).rename(tmp_path / name)
+    (run.folder / name).symlink_to(tmp_path / name)
+    assert (run.manifest() == {}) == (name == "run.toml")
+    assert (run.notes().tags == ()) == (name == "notes.toml")
+    assert (read_status(run).metrics == {}) == (name == "page")
+    assert read_status(other).metrics == {"loss": 0.5}
+
+
+def test_rows_are_not_read_through_a_link(tmp_path):
+    run = ended_run()
+    (tmp_path / "rows").touch()
+    run.rows_path().symlink_to(tmp_path / "rows")
+    with pytest.raises(Exception, match="there is no such file"):
+        RowFileReader(run.rows_path())
+
+
+def test_halves_of_files_are_not_removed_through_a_link(precious):
+    run = ended_run()
+    (run.folder / "ranks").rename(run.folder / "former")
+    (run.folder / "ranks").symlink_to(precious)
+    run.recording_path.touch()
+    for folder in (precious, run.folder):
+        (folder / ".0.json.building").touch()
+    assert complete_run(run)
+    assert not (run.folder / ".0.json.building").exists()
+    assert (precious / ".0.json.building").exists()

@@ -1,0 +1,88 @@
+"""Secrets stay out of run.toml; what only looks like one stays in."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import operant
+from operant.shared.integrations import current_run, wandb_shape
+from operant.shared.runs.find_runs import latest_run
+from operant.shared.runs.provenance import provenance
+from operant.shared.text.masking import KEEP, is_secret, masked, masked_arguments, masked_text
+
+
+@pytest.mark.parametrize("name", [
+    "key", "token", "secret", "password", "passwd", "credential", "credentials", "auth", "api_key",
+    "API_KEY", "apiKey", "apikey", "WANDB_API_KEY", "--api-key", "hf-token",
+    "aws_secret_access_key", "db.password", "secretKey", "OPENAI_API_KEY", "auth_token",
+    "accessToken", "token2", "DBPassword", "client_secret", "private_key", "passphrase",
+    "authorization",
+])  # fmt: skip
+def test_names_of_secrets_are_known(name):
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize("name", [
+    "tokenizer", "monkey", "keyboard", "max_tokens", "key_dim", "keyframe", "author", "tokens",
+    "num_keys_total", "turkey", "secretary", "authentic", "learning_rate", "env", "pad_token",
+    "sort_key", "obs_key", "", "123", "token_count", "n_key_heads", "authority", "random_key",
+])  # fmt: skip
+def test_names_that_only_look_alike_are_not(name):
+    assert not is_secret(name)
+
+
+def test_a_command_line_keeps_all_but_its_secrets():
+    given = ["train.py", "--token", "XXX", "--api-key=XXX", "--lr", "0.1", "HF_TOKEN=XXX",
+             "--set", "auth.password=XXX", "https://me:XXX@host/x", "--verbose", "--secret",
+             "--tokenizer", "bert", "--max_tokens=5", "--header", "Authorization: XXX",
+             "sk-abcdefghijklmnopXXX"]  # fmt: skip
+    kept = masked_arguments(given)
+    assert "XXX" not in " ".join(kept)
+    assert kept == [
+        "train.py", "--token", "***", "--api-key=***", "--lr", "0.1", "HF_TOKEN=***", "--set",
+        "auth.password=***", "https://***@host/x", "--verbose", "--secret", "--tokenizer", "bert",
+        "--max_tokens=5", "--header", "Authorization: ***", "***",
+    ]  # fmt: skip
+
+
+def test_a_configuration_is_masked_at_every_depth():
+    given = {"lr": 0.1, "api_key": "XXX", "net": {"key_dim": 8, "hub": [{"token": "XXX"}]},
+             "password": 12345, "use_auth": True, "token": None, "env": "A=1 DB_PASSWORD=XXX",
+             "url": "postgres://me:XXX@db/x", "keys": ["XXX", "XXX"]}  # fmt: skip
+    assert masked(given) == {
+        "lr": 0.1, "api_key": "***", "net": {"key_dim": 8, "hub": [{"token": "***"}]},
+        "password": "***", "use_auth": True, "token": None, "env": "A=1 DB_PASSWORD=***",
+        "url": "postgres://***@db/x", "keys": ["***", "***"],
+    }  # fmt: skip
+
+
+def test_nothing_secret_of_a_loop_is_in_run_toml_and_the_loop_has_its_own(monkeypatch):
+    monkeypatch.setattr(current_run, "current", None)
+    for name in ("config", "summary"):
+        monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
+    monkeypatch.setattr(sys, "argv", ["train.py", "--token", "XXX"])
+    run = operant.init(config={"api_key": "XXX", "lr": 0.1})
+    run.config["password"] = "XXX"
+    run.summary["auth_token"] = "XXX"
+    assert run.config["api_key"] == "XXX"
+    run.finish()
+    text = latest_run().manifest_path.read_text()
+    assert "XXX" not in text
+    assert "lr = 0.1" in text
+
+
+def test_what_is_named_is_kept(monkeypatch):
+    monkeypatch.setenv(KEEP, "api_key,token")
+    assert masked({"api_key": "a", "token": "b", "password": "c"}) == {
+        "api_key": "a", "token": "b", "password": "***",
+    }  # fmt: skip
+    monkeypatch.setenv(KEEP, "*")
+    assert masked({"password": "c"}) == {"password": "c"}
+    assert masked_text("x://a:b@c") == "x://a:b@c"
+
+
+def test_the_command_line_that_is_kept_is_a_command_line(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["my train.py", "--token=XXX", "--name", "a b"])
+    assert provenance([])["command_line"] == "'my train.py' '--token=***' --name 'a b'"

@@ -1,0 +1,140 @@
+"""Whole runs: what is published, when the host looks, and going on from a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learning import check_that_a_stopped_run_goes_on, iterate
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.trainer.config.files import load_config
+from operant.trainer.config.metrics import metrics_of
+from operant.trainer.experiment.build import device_experiment
+from operant.trainer.experiment.checkpoints import list_checkpoints
+from operant.trainer.machine.staged_values import HostEvent, StagedValues
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.running import loop
+
+
+@pytest.fixture
+def on_the_device(monkeypatch):
+    """`train` as with a GPU; the processor stands in for it."""
+    monkeypatch.setattr(
+        loop,
+        "make_experiment",
+        lambda config, *_: device_experiment(config, torch.device("cpu")),
+    )
+
+
+@pytest.fixture
+def page(operant_pages):
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
+    return writer, MetricsReader.attach(operant_pages / "p")
+
+
+def iterations_with(reader, name):
+    history = reader.history()
+    mean = history.series(name).mean
+    return history.iteration[mean == mean].tolist()
+
+
+def test_every_iteration_is_published_and_the_host_looks_when_asked(
+    on_the_device, small_config, page, tmp_path
+):
+    writer, reader = page
+    config = small_config(
+        "checkpoint.every_iterations=2", "checkpoint.keep=9", "evaluation.every_iterations=3"
+    )
+    assert loop.train(config, writer, tmp_path) is True
+    assert iterations_with(reader, "loss/policy") == [1, 2, 3, 4, 5, 6]
+    assert iterations_with(reader, "evaluation/return") == [3, 6]
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 4, 6]
+    snapshot = reader.read()
+    assert (snapshot.iteration, snapshot.env_steps) == (6, 768)
+    assert [name for name, value in snapshot.metrics.items() if value != value] == []
+
+
+@pytest.mark.parametrize("normalize", ["true", "false"])
+def test_a_stopped_run_goes_on_to_the_same_end(
+    on_the_device, small_config, page, tmp_path, normalize
+):
+    writer, _ = page
+    config = small_config(
+        f"normalization.obs={normalize}", f"normalization.reward={normalize}",
+        "ppo.learning_rate_schedule=linear",
+    )  # fmt: skip
+    check_that_a_stopped_run_goes_on(config, writer, tmp_path)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("first", ["processor", "device"])
+def test_a_checkpoint_of_one_device_is_good_on_the_other(
+    make_experiment, make_cuda_experiment, first, precision
+):
+    override = f"policy.precision={precision}"
+    one, other = make_experiment(override), make_cuda_experiment(override)
+    if first == "device":
+        one, other = other, one
+    for _ in one.iterate(Stopwatch(), wait=True):
+        pass
+    other.load_state_dict(one.state_dict(), one.iteration)
+    for experiment in (one, other):
+        assert len(list(experiment.iterate(Stopwatch(), wait=True))) == 1
+        assert experiment.iteration == 2
+    saved, found = one.state_dict()["collector"], other.state_dict()["collector"]
+    assert saved["steps_before"] == found["steps_before"] == 32
+    # 4 epochs of each of 2 iterations: no order of samples comes again
+    assert one.state_dict()["learner"]["num_orders"] == 8
+    assert other.state_dict()["learner"]["num_orders"] == 8
+
+
+class LateEvent(HostEvent):
+    """Happens when told to."""
+
+    happened = False
+
+    def query(self):
+        return self.happened
+
+
+def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experiment):
+    experiment = make_cuda_experiment()
+    iterate(experiment)  # which finds out what there is to stage
+    events, graphs = [], experiment.executor
+
+    def make_event():
+        events.append(LateEvent())
+        return events[-1]
+
+    names = graphs._staged["learn"].names
+    graphs._staged["learn"] = StagedValues(names, torch.device("cpu"), 2, make_event)
+    stopwatch, seen = Stopwatch(), []
+    for _ in range(2):
+        assert list(experiment.iterate(stopwatch, wait=False)) == []
+    assert (experiment.num_started, experiment.iteration) == (3, 1)
+
+    def the_device_goes_on():
+        seen.append(experiment.num_started)
+        events[0].happened = True
+
+    experiment.on_tick(the_device_goes_on)
+    finished = experiment.iterate(stopwatch, wait=False)
+    assert seen == [3]  # it waited before the fourth was started
+    assert len(list(finished)) == 1
+    assert (experiment.num_started, experiment.iteration) == (4, 2)
+    assert len(list(experiment.finish())) == 2
+    assert experiment.iteration == 4
+
+
+def test_switches_of_ppo_run_as_captured_work_does(make_cuda_experiment):
+    experiment = make_cuda_experiment(
+        "ppo.sampler=prioritised", "ppo.recompute_advantages=minibatch",
+        "ppo.max_minibatch_size=20", "normalization.reward_centring=0.01",
+    )  # fmt: skip
+    before = experiment.policy.flat_parameters.clone()
+    for _ in range(3):
+        list(experiment.iterate(Stopwatch(), wait=True))
+    assert (experiment.policy.flat_parameters != before).any()
+    assert experiment.policy.flat_parameters.isfinite().all()

@@ -1,0 +1,88 @@
+"""Running statistics are those of all samples, however they came."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operant.trainer.policies.normalizers import (
+    CLIP,
+    ObsNormalizer,
+    RewardCentring,
+    RewardNormalizer,
+    RunningMoments,
+)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=8),
+    offset=st.floats(-1e6, 1e6),
+)
+def test_merged_moments_are_those_of_all_samples_at_once(seed, sizes, offset):
+    samples = np.random.default_rng(seed).normal(offset, 3.0, size=(sum(sizes), 2))
+    moments = RunningMoments(2)
+    for part in np.split(samples, np.cumsum(sizes)[:-1]):
+        moments.update(torch.from_numpy(part))
+    np.testing.assert_allclose(moments.mean, samples.mean(0), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(moments.variance, samples.var(0), rtol=1e-6, atol=1e-6)
+    assert moments.count == len(samples)
+
+
+def test_observations_are_normalised_and_then_clipped():
+    normalizer = ObsNormalizer(1)
+    normalizer.moments.update(torch.tensor([[1.0], [3.0]]))
+    seen = normalizer(torch.tensor([[2.0], [3.0], [1e6]])).squeeze(1)
+    torch.testing.assert_close(seen, torch.tensor([0.0, 1.0, CLIP]))
+
+
+def test_looking_changes_nothing():
+    normalizer = ObsNormalizer(3)
+    before = {name: value.clone() for name, value in normalizer.state_dict().items()}
+    normalizer(torch.randn(100, 3))
+    for name, value in normalizer.state_dict().items():
+        assert (value == before[name]).all()
+
+
+def test_dead_transitions_are_in_no_statistics():
+    rewards = torch.tensor([[1.0], [99.0], [3.0]])
+    dones, valid = torch.tensor([[True], [False], [True]]), torch.tensor([[True], [False], [True]])
+    masked, without = RewardNormalizer(1, gamma=0.5), RewardNormalizer(1, gamma=0.5)
+    found = masked.normalized(rewards, dones, valid)
+    expected = without.normalized(rewards[[0, 2]], dones[[0, 2]])
+    torch.testing.assert_close(found[[0, 2]], expected)
+    assert masked.moments.count == 2
+
+
+def test_rewards_are_divided_by_the_deviation_of_the_return_and_keep_their_mean():
+    rewards = torch.tensor([[1.0], [2.0], [4.0]])
+    dones = torch.tensor([[False], [True], [False]])
+    normalizer = RewardNormalizer(1, gamma=0.5)
+    scaled = normalizer.normalized(rewards, dones)
+    returns = np.array([1.0, 0.5 * 1.0 + 2.0, 4.0])  # the end at t=1 starts the sum anew
+    np.testing.assert_allclose(scaled, rewards / returns.std(), rtol=1e-6)
+    # The sum goes on into the next rollout.
+    normalizer.normalized(torch.tensor([[1.0]]), torch.tensor([[False]]))
+    assert normalizer.returns.item() == 0.5 * 4.0 + 1.0
+
+
+def test_no_samples_change_nothing():
+    moments = RunningMoments(2)
+    moments.update(torch.zeros(0, 2))
+    assert (moments.count, moments.mean.tolist(), moments.variance.tolist()) == (0, [0, 0], [1, 1])
+    moments.update(torch.tensor([[1.0, 2.0], [3.0, 2.0]]))
+    moments.update(torch.zeros(0, 2))
+    assert (moments.mean.tolist(), moments.variance.tolist()) == ([2.0, 2.0], [1.0, 0.0])
+
+
+def test_rewards_are_centred_by_the_average_before_them_in_their_row():
+    centring = RewardCentring(2, rate=0.5)
+    valid = torch.tensor([[True, True], [True, False], [True, True]])
+    rewards = torch.tensor([[2.0, 4.0], [2.0, 99.0], [2.0, 4.0]])
+    found = centring.centred(rewards, valid)
+    # averages before each: 0, 1, 1.5; and 0, 2, 2, as what is not valid does not count
+    assert found[:, 0].tolist() == [2.0, 1.0, 0.5]
+    assert found[[0, 2], 1].tolist() == [4.0, 2.0]
+    assert centring.mean.tolist() == [1.75, 3.0]

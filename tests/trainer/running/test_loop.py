@@ -1,0 +1,352 @@
+"""The main loop publishes, evaluates, saves and stops when it should."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import threading
+from types import SimpleNamespace
+
+import gymnasium
+import numpy as np
+import pytest
+from learning import check_that_a_stopped_run_goes_on, differing
+from waiting import PATIENCE_S
+
+from operant.shared import MetricsReader, MetricsWriter
+from operant.shared.errors import CheckpointError
+from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.metrics import metrics_of
+from operant.trainer.experiment.checkpoints import (
+    checkpoint_path,
+    latest_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+)
+from operant.trainer.running.loop import report_evaluation, train
+
+
+@pytest.fixture
+def page(operant_pages):
+    writer = MetricsWriter.create(
+        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
+    )
+    return writer, MetricsReader.attach(operant_pages / "p")
+
+
+def test_every_iteration_is_published_with_its_numbers(small_config, page, tmp_path):
+    writer, reader = page
+    assert train(small_config(), writer, tmp_path / "checkpoints") is True
+
+    history = reader.history()
+    iterations = history.iteration[~_is_nan(history, "loss/policy")]
+    assert iterations.tolist() == [1, 2, 3, 4, 5, 6]
+    snapshot = reader.read()
+    assert (snapshot.iteration, snapshot.env_steps) == (6, 768)
+    assert snapshot.metrics["progress/fraction"] == 1.0
+    assert [name for name, value in snapshot.metrics.items() if math.isnan(value)] == []
+
+
+def _is_nan(history, name):
+    mean = history.series(name).mean
+    return mean != mean
+
+
+def test_it_ends_with_an_evaluation_and_a_checkpoint(small_config, page, tmp_path):
+    writer, reader = page
+    train(small_config(), writer, tmp_path / "checkpoints")
+    assert latest_checkpoint(tmp_path / "checkpoints").iteration == 6
+    texts = [event.text for event in reader.events()]
+    assert texts[-1] == "checkpoint: iteration-000000006.pt"
+    assert texts[0].endswith(" mean return of the evaluation")
+
+
+@pytest.mark.parametrize(
+    ("return_", "text"), [(1.2345678e30, "1.235e30"), (-98765.4, "-98.77k"), (195.34, "195.3")]
+)
+def test_the_event_of_an_evaluation_has_the_short_form_of_its_return(small_config, return_, text):
+    evaluation = SimpleNamespace(returns=np.array([return_]), num_cut_off=0)
+    told = []
+    telemetry = SimpleNamespace(event=lambda *event: told.append(event))
+    report_evaluation(evaluation, small_config(), telemetry)
+    assert told == [("info", f"{text} mean return of the evaluation")]
+
+
+def test_checkpoints_and_evaluations_come_as_often_as_asked(small_config, page, tmp_path):
+    writer, reader = page
+    config = small_config(
+        "checkpoint.every_iterations=2", "checkpoint.keep=9", "evaluation.every_iterations=3"
+    )
+    train(config, writer, tmp_path)
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 4, 6]
+    history = reader.history()
+    assert history.iteration[~_is_nan(history, "evaluation/return")].tolist() == [3, 6]
+
+
+def test_a_request_to_stop_finishes_the_iteration_and_saves(small_config, page, tmp_path):
+    writer, _ = page
+    iterations = []
+
+    def report(values, iteration, env_steps):
+        iterations.append(iteration)
+
+    complete = train(
+        small_config(), writer, tmp_path, should_stop=lambda: 3 in iterations, report=report
+    )
+    assert complete is False
+    assert latest_checkpoint(tmp_path).iteration == 3
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(small_config, page, tmp_path):
+    writer, reader = page
+    published = []
+    checkpoint = check_that_a_stopped_run_goes_on(
+        small_config(), writer, tmp_path, lambda: published.append(reader.read().publish)
+    )
+    assert published == [checkpoint.publish]
+
+
+OFF_POLICY = {
+    "env": "pendulum", "num_envs": 4, "rollout_steps": 8, "num_threads": 1,
+    "total_env_steps": 32 * 6, "policy": {"hidden_sizes": [16, 16]},
+    "replay": {"capacity": 400}, "evaluation": {"num_episodes": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "td3"])
+def test_a_run_that_is_stopped_between_two_updates_goes_on_to_the_same_bits(
+    algorithm, page, tmp_path
+):
+    writer, _ = page
+    section = {"warmup_env_steps": 64, "batch_size": 32}
+    config = make_config({**OFF_POLICY, "algorithm": algorithm, algorithm: section})
+    train(config, writer, tmp_path / "straight")
+    for stop_after in (13, 40):  # times that it is asked, mostly after an update
+        asked = itertools.count()
+        folder = tmp_path / f"parts-{stop_after}"
+        assert not train(
+            config,
+            writer,
+            folder,
+            should_stop=lambda: next(asked) >= stop_after,  # noqa: B023
+        )
+        checkpoint = latest_checkpoint(folder)
+        num_done, num_due, _ = checkpoint.state["learner"]["under_way"]
+        assert 0 < num_done < num_due == 32
+        train(config, writer, folder, resume_from=checkpoint)
+        straight, parts = (latest_checkpoint(x).state for x in (tmp_path / "straight", folder))
+        assert differing(straight, parts) == []
+
+
+class Slow(gymnasium.Env):
+    """Counts the steps of all of its kind."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    num_steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        Slow.num_steps += 1
+        return np.zeros(2, np.float32), 1.0, False, False, {}
+
+
+def test_collecting_from_a_library_stops_between_two_steps(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, _ = page
+    monkeypatch.setattr("gymnasium.envs.registration.registry", {})
+    gymnasium.register("operant/Slow-v0", Slow, disable_env_checker=True)
+    Slow.num_steps = 0
+    config = small_config(
+        "env=gymnasium:operant/Slow-v0", "num_envs=1", "rollout_steps=64", "total_env_steps=640",
+        "ppo.num_minibatches=1", "evaluation.num_episodes=0",
+    )  # fmt: skip
+    assert not train(config, writer, tmp_path, should_stop=lambda: Slow.num_steps >= 70)
+    assert Slow.num_steps == 70
+    checkpoint = latest_checkpoint(tmp_path)
+    assert checkpoint.iteration == 1
+    assert train(config, writer, tmp_path, resume_from=checkpoint)
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config, page, tmp_path):
+    writer, reader = page
+    folder = tmp_path / "checkpoints"
+    folder.write_text("a file in the way")
+    with pytest.raises(CheckpointError, match="Not a directory"):  # the last one, which ends it
+        train(small_config("checkpoint.every_iterations=2"), writer, folder)
+    assert reader.read().iteration == 6
+    assert "error" in {event.level for event in reader.events()}
+
+
+def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_config, page, tmp_path):
+    writer, _ = page
+    requests = [False, True, False, False, False, False]
+    config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
+    train(
+        config,
+        writer,
+        tmp_path,
+        take_request=lambda request: request == "checkpoint" and requests.pop(0),
+    )
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "num_loops"),
+    [
+        ((), 4),  # first observations, collecting, advantages, the update
+        (("normalization.reward=true", "ppo.normalize_advantages=rollout"), 6),
+        (("env=gymnasium:CartPole-v1",), 2),  # PyTorch collects
+    ],
+)
+def test_a_run_tells_how_many_of_its_loops_are_compiled(
+    small_config, page, tmp_path, overrides, num_loops
+):
+    writer, _ = page
+    told = []
+    writer.on_phase = lambda *phase: told.append(phase)
+    train(small_config("num_threads=0", "total_env_steps=128", *overrides), writer, tmp_path)
+    compiling = [phase for phase in told if phase[0] == "compiling"]
+    assert compiling[0] == ("compiling", None, None, "", None)  # before anything is known
+    assert {phase[2:4] for phase in compiling[1:]} == {(num_loops, "loops")}
+    counts = [phase[1] for phase in compiling[1:]]
+    assert counts == sorted(counts)
+    assert counts[-1] == num_loops
+
+
+def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_path):
+    writer, reader = page
+    told = []
+    writer.on_phase = lambda name, *_: told.append(name)
+    train(small_config("evaluation.every_iterations=0"), writer, tmp_path)
+    steps = [name for name, _ in itertools.groupby(told)]
+    learned = ["collecting", "learning"] * 6
+    assert steps == ["compiling", *learned, "evaluating", "learning", "saving", "learning"]
+    assert reader.phase().name == "learning"
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(small_config, page, tmp_path, monkeypatch):
+    """The write waits for an iteration that comes only if training does not wait for the write."""
+    writer, _ = page
+    fifth, was_waited_for = threading.Event(), []
+
+    def slow(file):
+        was_waited_for.append(fifth.wait(PATIENCE_S))
+
+    def report(values, iteration, env_steps):
+        if iteration == 5:
+            fifth.set()
+
+    monkeypatch.setattr("os.fsync", slow)
+    config = small_config("checkpoint.every_iterations=3", "checkpoint.keep=9")
+    train(config, writer, tmp_path, report=report)
+    assert was_waited_for == [True, True]  # of iterations 3 and 6
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [3, 6]
+
+    saved = load_checkpoint(checkpoint_path(tmp_path, 3))
+    asked = itertools.count()
+    train(small_config(), writer, tmp_path / "stopped", should_stop=lambda: next(asked) >= 3)
+    stopped = latest_checkpoint(tmp_path / "stopped")
+    assert stopped.iteration == 3
+    assert differing(stopped.state, saved.state) == []
+
+
+def test_checkpoints_that_come_faster_than_the_disk_are_all_written_and_told(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, reader = page
+    begun = threading.Event()
+
+    def slow(file):
+        begun.wait(0.05)  # never set: a disk that takes its time
+
+    monkeypatch.setattr("os.fsync", slow)
+    train(small_config("checkpoint.every_iterations=1", "checkpoint.keep=9"), writer, tmp_path)
+    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [1, 2, 3, 4, 5, 6]
+    told = [event.text for event in reader.events() if event.text.startswith("checkpoint")]
+    assert told == [f"checkpoint: iteration-00000000{number}.pt" for number in range(1, 7)]
+
+
+def test_a_checkpoint_that_is_being_written_is_whole_however_training_ends(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, _ = page
+    has_failed = threading.Event()
+
+    def slow(file):
+        assert has_failed.wait(PATIENCE_S)
+
+    def report(values, iteration, env_steps):
+        if iteration == 3:
+            has_failed.set()
+            raise RuntimeError("on purpose")
+
+    monkeypatch.setattr("os.fsync", slow)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        train(small_config("checkpoint.every_iterations=2"), writer, tmp_path, report=report)
+    assert [path.name for path in tmp_path.iterdir()] == ["iteration-000000002.pt"]
+
+
+def test_what_could_not_be_written_in_time_is_written_at_the_end(
+    small_config, page, tmp_path, monkeypatch
+):
+    writer, reader = page
+    fsync, calls = os.fsync, []
+
+    def full_once(file):
+        calls.append(file)
+        if len(calls) == 1:
+            raise OSError(28, "No space left on device")
+        fsync(file)
+
+    monkeypatch.setattr("os.fsync", full_once)
+    assert train(small_config("checkpoint.every_iterations=6"), writer, tmp_path)
+    assert latest_checkpoint(tmp_path).iteration == 6
+    assert [event.text for event in reader.events() if event.level == "error"] == [
+        "OSError: [Errno 28] No space left on device"
+    ]
+
+
+def test_a_last_checkpoint_that_finds_no_room_is_one_line(
+    small_config, page, tmp_path, monkeypatch
+):
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(CheckpointError, match=r"no checkpoint of iteration .* No space left"):
+        train(small_config("checkpoint.every_iterations=0"), page[0], tmp_path)
+
+
+def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(
+    small_config, page, tmp_path
+):
+    writer, reader = page
+    config = small_config(
+        "env=pendulum", "evaluation.every_iterations=2", "evaluation.num_episodes=4"
+    )
+    asked = itertools.count()
+    # Asked before iterations 1 and 2, then in the first three steps of the evaluation.
+    assert not train(config, writer, tmp_path, should_stop=lambda: next(asked) >= 5)
+    assert latest_checkpoint(tmp_path).iteration == 2
+    texts = [event.text for event in reader.events()]
+    assert texts[-2:] == [
+        "the evaluation was left for the stop that was asked for",
+        "checkpoint: iteration-000000002.pt",
+    ]
+    assert math.isnan(reader.read().metrics["evaluation/return"])
+
+
+def test_what_was_collected_counts_while_it_is_learned_from(make_experiment):
+    experiment = make_experiment()
+    experiment.collector = SimpleNamespace(env_steps_under_way=50)
+    assert experiment.env_steps_so_far == 50
+    experiment.collector.env_steps_under_way = 0  # learning
+    assert experiment.env_steps_so_far == 50
+    experiment.executor.begin_at(1)
+    assert experiment.env_steps_so_far == experiment.config.rollout_size

@@ -1,0 +1,274 @@
+"""What is published between iterations, and when nothing is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from operant.trainer.machine.stopwatch import Stopwatch
+from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, Telemetry
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Work:
+    iteration = 0
+    env_steps = 0
+    env_steps_so_far = 0
+    unplanned_env_steps = 0
+    work_done: object = 0
+
+
+class Page:
+    """Remembers what was published."""
+
+    def __init__(self):
+        self.rows, self.events, self.phases = [], [], []
+
+    def publish(self, values, iteration, env_steps):
+        self.rows.append((dict(values), iteration, env_steps))
+
+    def phase(self, name, done=None, total=None, unit="", left_s=None):
+        self.phases.append((name, done, total, unit))
+
+    def event(self, level, text, env_steps):
+        self.events.append((level, text))
+
+
+@pytest.fixture
+def parts():
+    page, work, clock = Page(), Work(), Clock()
+    return page, work, clock, Telemetry(page, 1000, work, clock)
+
+
+def finish_iteration(parts, seconds, env_steps, values=None):
+    """What it published."""
+    page, work, clock, telemetry = parts
+    clock.now += seconds
+    work.iteration += 1
+    work.env_steps += env_steps
+    work.env_steps_so_far = work.env_steps
+    telemetry.iteration(values or {})
+    return page.rows[-1][0]
+
+
+def test_an_iteration_has_its_speed_progress_and_time_left(parts):
+    page = parts[0]
+    finish_iteration(parts, 9.0, 100)
+    values = finish_iteration(parts, 2.0, 100, {"loss/policy": 0.5})
+    assert page.rows[-1][1:] == (2, 200)
+    assert values["loss/policy"] == 0.5
+    assert values["speed/env_steps_per_s"] == 50.0
+    assert values["progress/fraction"] == 0.2
+    assert values["progress/eta_s"] == 800 / 50
+
+
+def test_no_time_left_is_promised_by_iterations_that_compile_or_only_fill_the_replay(parts):
+    def left_s(seconds, num_updates):
+        values = {"updates/count": float(num_updates)}
+        return finish_iteration(parts, seconds, 10, values)["progress/eta_s"]
+
+    assert math.isnan(left_s(30.0, 0))
+    assert math.isnan(left_s(0.01, 0))
+    assert math.isnan(left_s(0.01, 0))
+    assert math.isnan(left_s(40.0, 1))  # at 1000 a second before
+    assert left_s(2.0, 2) == 950 / 5
+    assert left_s(2.0, 3) == 940 / 5
+
+
+def test_no_time_left_is_promised_while_an_iteration_takes_much_longer_than_any_before(parts):
+    page, work, clock, telemetry = parts
+    finish_iteration(parts, 2.0, 1)
+    assert finish_iteration(parts, 2.0, 1)["progress/eta_s"] == 1996
+    for work.work_done in range(1, 9):
+        clock.now += 1.0
+        telemetry.tick()
+    left_s = [values["progress/eta_s"] for values, *_ in page.rows[-8:]]
+    assert left_s[:5] == [1995, 1994, 1993, 1992, 1991]
+    assert all(map(math.isnan, left_s[6:]))
+
+
+def test_no_time_left_is_promised_by_an_iteration_that_takes_longer_than_all_should(parts):
+    page, work, clock, telemetry = parts
+    finish_iteration(parts, 2.0, 400)
+    assert finish_iteration(parts, 2.0, 400)["progress/eta_s"] == 1.0
+    for work.work_done in (1, 2):
+        clock.now += 0.75
+        telemetry.tick()
+    assert [values["progress/eta_s"] for values, *_ in page.rows[-2:]] == [
+        0.25,
+        pytest.approx(math.nan, nan_ok=True),
+    ]
+
+
+def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
+    page, work, clock, telemetry = parts
+    work.work_done, work.env_steps_so_far = 1, 30
+    telemetry.tick()
+    assert page.rows == []  # too early
+    clock.now += PUBLISH_INTERVAL_S
+    telemetry.tick()
+    telemetry.tick()
+    ((values, *place),) = page.rows
+    assert place == [0, 30]
+    assert values["progress/fraction"] == 0.03
+    assert math.isnan(values["progress/eta_s"])
+
+
+def test_a_run_that_hangs_publishes_nothing(parts):
+    page, work, clock, telemetry = parts
+    work.work_done = 1
+    for _ in range(100):
+        clock.now += PUBLISH_INTERVAL_S
+        telemetry.tick()
+    assert len(page.rows) == 1
+
+
+def test_what_waits_for_machine_code_is_said_to_compile_and_then_what_it_does():
+    page = Page()
+    stopwatch = Stopwatch(Clock(), page.phase)
+    is_compiling = True
+    stopwatch.is_compiling = lambda: is_compiling
+    for name in ("collect", "learn", "collect", "learn"):
+        with stopwatch.phase(name):
+            is_compiling &= name == "collect"
+    with stopwatch.phase("evaluate"):
+        pass
+    said = [name for name, *_ in page.phases]
+    assert said == ["compiling", "collecting", "learning", "evaluating", "learning"]
+
+
+def test_phases_add_up_until_they_are_taken():
+    clock = Clock()
+    stopwatch = Stopwatch(clock)
+    for _ in range(2):
+        with stopwatch.phase("collect"):
+            clock.now += 1.5
+    with stopwatch.phase("learn"):
+        clock.now += 0.25
+    taken = stopwatch.take()
+    assert (taken["time/collect_s"], taken["time/learn_s"]) == (3.0, 0.25)
+    assert set(stopwatch.take().values()) == {0.0}
+
+
+def test_phases_and_other_add_up_to_the_wall_time_between_two_publishes(parts):
+    page, _, clock, telemetry = parts
+    for _ in range(3):
+        with telemetry.stopwatch.phase("collect"):
+            clock.now += 1.5
+        clock.now += 0.125  # in no phase
+        with telemetry.stopwatch.phase("learn"):
+            clock.now += 0.25
+        with telemetry.stopwatch.phase("evaluate"):
+            clock.now += 4.0
+        telemetry.iteration({})
+    for values, _, _ in page.rows:
+        assert values["time/other_s"] == 0.125
+        assert sum(values[name] for name in values if name.startswith("time/")) == 5.875
+
+
+def test_phases_that_were_timed_elsewhere_still_add_up(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("checkpoint"):
+        clock.now += 1.0
+    clock.now += 2.0  # for the host, all that the GPU does is other
+    telemetry.iteration({"time/collect_s": 1.25, "time/learn_s": 0.5})
+    times = {name: value for name, value in page.rows[0][0].items() if name.startswith("time/")}
+    assert times["time/other_s"] == 0.25
+    assert sum(times.values()) == 3.0
+
+
+def test_a_phase_of_the_stopwatch_is_one_of_the_page_and_after_a_pause_comes_the_one_before(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("collect"):
+        pass
+    with telemetry.stopwatch.phase("learn"), telemetry.stopwatch.phase("publish"):
+        pass
+    with telemetry.stopwatch.phase("evaluate"):
+        clock.now += 1
+        telemetry.progress(37, 100, "episodes")
+        telemetry.progress(38, 100, "episodes")  # at the same moment: nobody could see it
+    assert page.phases == [
+        ("collecting", None, None, ""),
+        ("learning", None, None, ""),
+        ("evaluating", None, None, ""),
+        ("evaluating", 37, 100, "episodes"),
+        ("learning", None, None, ""),
+    ]
+
+
+def test_the_speed_is_that_of_training_evaluations_and_checkpoints_left_out(parts):
+    page, work, clock, telemetry = parts
+    for iteration in range(1, 101):
+        clock.now += 0.5
+        with telemetry.stopwatch.phase("evaluate"):
+            clock.now += 20.0 if iteration % 10 == 0 else 0.0
+        with telemetry.stopwatch.phase("checkpoint"):
+            clock.now += 3.0 if iteration % 25 == 0 else 0.0
+        work.iteration, work.env_steps = iteration, 50 * iteration
+        telemetry.iteration({})
+    speeds = [values["speed/env_steps_per_s"] for values, _, _ in page.rows]
+    assert speeds == pytest.approx([100.0] * 100)
+    assert page.rows[-1][0]["speed/average_env_steps_per_s"] == pytest.approx(100)
+
+
+def test_the_average_of_a_resumed_run_is_that_of_both_its_parts():
+    page, work, clock = Page(), Work(), Clock()
+    work.iteration, work.env_steps = 10, 1000  # at 50 a second: 20 s
+    telemetry = Telemetry(page, 3000, work, clock, average_before=50.0)
+    clock.now += 5.0
+    work.iteration, work.env_steps = 11, 2000
+    telemetry.iteration({})
+    assert page.rows[0][0]["speed/env_steps_per_s"] == 200.0
+    assert page.rows[0][0]["speed/average_env_steps_per_s"] == 80.0  # 2000 in 25 s
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("loss/policy", math.nan), ("loss/value", math.inf), ("optimizer/grad_norm", -math.inf)],
+)
+def test_the_first_loss_that_is_no_number_is_told_once_with_its_iteration(parts, name, value):
+    page, work, _, telemetry = parts
+    work.iteration = 6
+    telemetry.iteration({"loss/policy": 0.5, "loss/value": 0.5})
+    work.iteration = 7
+    telemetry.iteration({name: value})
+    work.iteration = 8
+    telemetry.iteration({name: value, "loss/value": math.nan})
+    assert page.events == [("error", f"{name} is {value} in iteration 7")]
+
+
+def test_what_may_be_undefined_is_no_event(parts):
+    page, _, _, telemetry = parts
+    telemetry.iteration({"value/explained_variance": math.nan, "episode/return": math.nan})
+    assert page.events == []
+
+
+def test_a_phase_that_was_timed_elsewhere_wins_over_the_stopwatch(parts):
+    page, _, clock, telemetry = parts
+    with telemetry.stopwatch.phase("collect"):
+        clock.now += 5
+    telemetry.iteration({"time/collect_s": 0.25})
+    assert page.rows[0][0]["time/collect_s"] == 0.25
+
+
+@pytest.mark.parametrize("unplanned", [-100, 100])
+def test_progress_ends_at_one_with_dead_env_steps_and_with_those_before_the_first_rollout(
+    parts, unplanned
+):
+    page, work, clock, telemetry = parts
+    clock.now = 2.0
+    work.unplanned_env_steps = unplanned
+    work.iteration = 10
+    work.env_steps = work.env_steps_so_far = 1000 + unplanned
+    telemetry.iteration({})
+    assert page.rows[0][0]["progress/fraction"] == 1.0
+    work.env_steps = work.env_steps_so_far = 500 + unplanned
+    telemetry.iteration({})
+    assert page.rows[1][0]["progress/fraction"] == 0.5

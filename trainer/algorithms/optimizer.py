@@ -1,0 +1,199 @@
+"""Adam on one flat tensor, which can be captured, and scaling of gradients that are too large.
+
+Source: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.adam import adam
+
+from ..distributed.process_group import LOCAL, ProcessGroup
+from ..machine.values import State
+from ..memory.replay import Batch
+from ..memory.rollout import Rollout
+
+BETA_1, BETA_2 = 0.9, 0.999
+EPSILON = 1e-5  # usual for PPO, Huang et al. 2022, detail 3
+
+FROM_NETWORKS = (
+    "its observations, actions and rewards are finite, so NaN or infinity came from the networks"
+)
+
+
+class FlatAdam:
+    """Adam. `mean` and `square` [P] are the running moments of the gradients, `age` [] float32
+    counts their steps.
+
+    All are on the parameters' device. A learning rate may be a number or a scalar tensor.
+    """
+
+    def __init__(self, parameters: Tensor, epsilon: float = EPSILON) -> None:
+        """Optimizes `parameters` [P] in place."""
+        self._epsilon = epsilon
+        self._parameters = parameters
+        self.mean, self.square = torch.zeros_like(parameters), torch.zeros_like(parameters)
+        self.age = torch.zeros((), device=parameters.device)
+        self._rate = torch.zeros((), device=parameters.device)
+        self.gradient: Tensor | None = None  # [P], of the newest step, for inspection
+
+    @property
+    def num_steps(self) -> int:
+        """The number of steps taken; waits for the device."""
+        return int(self.age)
+
+    @torch.no_grad()
+    def step(self, gradients: Tensor, learning_rate: Any, active: Tensor | None = None) -> None:
+        """Move the parameters by `gradients` [P]; do nothing if `active` [] is 0."""
+        self.gradient = gradients
+        if isinstance(learning_rate, Tensor):
+            self._rate.copy_(learning_rate)
+        else:
+            self._rate.fill_(learning_rate)
+        # torch's function: its optimizer class would add as much as a small network's step takes.
+        adam(
+            [self._parameters], [gradients], [self.mean], [self.square], [], [self.age],
+            fused=True, lr=self._rate, beta1=BETA_1, beta2=BETA_2, eps=self._epsilon,
+            weight_decay=0.0, amsgrad=False, maximize=False,
+            # Mixed precision skips steps this way, without waiting for the device.
+            found_inf=None if active is None else (active == 0).to(torch.float32),
+        )  # fmt: skip
+
+    def state_dict(self) -> dict[str, Tensor | int]:
+        """The state in main memory."""
+        return {
+            "mean": self.mean.cpu().clone(), "square": self.square.cpu().clone(),
+            "num_steps": self.num_steps,
+        }  # fmt: skip
+
+    def load_state_dict(self, state: Mapping[str, Tensor | int]) -> None:
+        self.mean.copy_(torch.as_tensor(state["mean"]))
+        self.square.copy_(torch.as_tensor(state["square"]))
+        self.age.fill_(int(state["num_steps"]))
+
+
+def scaled_down(gradients: Tensor, max_norm: float) -> Tensor:
+    """Scale `gradients` in place to norm `max_norm` if their norm is larger; return that norm."""
+    norm: Tensor = gradients.norm()
+    gradients.mul_((max_norm / (norm + 1e-8)).clamp(max=1.0))
+    return norm
+
+
+class FiniteUpdates:
+    """Decides which updates may move anything, and counts the others in `num_skipped`: on the host
+    where it runs every update, on the device where graphs do.
+    """
+
+    def __init__(self, is_inline: bool, device: torch.device, fails_by: str = "") -> None:
+        """Where the setting `fails_by` is named, the first update to be skipped ends the run."""
+        self._fails_by, self._is_inline = fails_by, is_inline
+        zero = torch.zeros((), dtype=torch.int64, device=device)
+        self.num_skipped: Any = 0 if is_inline else zero
+        self._origin, self._has_told = "", False
+
+    def moving(
+        self, checked: Tensor, moves: Tensor | None, origin: Callable[[], str]
+    ) -> Tensor | None:
+        """`moves`, or 0 where `checked` [], a sum of all that is looked at, is not finite. `origin`
+        says in a sentence where that comes from, and is called the first time alone.
+
+        Raises FloatingPointError then where the run is to end.
+        """
+        if not self._is_inline:
+            is_finite = checked.isfinite()
+            is_skipped = is_finite.logical_not()
+            self.num_skipped += is_skipped if moves is None else is_skipped * (moves != 0)
+            return is_finite.float() if moves is None else moves * is_finite
+        if math.isfinite(float(checked)):
+            return moves
+        if moves is None or moves:  # else it is skipped anyway
+            self.skip(1, origin)
+        return torch.zeros(())
+
+    def skip(self, count: int, origin: Callable[[], str]) -> None:
+        """Count updates that the host knows to have moved nothing."""
+        if count and not self.num_skipped:
+            self._origin = origin()
+        self.num_skipped += count
+        if count and self._fails_by:
+            raise FloatingPointError(self._said())
+
+    def notices(self) -> list[str]:
+        """What people should be told, once; waits for the device."""
+        if self._has_told or not int(self.num_skipped):
+            return []
+        if self._fails_by:
+            raise FloatingPointError(self._said())
+        self._has_told = True
+        return [f"{self._said()}; updates/skipped counts such updates"]
+
+    def _said(self) -> str:
+        what = "the gradient of an update was not finite"
+        if self._fails_by:
+            return f"{what}{self._because}; {self._fails_by} = fail"
+        return f"an update was skipped, since its gradient was not finite{self._because}"
+
+    @property
+    def _because(self) -> str:
+        return f": {self._origin}" if self._origin else ""
+
+    def state_dict(self) -> State:
+        return {"num_skipped": int(self.num_skipped), "has_told": self._has_told}
+
+    def load_state_dict(self, state: State) -> None:
+        self.num_skipped = set_count(self.num_skipped, state["num_skipped"])
+        self._has_told, self._origin = state["has_told"], "that was before the run was resumed"
+
+
+def origin_of_nan(batch: Batch, ranks: ProcessGroup = LOCAL) -> str:
+    """What of a minibatch is not finite, in any of the ranks; a sentence."""
+    fields = {
+        "observations": (batch.obs, batch.next_obs), "actions": (batch.actions,),
+        "rewards": (batch.returns,), "importance weights": (batch.weights,),
+    }  # fmt: skip
+    bad = [not all(map(is_finite, parts)) for parts in fields.values()]
+    num_bad = ranks.sum(torch.tensor(bad, dtype=torch.int64)).tolist()
+    found = [name for name, count in zip(fields, num_bad, strict=True) if count]
+    if not found:
+        return FROM_NETWORKS
+    return f"the {' and '.join(found)} of its minibatch are not finite"
+
+
+def is_finite(x: Tensor) -> bool:
+    return bool(x.isfinite().all())
+
+
+def origin_in_rollout(rollout: Rollout) -> str:
+    """The first number of a rollout that is not finite, in a sentence; empty where all are."""
+    truncated = rollout.truncated.unsqueeze(-1)
+    finals = rollout.final_obs
+    if not rollout.finals_in_order:  # else those of no episode are 0
+        finals = finals.masked_fill(~truncated, 0)
+    tensors = {
+        "observation": rollout.obs, "final observation": finals, "reward": rollout.rewards,
+        "action": rollout.actions,
+    }  # fmt: skip
+    for name, tensor in tensors.items():
+        found = torch.nonzero(~tensor.isfinite())
+        if len(found):
+            step, row, *place = found[0].tolist()
+            value = float(tensor[step, row].flatten()[place[0] if place else 0])
+            who = "the policy" if name == "action" else "an environment"
+            text = f"{who} gave the {name} {value} (in step {step} of row {row} of the rollout)"
+            if name == "observation" and rollout.actions.is_floating_point():
+                text += ", and may get actions that are nan for such observations"
+            return text
+    return ""
+
+
+def set_count(count: Any, value: int) -> Any:
+    """A count at `value`: in place where it is a tensor, which graphs remember. Raises ValueError
+    where a damaged checkpoint has none.
+    """
+    value = int(value)
+    return count.fill_(value) if isinstance(count, Tensor) else value

@@ -1,0 +1,299 @@
+"""Stepping environments with a policy, in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..algorithms.algorithm import Metrics
+from ..distributed.process_group import LOCAL, ProcessGroup
+from ..distributed.states import gather_state, slice_state
+from ..machine.threads import Each, available_cores, loop_threads, one_torch_thread
+from ..machine.values import State
+from ..memory.rollout import ALL, Rollout
+from ..policies.generators import set_generator
+from ..policies.policy import Policy, first_state
+from ..policies.recurrent_actor_critic import RecurrentActorCritic
+from ..spaces import obs_type
+
+if TYPE_CHECKING:
+    from ..algorithms.auxiliary.acting_teachers import ActingTeachers
+    from ..envs import AnyEnvs
+
+
+ROWS_AT_ONCE = 512  # of whose actions a thread chooses
+LEAST_ROWS_WITH_MEMORY = 128  # which is more work for each
+
+
+class CollectsRollouts(Protocol):
+    """What an experiment asks of whatever gathers its rollouts."""
+
+    rollout: Rollout
+
+    @property
+    def loops(self) -> Sequence[Any]:
+        """Compiled ones that are called, in the order of their first calls."""
+
+    @property
+    def env_steps_under_way(self) -> int:
+        """Env steps of the collection that is going on, where the host knows."""
+
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+
+    @property
+    def details(self) -> Metrics:
+        """Metrics of the rollout besides."""
+
+    def take_notices(self) -> Sequence[str]:
+        """What people should know of the episodes, each once."""
+
+    def take_episode_totals(self) -> Tensor:
+        """Count, summed return and summed length of the episodes that ended since the last call:
+        [3] float64, where the rollout is.
+        """
+
+    @property
+    def resumes_exactly(self) -> bool:
+        """Whether a checkpoint holds the episodes under way."""
+
+    def state_dict(self) -> State:
+        """Everything the next collection depends on."""
+
+    def load_state_dict(self, state: State) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class RowStates:
+    """The state `now` [N, S] of every row before its next step; moved in place, so that a captured
+    graph finds it. Without memory S is 0, and nothing is done.
+
+    Who collects owns one: evaluations have states of their own.
+    """
+
+    def __init__(self, policy: Policy, rollout: Rollout) -> None:
+        self._rollout = rollout
+        num_steps, num_rows = rollout.rewards.shape
+        self._horizon = policy.horizon or num_steps
+        self.now = first_state(policy, num_rows, rollout.rewards.device)
+
+    def before(self, t: int, rows: slice = ALL) -> Tensor:
+        """The states before step `t`; the rollout keeps them where a piece of it begins."""
+        states = self._rollout.states
+        if states is not None and t % self._horizon == 0:
+            states[t // self._horizon, rows] = self.now[rows]
+        return self.now[rows]
+
+    def after(self, t: int, states: Tensor, rows: slice = ALL) -> None:
+        """Go on with the `states` that step `t` led to, anew where an episode ended in it."""
+        if self._rollout.states is None:
+            return
+        now = self.now[rows]
+        now.copy_(states)
+        now.masked_fill_(self._rollout.resets(t, rows).unsqueeze(-1), 0.0)
+
+    def forget(self) -> None:
+        """All episodes are others now."""
+        self.now.zero_()
+
+    def state_dict(self) -> State:
+        """In main memory; empty without memory."""
+        return {} if self._rollout.states is None else {"memory": self.now.cpu().clone()}
+
+    def load_state_dict(self, state: State) -> None:
+        """`state` is the whole collector's."""
+        if self._rollout.states is not None:
+            self.now.copy_(torch.as_tensor(state["memory"]))
+
+
+class Collector:
+    """Steps environments on the processor with any policy."""
+
+    loops: Sequence[Any] = ()
+    details: Metrics = MappingProxyType({})
+    teachers: ActingTeachers | None = None  # who take some of the steps
+    may_be_cut = False  # some steps of a rollout may be dead whatever the environment
+
+    def __init__(
+        self,
+        envs: AnyEnvs,
+        policy: Policy,
+        steps: int,
+        seed: int,
+        tick: Callable[[], None] = lambda: None,
+        num_threads: Callable[[], int] = available_cores,
+        each: Each = map,
+        obs_on_host: bool = False,
+        ranks: ProcessGroup = LOCAL,
+    ) -> None:
+        """`tick` is called after every step; `num_threads` share the environments, and `each` goes
+        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s. The
+        environments are those of one of `ranks`.
+        """
+        self.envs, self._policy, self._tick = envs, policy, tick
+        self._num_threads, self._each, self._ranks = num_threads, each, ranks
+        self._seed, self._generator = seed, torch.Generator().manual_seed(seed)
+        self._steps_before = 0  # of each environment, in former rollouts
+        self.env_steps_under_way = 0
+        self.rollout = Rollout.empty(
+            envs.spec.obs_size, steps, envs.num_rows, policy,
+            has_dead_steps=envs.has_dead_steps or self.may_be_cut,
+            obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
+        )  # fmt: skip
+        self._states = RowStates(policy, self.rollout)
+        # With memory a value is little beside the features that it is made from, which are here.
+        self._with_memory = policy if isinstance(policy, RecurrentActorCritic) else None
+        self.rollout.has_values = self._with_memory is not None
+        self._pieces = pieces_of(envs, policy)
+        self._transitions = [self.rollout.transitions(t) for t in range(steps)]
+        envs.reset(self.rollout.obs[-1].numpy())
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout, policy = self.rollout, self._policy
+        loop_threads(self._num_threads())
+        rollout.obs[0] = rollout.obs[-1]
+        noise = self._begin()
+        for t, transitions in enumerate(self._transitions):
+            states = self._act(t, noise[t])
+            self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
+            one_torch_thread()
+            self._after(t, states)
+            if policy.has_lasting_noise:
+                policy.forget(rollout.terminated[t] | rollout.truncated[t])
+            self.env_steps_under_way += self.envs.num_rows
+            self._tick()
+            if self._is_cut_after(t + 1):
+                break
+        self._finish()
+        return rollout
+
+    def _is_cut_after(self, steps: int) -> bool:
+        """Whether the rollout has so many steps and no more."""
+        return False
+
+    def _begin(self) -> Tensor:
+        """The noise of all steps of a rollout: that of a step is the one of its place [t, n] among
+        the rows of all ranks.
+        """
+        if self.teachers:
+            self.teachers.begin(self._steps_before)
+        steps, num_rows = self.rollout.rewards.shape
+        shape = (steps, self._ranks.global_size(num_rows))
+        return self._ranks.my_slice(self._policy.noise(shape, self._generator), 1)
+
+    def _act(self, t: int, noise: Tensor) -> Tensor:
+        """Fill in what the policy does in step `t`; returns the states after it."""
+
+        def act(rows: slice) -> Tensor:
+            actions, log_probs, states = self._act_step(t, noise[rows], rows)
+            self.rollout.remember(t, actions, log_probs, rows)
+            return states
+
+        states = list(self._each(act, self._pieces))
+        return states[0] if len(states) == 1 else torch.cat(states)
+
+    def _act_step(
+        self, t: int, noise: Tensor, rows: slice = ALL
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """As the policy's, in step `t` of some rows."""
+        obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
+        if self.teachers:
+            acted = self.teachers.act_step(t, obs, noise, states, rows)
+        else:
+            acted = self._policy.act_step(obs, noise, states)
+        if self._with_memory:
+            self.rollout.values[t, rows] = self._with_memory.values_of_states(acted[2])
+        return acted
+
+    def _after(self, t: int, states: Tensor, rows: slice = ALL) -> None:
+        """Go on with the `states` that step `t` led to, anew where an episode ended in it."""
+        if self._with_memory:
+            self._value_finals(t, states, rows)
+        self._states.after(t, states, rows)
+        if self.teachers:
+            self.teachers.after(t, rows)
+
+    def _value_finals(self, t: int, states: Tensor, rows: slice) -> None:
+        """Fill in the values of what step `t` led to where a time limit cut an episode short."""
+        rollout, policy = self.rollout, self._with_memory
+        truncated = rollout.truncated[t, rows]
+        if policy and truncated.any():
+            final_obs = rollout.final_obs[t, rows][truncated]
+            after = policy.step(final_obs, states[truncated])[1]
+            rollout.next_values[t, rows][truncated] = policy.values_of_states(after)
+
+    def _finish(self) -> None:
+        """After the last step of a rollout."""
+        rollout = self.rollout
+        self._steps_before += len(rollout.rewards)
+        self.env_steps_under_way = 0
+        if self._with_memory:
+            after = self._with_memory.step(rollout.obs[-1], self._states.now)[1]
+            last = self._with_memory.values_of_states(after).unsqueeze(0)
+            following = torch.cat([rollout.values[1:], last])
+            torch.where(rollout.truncated, rollout.next_values, following, out=rollout.next_values)
+
+    @property
+    def resumes_exactly(self) -> bool:
+        return self.envs.resumes_exactly
+
+    def take_notices(self) -> Sequence[str]:
+        return self.envs.take_notices()
+
+    def take_episode_totals(self) -> Tensor:
+        return torch.tensor(self.envs.take_episode_totals(), dtype=torch.float64)
+
+    def state_dict(self) -> State:
+        """Everything the next collection depends on, here or on a GPU."""
+        envs = self.envs.state_dict()
+        return {
+            "envs": gather_state(self._ranks, envs, -1) if self.envs.resumes_exactly else envs,
+            "obs": self._ranks.gather(self.rollout.obs[-1].clone()),
+            "steps_before": self._steps_before,
+            "generator": self._generator.get_state(),
+            **gather_state(self._ranks, self._states.state_dict(), 0),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        if self.envs.resumes_exactly:
+            self.envs.load_state_dict(slice_state(self._ranks, state["envs"], -1))
+            self.rollout.obs[-1] = self._ranks.my_slice(state["obs"])
+            memory = {name: state[name] for name in self._states.state_dict()}
+            self._states.load_state_dict(slice_state(self._ranks, memory, 0))
+        else:
+            self.envs.load_state_dict(state["envs"])
+            self._states.forget()
+            self.envs.reset(self.rollout.obs[-1].numpy())
+        self._steps_before = int(state.get("steps_before", 0))
+        set_generator(self._generator, state, self._seed, self._steps_before)
+
+    def close(self) -> None:
+        self.envs.close()
+
+
+def needs_one_piece(policy: Any) -> bool:
+    """Whether a policy must choose the actions of all rows at once, because it explores with noise
+    that it keeps for each row.
+    """
+    return bool(policy.has_lasting_noise or getattr(policy, "is_noisy", False))
+
+
+def pieces_of(envs: Any, policy: Policy) -> list[slice]:
+    """The rows whose actions are chosen at once, of whole environments: as many pieces whatever
+    there are of threads, so that sums are rounded alike.
+    """
+    num_rows, num_envs = envs.num_rows, envs.num_envs
+    if needs_one_piece(policy):
+        return [slice(0, num_rows)]
+    least = LEAST_ROWS_WITH_MEMORY if policy.state_size else ROWS_AT_ONCE
+    count = min(max(num_rows // ROWS_AT_ONCE, min(2, num_rows // least), 1), num_envs)
+    edges = [num_envs * i // count * (num_rows // num_envs) for i in range(count + 1)]
+    return [slice(*each) for each in pairwise(edges)]

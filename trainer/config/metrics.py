@@ -1,0 +1,54 @@
+"""The metrics that a run publishes, by its configuration."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from ...shared import Metric
+from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
+from ..machine.stopwatch import OTHER, PHASES
+from ..settings.section import AlgorithmSection, Section
+
+if TYPE_CHECKING:
+    from .train_config import TrainConfig
+
+GRAD_NORM = "optimizer/grad_norm"
+
+EPISODE_METRICS = (
+    Metric("episode/return", "reward", better="up",
+           description="mean of the episodes that ended in the iteration"),
+    Metric("episode/length", "env steps", description="mean of the episodes that ended"),
+    Metric("episode/count", "episodes", level=1, description="how many ended in the iteration"),
+    Metric("evaluation/return", "reward", better="up",
+           description="mean of greedy episodes, a fixed number"),
+    Metric("evaluation/length", "env steps", level=1, description="mean of greedy episodes"),
+)  # fmt: skip
+
+PROGRESS_METRICS = (
+    Metric("optimizer/learning_rate", level=1, description="as scheduled"),
+    Metric(GRAD_NORM, level=1, description="before clipping, mean of the networks"),
+    Metric(ENV_STEPS_PER_S, "env steps/s", better="up",
+           description="over 30 s of training: no evaluation, no saving"),
+    Metric(AVERAGE_ENV_STEPS_PER_S, "env steps/s", level=1, better="up",
+           description="of all training so far: no evaluation, no saving"),
+    Metric(PROGRESS_FRACTION, description="env steps done, of those asked for"),
+    Metric(ETA_S, "s", "timer", description="time left at that speed, evaluations included"),
+    *(Metric(f"time/{phase}_s", "s", "timer", level=1, description=f"{phase}, of the iteration")
+      for phase in PHASES),
+    Metric(f"time/{OTHER}_s", "s", "timer", level=1,
+           description="of the iteration, in none of the other phases"),
+)  # fmt: skip
+
+
+def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:
+    """What a run publishes: what all do, and what its algorithm and its environment add."""
+    values = [getattr(config, name) for name in type(config).model_fields]
+    sections = [v for v in values if isinstance(v, Section) and not isinstance(v, AlgorithmSection)]
+    besides = (getattr(section, "metrics", ()) for section in sections)
+    return (
+        *EPISODE_METRICS,
+        *config.algorithm_section.metrics,
+        *PROGRESS_METRICS,
+        *itertools.chain(*besides),
+    )

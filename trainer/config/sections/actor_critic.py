@@ -1,0 +1,171 @@
+"""The settings of off-policy algorithms with an actor and critics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...settings.section import Fraction
+from ...spaces.encoders import ENVIRONMENT
+from .dqn import check_hidden_layer
+from .off_policy import OffPolicyConfig
+
+if TYPE_CHECKING:
+    from .. import TrainConfig
+
+ENTROPY = Metric("policy/entropy", "nats", description="mean entropy of the action distributions")
+
+
+class ActorCriticConfig(OffPolicyConfig):
+    """Actions are real numbers within bounds."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *OffPolicyConfig.metrics,
+        Metric("loss/policy", description="minus the critics' value of the actor's actions"),
+    )
+    action_kinds: ClassVar[tuple[str, ...]] = ("Box",)
+
+    max_grad_norm: float = Field(
+        1e6, gt=0, description="maximum gradient norm; larger gradients are scaled down to it"
+    )
+    policy_delay: int = Field(1, ge=1, le=1024, description="critic updates per actor update")
+    loss: Literal["squared", "huber"] = Field(
+        "squared", description="loss of the critics' TD errors"
+    )
+    squash: Literal["tanh", "arctan"] = Field(
+        "tanh", description="maps the actor's outputs to -1 to 1; arctan: scaled by 2 / pi"
+    )
+    epsilon_start: Fraction = Field(0.0, description="initial fraction of random actions; 0 to 1")
+    epsilon_end: Fraction = Field(0.0, description="final fraction of random actions; 0 to 1")
+
+    @property
+    def updates_at_once(self) -> int:
+        return self.policy_delay
+
+    @property
+    def is_epsilon_greedy(self) -> bool:
+        """Whether a part of actions is random after warm-up as well."""
+        return max(self.epsilon_start, self.epsilon_end) > 0
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if config.encoder == ENVIRONMENT:
+            check_hidden_layer(config, "joins what it sees and what it does in one")
+        if self.target_every > 1 and self.target_every % self.policy_delay:
+            name = config.algorithm
+            raise ValueError(
+                f"{name}.target_every = {self.target_every}: targets move with the actor, "
+                f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
+            )
+        if self.num_updates(config.rollout_size) % self.policy_delay:
+            raise ValueError(
+                f"{config.algorithm}.policy_delay = {self.policy_delay} does not divide the "
+                f"{self.num_updates(config.rollout_size)} updates of an iteration"
+            )
+
+
+class DDPGConfig(ActorCriticConfig):
+    """Deep deterministic policy gradient, Lillicrap et al. 2016, arXiv:1509.02971."""
+
+    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = Field(
+        "gaussian",
+        description="exploration noise: independent in every step, or correlated over time",
+    )
+    exploration_std: float = Field(
+        0.1, ge=0, le=10, description="standard deviation of that noise, in half action ranges"
+    )
+    smoothing_std: float = Field(
+        0.0, ge=0, le=10, description="standard deviation of the target policy's noise; 0: none"
+    )
+    smoothing_clip: float = Field(0.5, gt=0, le=10, description="clips that noise")
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        name = config.algorithm
+        if not self.smoothing_std:
+            yield f"{name}.smoothing_clip", f"there is no noise to clip, {name}.smoothing_std = 0"
+
+
+class TD3Config(DDPGConfig):
+    """Twin delayed DDPG, Fujimoto et al. 2018, arXiv:1802.09477."""
+
+    policy_delay: int = Field(2, ge=1, le=1024, description="critic updates per actor update")
+    smoothing_std: float = Field(
+        0.2, ge=0, le=10, description="standard deviation of the target policy's noise; 0: none"
+    )
+
+
+class ACIQNConfig(DDPGConfig):
+    """An actor and a critic of implicit quantiles, Lin et al. 2024, arXiv:2412.09466."""
+
+    num_quantiles: int = Field(8, ge=1, le=1024, description="quantile fractions drawn per sample")
+    risk: float = Field(
+        1.0, gt=0, le=1, description="fraction of lowest returns that the actor goes by; 1: all"
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        check_hidden_layer(config, "joins fractions of the return in one")
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        yield "ac_iqn.loss", "its critic's loss is that of quantiles, always"
+
+
+class SACConfig(ActorCriticConfig):
+    """Soft actor-critic, Haarnoja et al. 2018, arXiv:1812.05905."""
+
+    metrics: ClassVar[tuple[Metric, ...]] = (
+        *ActorCriticConfig.metrics,
+        ENTROPY,
+        Metric("policy/alpha", "reward/nat", description="what a nat of entropy is worth"),
+    )
+
+    exploration: Literal["policy", "ornstein_uhlenbeck", "state_dependent"] = Field(
+        "policy",
+        description="policy: sample from the policy; ornstein_uhlenbeck: add noise that is "
+        "correlated over time; state_dependent: generalised state-dependent exploration, its "
+        "noise matrix drawn once per rollout",
+    )
+    exploration_std: float = Field(
+        0.05, gt=0, le=10,
+        description="standard deviation of the noise, or the initial one of its matrix",
+    )  # fmt: skip
+    alpha: float = Field(1.0, gt=0, le=1000, description="initial entropy coefficient")
+    learn_alpha: bool = Field(True, description="tune alpha to reach target_entropy")
+    target_entropy: float | None = Field(
+        None, ge=-1000, le=1000, description="in nats; none: minus the number of actions"
+    )
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        name = config.algorithm
+        if self.exploration == "policy":
+            reason = f"there is no noise to explore with, {name}.exploration = policy"
+            yield f"{name}.exploration_std", reason
+        if not self.learn_alpha:
+            yield f"{name}.target_entropy", f"alpha stays, {name}.learn_alpha = false"
+
+
+class TQCConfig(SACConfig):
+    """Truncated quantile critics, Kuznetsov et al. 2020, arXiv:2005.04269."""
+
+    num_quantiles: int = Field(25, ge=1, le=1024, description="quantiles of the return per critic")
+    dropped_quantiles: int = Field(
+        2, ge=0, le=1023, description="largest quantiles left out of the target, per critic"
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if self.dropped_quantiles >= self.num_quantiles:
+            raise ValueError(
+                f"tqc.dropped_quantiles = {self.dropped_quantiles} leaves none of "
+                f"tqc.num_quantiles = {self.num_quantiles}; choose a smaller number"
+            )
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        yield "tqc.loss", "its critics' loss is always the quantile Huber loss"

@@ -1,0 +1,74 @@
+"""The settings of the contrastive loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...settings.section import Section
+
+if TYPE_CHECKING:
+    from .. import TrainConfig
+
+
+class ContrastiveConfig(Section):
+    """InfoNCE on what policies remember, van den Oord et al. 2018, arXiv:1807.03748."""
+
+    coef: float = Field(
+        0.0, ge=0, le=1000, description="weight of this loss; 0: off; 0.1 is a good first value"
+    )
+    temperature: float = Field(
+        0.1, gt=0, le=100, description="temperature: divides the cosine similarities"
+    )
+    discount: float = Field(
+        0.95,
+        ge=0,
+        lt=1,
+        description="how far ahead positives lie: each later step is chosen with this "
+        "probability relative to the step before it; 0: always the next step",
+    )
+    embedding_size: int = Field(
+        64, ge=1, le=4096, description="size of the embeddings that are compared"
+    )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What runs publish that have this loss."""
+        if not self.coef:
+            return ()
+        return (
+            Metric("loss/contrastive", "nats", better="down",
+                   description="InfoNCE; guessing has the logarithm of the rows of a minibatch"),
+        )  # fmt: skip
+
+    def check(self, config: TrainConfig) -> None:
+        """Raises ValueError where this and the rest of the run do not fit together."""
+        setting = f"contrastive.coef = {self.coef}"
+        if not self.coef:
+            for key, field in type(self).model_fields.items():
+                if (value := getattr(self, key)) != field.default:
+                    raise ValueError(f"contrastive.{key} = {value}: {setting}, which is off")
+            return
+        memory = config.policy.memory
+        if not memory.is_on:
+            raise ValueError(
+                f"{setting}: it compares what policies remember, and policy.memory.kind = none; "
+                "use lstm or gru"
+            )
+        row_steps = memory.horizon or config.rollout_steps
+        if row_steps < 2:
+            key = "policy.memory.horizon" if memory.horizon else "rollout_steps"
+            raise ValueError(
+                f"{setting}: rows of one step, {key} = 1, have no later step; use more"
+            )
+        num_rows = config.num_rows * (config.rollout_steps // row_steps)
+        num_minibatches = config.algorithm_section.num_minibatches
+        if num_rows < 2 * num_minibatches:
+            raise ValueError(
+                f"{setting}: negatives are other rows, and each of ppo.num_minibatches = "
+                f"{num_minibatches} has one of the {num_rows}; use at most {num_rows // 2}"
+                if num_rows > 1
+                else f"{setting}: negatives are other rows, and there is one; raise num_envs"
+            )

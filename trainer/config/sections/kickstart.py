@@ -1,0 +1,70 @@
+"""The settings of learning from teachers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from ....shared import Metric
+from ...envs.names import LEARNED_ENV_NAMES
+from ...settings.section import Fraction, Section
+
+if TYPE_CHECKING:
+    from .. import TrainConfig
+
+
+class KickstartConfig(Section):
+    """Learning from policies that were trained before, beside learning from rewards."""
+
+    teachers: tuple[str, ...] = Field(
+        (), max_length=16, description="runs or checkpoint files to learn from; empty: off"
+    )
+    policy_coef: float = Field(
+        1.0, ge=0, le=1000, description="weight of the divergence between policy and teacher"
+    )
+    value_coef: float = Field(
+        0.0, ge=0, le=1000, description="weight of the squared difference from the teacher's values"
+    )
+    until_fraction: Fraction = Field(
+        0.5, gt=0, description="fraction of the run after which the teachers' weight is 0"
+    )
+    fade_fraction: Fraction = Field(
+        0.5, description="last fraction of that time, over which the teachers' weight falls to 0"
+    )
+
+    act_prob: Fraction = Field(
+        0.0,
+        description="probability that a teacher takes an env step of the rollout; it falls to 0 "
+        "with the teachers' weight",
+    )
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What runs publish that have teachers."""
+        if not self.teachers:
+            return ()
+        act_prob = Metric("policy/teacher_act_prob", description="of the env steps of a rollout")
+        return (
+            Metric("loss/kickstart", better="down", description="distance from teachers"),
+            *((act_prob,) if self.act_prob else ()),
+        )
+
+    def check(self, config: TrainConfig) -> None:
+        """Raises ValueError where this and the rest of the run do not fit together."""
+        if not self.teachers:
+            for key, field in type(self).model_fields.items():
+                if (value := getattr(self, key)) != field.default:
+                    raise ValueError(f"kickstart.{key} = {value}: there are no kickstart.teachers")
+        elif config.env in LEARNED_ENV_NAMES:
+            raise ValueError(f"kickstart.teachers: {config.env} cannot learn from other policies")
+        elif not (self.policy_coef or self.value_coef or self.act_prob):
+            raise ValueError(
+                "kickstart.policy_coef = 0, kickstart.value_coef = 0 and kickstart.act_prob = 0: "
+                "one is wanted"
+            )
+        elif self.act_prob and config.rollout == "fused":
+            raise ValueError(
+                f"rollout = fused: kickstart.act_prob = {self.act_prob} takes its steps one by "
+                "one; use steps"
+            )

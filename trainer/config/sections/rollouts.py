@@ -1,0 +1,44 @@
+"""Checks that all on-policy algorithms share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....shared import Metric
+from ...settings.divisors import nearest_divisors
+
+if TYPE_CHECKING:
+    from .. import TrainConfig
+
+SKIPPED = Metric(
+    "updates/skipped", "updates", level=1,
+    description="minibatches so far that moved nothing: their gradient was not finite",
+)  # fmt: skip
+
+
+def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
+    """Raises ValueError where minibatches do not divide the rollout, or with memory its rows."""
+    if config.policy.memory.is_on:
+        _check_rows(config, num_minibatches)
+    elif config.rollout_size % num_minibatches:
+        raise ValueError(
+            f"{config.algorithm}.num_minibatches = {num_minibatches} does not divide the rollout "
+            f"of {config.rollout_in_words} = {config.rollout_size}; "
+            f"use {nearest_divisors(config.rollout_size, num_minibatches)}"
+        )
+
+
+def _check_rows(config: TrainConfig, num_minibatches: int) -> None:
+    steps, horizon = config.rollout_steps, config.policy.memory.horizon or config.rollout_steps
+    if steps % horizon:
+        raise ValueError(
+            f"policy.memory.horizon = {horizon} does not divide rollout_steps = {steps}; "
+            f"use {nearest_divisors(steps, horizon)}"
+        )
+    num_rows = config.num_rows * (steps // horizon)
+    if num_rows % num_minibatches:
+        raise ValueError(
+            f"{config.algorithm}.num_minibatches = {num_minibatches} does not divide the "
+            f"{num_rows} rows of {horizon} steps that policy.memory cuts the rollout into; "
+            f"use {nearest_divisors(num_rows, num_minibatches)}"
+        )

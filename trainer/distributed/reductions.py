@@ -1,0 +1,134 @@
+"""Gradients, means and deviations over the samples of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..returns import variances
+from .process_group import ProcessGroup
+
+if TYPE_CHECKING:
+    from ..algorithms.algorithm import Metrics
+    from ..memory.replay import Batch
+
+GradientAndSums = Callable[[], tuple[Tensor, Tensor]]
+
+
+def mean_gradient(
+    ranks: ProcessGroup, num_samples: int, compute: GradientAndSums, like: Tensor, num_means: int
+) -> tuple[Tensor, Tensor]:
+    """The gradient [P] of the mean loss over the samples of all ranks, and other means [num_means].
+
+    `compute` returns both for the `num_samples` of this rank; it is not called if there are none.
+    `like` has the gradient's shape.
+    """
+    if ranks.size == 1:
+        return compute()
+
+    def weighted() -> tuple[Tensor, Tensor]:
+        gradient, means = compute()
+        return gradient, means * num_samples
+
+    gradient, sums, count = sum_gradient(ranks, num_samples, weighted, like, num_means)
+    return gradient, sums / count
+
+
+def sum_gradient(
+    ranks: ProcessGroup, num_samples: int, compute: GradientAndSums, like: Tensor, num_sums: int
+) -> tuple[Tensor, Tensor, int]:
+    """Like `mean_gradient`, with sums [num_sums] instead of means, and the number of samples of all
+    ranks.
+    """
+    if ranks.size == 1:
+        return *compute(), num_samples
+    message = like.new_zeros(len(like) + 1 + num_sums)
+    gradient, count, sums = torch.split(message, [len(like), 1, num_sums])
+    if num_samples:
+        local_gradient, local_sums = compute()
+        torch.mul(local_gradient, num_samples, out=gradient)
+        count.fill_(num_samples)
+        sums.copy_(local_sums)
+    ranks.sum(message)
+    return gradient.div_(count), sums.double(), round(float(count))
+
+
+def merge_batch(
+    ranks: ProcessGroup,
+    batch: Batch,
+    gradient: Tensor,
+    means: Metrics,
+    priorities: Tensor | None = None,
+) -> tuple[Tensor, Metrics, Any]:
+    """The gradient [P] of the mean loss of a replay minibatch, `means` and `priorities` [B], over
+    its samples in all ranks, from the samples that this rank has.
+    """
+    if ranks.size == 1:
+        return gradient, means, priorities
+    size = len(batch.index)
+    parts = [len(gradient), len(means), 0 if priorities is None else size]
+    message = gradient.new_zeros(sum(parts))
+    merged_gradient, merged_means, merged_priorities = torch.split(message, parts)
+    if batch.num_local:
+        weight = batch.num_local / size
+        torch.mul(gradient, weight, out=merged_gradient)
+        merged_means.copy_(torch.stack([*means.values()])).mul_(weight)
+        if priorities is not None:
+            merged_priorities[batch.numbers] = priorities.to(message.dtype)
+    ranks.sum(message)
+    named = dict(zip(means, merged_means.unbind(), strict=True))
+    return merged_gradient, named, merged_priorities
+
+
+def moments(ranks: ProcessGroup, samples: Sequence[Tensor]) -> Tensor:
+    """Count, mean and deviation [S, 3] float64 of each of S sets of samples [B] of all ranks."""
+    return moments_of_sums(ranks, torch.stack([_sums(x) for x in samples]))
+
+
+def moments_of_sums(ranks: ProcessGroup, sums: Tensor) -> Tensor:
+    """Like `moments`, from count, sum and sum of squares [S, 3] float64, which it overwrites."""
+    count, total, squares = ranks.sum(sums).unbind(1)
+    mean = total / count
+    variance = (squares - total * mean).clamp_(min=0) / (count - 1)
+    return torch.stack([count, mean, variance.sqrt()], 1)
+
+
+def _sums(samples: Tensor) -> Tensor:
+    samples = samples.double()
+    return torch.stack([samples.new_tensor(samples.numel()), samples.sum(), samples.square().sum()])
+
+
+def normalize_advantages(
+    ranks: ProcessGroup, advantages: Tensor, among: Tensor | None = None
+) -> Tensor:
+    """Advantages normalised to mean 0 and deviation 1 over all ranks, by the statistics of `among`
+    if it is given.
+    """
+    if ranks.size == 1:
+        return variances.normalized(advantages, among)
+    counted = advantages if among is None else among
+    return normalized_by(moments(ranks, [counted])[0], advantages)
+
+
+def normalized_by(moments: Tensor, advantages: Tensor) -> Tensor:
+    """Normalise by count, mean and deviation [3] float64. A single advantage is left as it is."""
+    count, mean, deviation = moments.tolist()
+    return advantages if count < 2 else (advantages - mean) / (deviation + variances.EPSILON)
+
+
+def explained_variance(ranks: ProcessGroup, returns: Tensor, values: Tensor) -> Tensor:
+    """The fraction of the variance of all ranks' returns that the values predict."""
+    if ranks.size == 1:
+        return variances.explained_variance(returns, values)
+    variance, left = moments(ranks, [returns, returns - values])[:, 2].square().unbind()
+    return variances.explained(variance, left)
+
+
+def by_rank(ranks: ProcessGroup, tensor: Tensor) -> Tensor:
+    """The tensors of all ranks [size, ...], in the order of ranks."""
+    stacked = tensor.new_zeros(ranks.size, *tensor.shape)
+    stacked[ranks.rank] = tensor
+    return ranks.sum(stacked)

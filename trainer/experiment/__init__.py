@@ -1,0 +1,1 @@
+"""Builds the parts of a run from its configuration, and executes its iterations."""

@@ -1,0 +1,263 @@
+"""Builds the parts of a plan. Numbers that the plan leaves open are measured: workers, threads."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from ..algorithms import algorithm_class
+from ..algorithms.algorithm import Algorithm, Options
+from ..algorithms.compiled_ppo.learning import CompiledUpdate
+from ..algorithms.compiled_ppo.ranked import RankedUpdate
+from ..collecting.collector import Collector, CollectsRollouts
+from ..collecting.compiled import CompiledCollector
+from ..collecting.early_stop import EarlyStopCollector
+from ..collecting.grouped import GroupedCollector
+from ..collecting.sliced import SlicedCollector
+from ..config import TrainConfig
+from ..distributed.process_group import LOCAL, ProcessGroup
+from ..envs import env_spec_of, make_envs
+from ..envs.names import LEARNED_ENV_NAMES
+from ..envs.workers.arrays import Array
+from ..envs.workers.choice import chosen, in_words, measured
+from ..jit.streams import TRAINING
+from ..machine.stopwatch import Stopwatch
+from ..machine.thread_choice import ThreadChoice
+from ..machine.threads import Threads, fastest_num_threads, numbers_to_try, one_torch_thread
+from ..policies.policy import first_state
+from ..returns.episodes import Evaluation, Progress
+from ..spaces import Spaces
+from .compile_progress import CompileProgress, TellCompiled
+from .evaluation import evaluate
+from .executors import Graphs, Inline
+from .experiment import Experiment, Parts
+from .plan import Plan, RankLayout, groups_collector, plan, this_machine
+from .precompiling import Precompiling
+from .teachers import auxiliary_losses
+from .untrained import learner_settings, make_policy, part_seed
+
+UPDATES: dict[str, type[CompiledUpdate]] = {"compiled": CompiledUpdate, "ranked": RankedUpdate}
+COLLECTORS: dict[str, type[Collector]] = {
+    "early_stop": EarlyStopCollector,
+    "in_groups": GroupedCollector,
+    "sliced": SlicedCollector,
+    "stepped": Collector,
+}
+
+
+def make_experiment(
+    config: TrainConfig, compiling: TellCompiled = lambda *_: None, ranks: ProcessGroup = LOCAL
+) -> Experiment:
+    """The experiment of a configuration on this machine, for one of `ranks`. `compiling` is called
+    with the number of loops that are compiled. Raises ConfigError.
+    """
+    planned = plan(config, this_machine(), layout_of(config, ranks))
+    device = ranks.device if ranks.size > 1 else torch.device(planned.device)
+    if planned.executor == "inline":
+        return build(planned, ranks=ranks, compiling=compiling)
+    return build_on(device, planned, ranks=ranks)
+
+
+def processor_experiment(
+    config: TrainConfig, threads: Threads | None = None, ranks: ProcessGroup = LOCAL
+) -> Experiment:
+    """The experiment of a configuration on the processor, with these `threads`."""
+    machine = this_machine()
+    if config.env not in LEARNED_ENV_NAMES:  # these are on the device of their model
+        machine = machine._replace(no_gpu="the processor is wanted")
+    return build(plan(config, machine, layout_of(config, ranks)), threads, ranks)
+
+
+def device_experiment(
+    config: TrainConfig,
+    device: torch.device,
+    capture: bool | None = None,
+    ranks: ProcessGroup = LOCAL,
+) -> Experiment:
+    """The experiment of a configuration as a GPU runs it, on any `device`."""
+    on_gpu = config.model_copy(update={"device": "cuda", "num_threads": 0})
+    machine = this_machine()._replace(no_gpu="")
+    planned = replace(plan(on_gpu, machine, layout_of(config, ranks)), config=config)
+    return build_on(device, planned, capture, ranks)
+
+
+def layout_of(config: TrainConfig, ranks: ProcessGroup) -> RankLayout | None:
+    """The description of `ranks` for the plan; None for a single process."""
+    if ranks.size == 1 and not ranks.stragglers:
+        return None
+    return RankLayout(
+        ranks.size, ranks.num_on_machine, len(ranks.my_rows(config.num_envs)),
+        cuts_rollouts=ranks.stragglers is not None,
+    )  # fmt: skip
+
+
+def build(
+    plan: Plan,
+    threads: Threads | None = None,
+    ranks: ProcessGroup = LOCAL,
+    compiling: TellCompiled = lambda *_: None,
+) -> Experiment:
+    """An experiment on the processor, with these `threads`, by default as many as planned."""
+    if len(plan.workers) > 1:
+        plan = with_fastest_workers(plan)
+    if threads is None:
+        threads = Threads(plan.num_threads or fastest_threads(plan, compiling))
+    inline, make_parts = Inline(threads), processor_parts
+    if plan.host == "routes":
+        # `tinyphysics_training` imports this folder, so it is imported by its name when a run
+        # needs it. It also imports ONNX, which other runs need not have.
+        package = f"..{plan.config.env}_training.parts"
+        make_parts = importlib.import_module(package, __package__).make_parts
+
+    def parts() -> Parts:
+        """The parts for the environments that this rank has now; they may move during the run."""
+        num_envs = len(ranks.my_rows(plan.config.num_envs))
+        made: Parts = make_parts(replace(plan, num_envs=num_envs), threads, ranks)
+        return made
+
+    experiment = Experiment(plan.config, inline, parts, ranks)
+    if plan.tries_threads and experiment.algorithm.uses_threads:
+        was_measured = not plan.num_threads
+        inline.thread_choice = ThreadChoice(threads, numbers_to_try(), was_measured)
+    return experiment
+
+
+def build_on(
+    device: torch.device, plan: Plan, capture: bool | None = None, ranks: ProcessGroup = LOCAL
+) -> Experiment:
+    """An experiment whose environments, policy and algorithm are all on one device. `capture` is
+    that of `Graphs`.
+    """
+    from .build_on_gpu import make_parts  # only here numba-cuda is needed
+
+    parts = partial(make_parts, plan, device, ranks)
+    if plan.executor == "graphs":
+        return Experiment(plan.config, Graphs(device, capture, plan.not_captured), parts, ranks)
+    from .overlapping import OverlappingGraphs  # seldom wanted
+
+    overlapping = OverlappingGraphs(device, capture)
+    return Experiment(plan.config, overlapping, lambda: overlapping.taking(parts()))
+
+
+def processor_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Parts:
+    """The parts of any algorithm and environment on the processor."""
+    config = plan.config
+    spec: Any = env_spec_of(config)
+    if plan.workers:
+        ((num_workers, async_factor),) = plan.workers
+        workers = replace(spec.plan, num_workers=num_workers, async_factor=async_factor)
+        spec = replace(spec, plan=workers)
+    algorithm = make_algorithm(plan, spec, threads, ranks)
+    envs = make_envs(spec, plan.num_envs, config.seed, TRAINING, ranks.first_env)
+    precompiling = Precompiling()
+    if plan.precompiles:
+        precompiling = Precompiling.of(config, algorithm.policy)
+    try:
+        collector = make_collector(plan, envs, algorithm.policy, threads, ranks)
+    except BaseException:  # such as a worker that cannot begin its first episode
+        envs.close()
+        raise
+    algorithm.attach(collector)
+
+    def play(num_episodes: int, progress: Progress) -> Evaluation:
+        gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
+        arguments = (algorithm.policy, spec, num_episodes, config.seed, limit, progress, gamma)
+        evaluation: Evaluation = threads.run(evaluate, *arguments)
+        return evaluation
+
+    return Parts(algorithm, collector, play, ranks.notices + plan.notices, precompiling)
+
+
+def make_algorithm(
+    plan: Plan, spec: Spaces, threads: Threads, ranks: ProcessGroup = LOCAL
+) -> Algorithm:
+    """The algorithm of a plan on the processor, with its policy."""
+    config, learner = plan.config, algorithm_class(plan.config.algorithm)
+    policy = learner.make_policy(
+        learner_settings(plan.local_config), spec, part_seed(config, "policy")
+    )
+    settings, seed = learner_settings(config), part_seed(config, "learner")
+    algorithm: Algorithm
+    if plan.update in UPDATES:
+        update = partial(UPDATES[plan.update], threads=threads)
+        algorithm = learner(settings, policy, seed=seed, ranks=ranks, executor=update)
+        return algorithm
+    options: Options = {
+        "seed": seed, "tick": threads.call_tick, "num_threads": threads.count,
+        "each": threads.each, "ranks": ranks,
+    }  # fmt: skip
+    algorithm = learner(settings, policy, **auxiliary_losses(config, policy, options), **options)
+    return algorithm
+
+
+def make_collector(
+    plan: Plan, envs: Any, policy: Any, threads: Threads, ranks: ProcessGroup
+) -> CollectsRollouts:
+    """The collector of a plan on the processor."""
+    config = plan.config
+    if plan.collector == "compiled":
+        return CompiledCollector(envs, policy, config.rollout_steps, threads, ranks)
+    collector_class: Any = COLLECTORS[plan.collector]
+    if plan.collector == "early_stop":
+        collector_class = partial(collector_class, stragglers=ranks.stragglers)
+    collector: CollectsRollouts = collector_class(
+        envs, policy, config.rollout_steps, part_seed(config, "collector"),
+        tick=threads.call_tick, num_threads=threads.count, each=threads.each,
+        obs_on_host=config.cpu_offload, ranks=ranks,
+    )  # fmt: skip
+    return collector
+
+
+def with_fastest_workers(plan: Plan) -> Plan:
+    """The plan with its fastest pair of numbers of workers and groups, by measurement."""
+    one_torch_thread()
+    policy = make_policy(plan.config)
+
+    @torch.inference_mode()
+    def act(obs: Array) -> Array:
+        """Greedy actions, which draw no random numbers."""
+        state = first_state(policy, len(obs))
+        actions: Array = policy.greedy_step(torch.from_numpy(obs), state)[0].numpy()
+        return actions
+
+    spec: Any = env_spec_of(plan.config)
+    found = measured(spec, plan.num_envs, plan.workers, act)
+    best = chosen(found)
+    workers = ((best.num_workers, best.async_factor),)
+    return replace(
+        plan,
+        workers=workers,
+        collector=groups_collector(workers),
+        notices=(*plan.notices, in_words(found)),
+    )
+
+
+def fastest_threads(plan: Plan, progress: TellCompiled) -> int:
+    """The number of threads with which an iteration is fastest, by measurement. The first iteration
+    compiles; `progress` is called with the number of loops that are compiled.
+    """
+
+    def iterate(threads: Threads) -> None:
+        if threads not in experiments:
+            close_all()  # environments may be many processes
+            experiments[threads] = build(plan, threads)
+        experiment = experiments[threads]
+        compiling = CompileProgress(experiment.loops)
+        experiment.on_tick(lambda: progress(*compiling.look()))
+        threads.tick()
+        list(experiment.iterate(Stopwatch(), wait=True))
+        threads.tick()
+
+    def close_all() -> None:
+        while experiments:
+            experiments.popitem()[1].close()
+
+    experiments: dict[Threads, Experiment] = {}
+    try:
+        return fastest_num_threads(iterate)
+    finally:
+        close_all()

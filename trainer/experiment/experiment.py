@@ -1,0 +1,281 @@
+"""The parts of a run that change by learning, and their state as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torch import Tensor
+
+from ..algorithms.algorithm import Algorithm, Metrics
+from ..collecting.collector import CollectsRollouts
+from ..config import TrainConfig
+from ..distributed.process_group import LOCAL, Agreement, ProcessGroup
+from ..distributed.split import Share
+from ..machine.stopwatch import Stopwatch
+from ..machine.values import State
+from ..memory.rollout import Rollout
+from ..returns.episodes import Evaluation, Progress
+from .executors import Executor
+from .precompiling import Precompiling
+
+DEAD_ENV_STEPS = "dead env steps"  # among the metrics, until they are where the host is
+
+
+@dataclass
+class Parts:
+    """What an experiment is made of. `evaluate` plays so many greedy episodes; `notices` are told
+    when the run begins; `precompiling` is waited for before the first update.
+    """
+
+    algorithm: Algorithm
+    collector: CollectsRollouts
+    evaluate: Callable[[int, Progress], Evaluation]
+    notices: tuple[str, ...] = ()
+    precompiling: Precompiling = field(default_factory=Precompiling)
+
+
+class Experiment:
+    """Environments, policy and algorithm of one configuration, from their first state on."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        executor: Executor,
+        make_parts: Callable[[], Parts],
+        ranks: ProcessGroup = LOCAL,
+    ) -> None:
+        self.config, self.executor, self.ranks = config, executor, ranks
+        # Asked for many times an iteration, and slow to work out.
+        self.rollout_size, self.num_iterations = config.rollout_size, config.num_iterations
+        self._make_parts = make_parts
+        with executor.prepared():
+            parts = self._take_parts()
+            self._num_learned: Any = executor.counter()
+        self._notices = list(parts.notices)
+        self._is_collecting = False
+        self._collected = (0, 0)  # an iteration, and what was seen of it under way at most
+        self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
+
+    def _take_parts(self) -> Parts:
+        parts = self._make_parts()
+        self.algorithm, self.collector = parts.algorithm, parts.collector
+        self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
+        self._precompiling = parts.precompiling
+        return parts
+
+    @property
+    def loops(self) -> tuple[Any, ...]:
+        """The compiled loops that an iteration calls, in the order of their first calls."""
+        return (*self.collector.loops, *self.algorithm.loops)
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations."""
+        return self.executor.iteration
+
+    @property
+    def num_started(self) -> int:
+        """Iterations begun."""
+        return self.executor.num_started
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was begun is finished."""
+        return self.iteration == self.num_started
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all iterations were begun."""
+        return self.num_started >= self.num_iterations
+
+    @property
+    def env_steps(self) -> int:
+        """Env steps of all finished iterations, and those learned from besides."""
+        return self.iteration * self.rollout_size + self.unplanned_env_steps
+
+    @property
+    def unplanned_env_steps(self) -> int:
+        """Env steps beyond those of all rollouts; dead ones lack."""
+        return self.algorithm.pretraining_env_steps - self.dead_env_steps
+
+    @property
+    def env_steps_so_far(self) -> int:
+        """Env steps with those of the iteration under way, where the host knows of them; other
+        ranks are taken to be as far. While it learns, what it collected is not forgotten.
+        """
+        under_way = self.ranks.global_size(self.collector.env_steps_under_way)
+        iteration, collected = self._collected
+        if iteration == self.iteration:
+            under_way = max(under_way, collected)
+        self._collected = self.iteration, under_way
+        return self.env_steps + under_way
+
+    @property
+    def work_done(self) -> object:
+        """A value that changes with every finished piece of work."""
+        return self.env_steps_so_far, self.executor.work_done(self.algorithm)
+
+    def compile(self, tick: Callable[[], None]) -> None:
+        """Have all compiled that torch.compile is asked to, so that no iteration waits for it.
+        `tick` is called meanwhile.
+        """
+        if not self.config.compile or all(loop.signatures for loop in self.algorithm.loops):
+            return
+        from ..jit.torch_compiling import while_ticking  # seldom wanted
+
+        def work() -> None:
+            with self.executor.prepared():
+                self.algorithm.warm_up(self.collector.rollout)
+
+        while_ticking(work, tick)
+
+    def on_tick(self, tick: Callable[[], None]) -> None:
+        """Call `tick` every so often while there is nothing to do but wait."""
+        self.executor.tick = tick
+
+    def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
+        """Start an iteration; gives the metrics of those that have finished, in order: all that
+        were started where the caller wants to `wait`.
+        """
+        if self.algorithm.begins and self.num_started == 0:
+            with stopwatch.phase("learn"):
+                self.algorithm.begin()
+        # On the host, in every iteration: graphs replay only what they have recorded.
+        self.ranks.clock.begin()
+        learns = self.algorithm.begin_iteration()
+        finished = self.executor.iterate(
+            self.collect, self.learn, stopwatch, wait, "learn" if learns else "remember"
+        )
+        return map(self._counted, finished)
+
+    def _counted(self, values: dict[str, float]) -> dict[str, float]:
+        """The metrics of an iteration, its dead env steps taken out of them and counted."""
+        self.dead_env_steps += int(values.pop(DEAD_ENV_STEPS, 0))
+        return values
+
+    def take_notices(self) -> list[str]:
+        """What people should be told of how the run goes, once each."""
+        taken = self._notices + self.executor.take_notices() + self.algorithm.take_notices()
+        self._notices = []
+        return taken + list(self.collector.take_notices())
+
+    def finish(self) -> Iterator[dict[str, float]]:
+        """Wait for all that was started; gives the metrics that are still to come."""
+        return map(self._counted, self.executor.finish())
+
+    def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
+        """What all ranks do next; where environments are shared out anew, that is done."""
+        next_is = self.ranks.agree(stop, checkpoint, *self.algorithm.weights)
+        if next_is.shares:
+            self.move(next_is.shares)
+        return next_is
+
+    def move(self, shares: Sequence[Share]) -> None:
+        """Go on with other environments, as they are: all is made anew, as after a checkpoint."""
+        state = self.state_dict()
+        self._notices.append(f"now {self.ranks.take_shares(shares)}")
+        self._precompiling.close()
+        self.collector.close()
+        with self.executor.prepared():
+            self._take_parts()
+        self.load_state_dict(state, self.iteration)
+
+    def collect(self) -> Rollout:
+        """One rollout, with the policy as it explores now."""
+        if self.algorithm.under_way:  # by a run that was stopped between two updates
+            return self.collector.rollout
+        if not self.config.overlap:  # else learning may change how far the run is meanwhile
+            self.algorithm.explore(self._progress_fraction)
+        self._is_collecting = True
+        rollout = self.collector.collect()
+        self._is_collecting = False
+        return rollout
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether the iteration under way may be left by an exception of the executor's `tick`.
+        What was collected by then is lost, where a checkpoint could not hold it anyway; updates are
+        kept. Several ranks stop between iterations only.
+        """
+        if self.ranks.size > 1:
+            return False
+        is_lost_anyway = self._is_collecting and not self.collector.resumes_exactly
+        return is_lost_anyway or self.is_amid_updates
+
+    @property
+    def is_amid_updates(self) -> bool:
+        """Whether an iteration was left between two of its updates."""
+        return self.algorithm.under_way is not None
+
+    def learn(self) -> Metrics:
+        """One update from the rollout, and its metrics."""
+        if self._precompiling.helper:
+            self._precompiling.wait(self.executor.tick)
+        rollout, left = self.collector.rollout, self.algorithm.under_way
+        metrics = dict(self.algorithm.update(rollout, self._progress_fraction))
+        metrics |= self.collector.details
+        self._num_learned += 1
+        if left:  # the rollout was another process's
+            metrics[DEAD_ENV_STEPS] = self.rollout_size - left.env_steps
+        elif rollout.valid is not None:
+            metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
+        count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
+        self.ranks.clock.end()
+        return metrics | {
+            "episode/count": count,
+            "episode/return": return_ / count,
+            "episode/length": length / count,
+        }
+
+    @property
+    def _progress_fraction(self) -> Any:
+        return self._num_learned / self.num_iterations
+
+    def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
+        """Greedy episodes; waits for all that was started. `progress` is told how far they are."""
+        evaluation = self._evaluate(num_episodes, progress)
+        if evaluation.from_start is None:
+            return evaluation
+        details = self.algorithm.compare(evaluation.from_start)
+        return replace(evaluation, details={**evaluation.details, **details})
+
+    def close(self) -> None:
+        self._precompiling.close()
+        self.collector.close()
+        self.executor.close()
+
+    def state_dict(self) -> State:
+        """Tensors in main memory, which go on changing as training does, and plain values only.
+        Waits for the device.
+        """
+        return {
+            "policy": {name: self._whole(name, x) for name, x in self.policy.state_dict().items()},
+            "collector": self.collector.state_dict(),
+            "learner": self.algorithm.state_dict(),
+            "dead_env_steps": self.dead_env_steps,
+            **self.algorithm.extra_state(),
+        }
+
+    def _whole(self, name: str, own: Tensor) -> Tensor:
+        """A part of the policy's state, in main memory: of the rows of all ranks where it is of
+        rows.
+        """
+        return self.ranks.gather(own.cpu()) if name in self.policy.of_rows else own.cpu()
+
+    def load_state_dict(self, state: State, iteration: int) -> None:
+        with self.executor.prepared():
+            policy = dict(state["policy"])
+            policy |= {name: self.ranks.my_slice(policy[name]) for name in self.policy.of_rows}
+            self.policy.load_state_dict(policy)
+            self.collector.load_state_dict(state["collector"])
+            self.algorithm.load_state_dict(state["learner"])
+            self.algorithm.load_extra_state(state)
+            if not self.collector.resumes_exactly:
+                self.algorithm.forget_episodes()
+            # In place: graphs remember where it lies.
+            self._num_learned *= 0
+            self._num_learned += iteration
+        self.dead_env_steps = int(state.get("dead_env_steps", 0))
+        self.executor.begin_at(iteration)

@@ -1,0 +1,81 @@
+"""Policies to take away: observation in, action out, as an ONNX file.
+
+What is exported is the greedy policy of evaluation, its normaliser included, in float32. One that
+remembers has its state as a second input and output: zeros before the first step of an episode,
+then what the step before gave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import torch
+from torch import Tensor, nn
+
+from ..policies.mlp import in_float32
+from ..policies.policy import Policy
+
+INPUT, OUTPUT = "observation", "action"
+STATE, NEXT_STATE = "state", "next_state"
+
+
+class Greedy(nn.Module):
+    """Observations [B, obs_size] to the actions of evaluation."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, obs: Tensor) -> Tensor:
+        return self.policy.greedy_step(obs, obs[:, :0])[0]
+
+
+class RecurrentGreedy(Greedy):
+    """Observations and states [B, state_size] to those actions and the next states."""
+
+    def forward(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        return self.policy.greedy_step(obs, state)
+
+
+def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
+    """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
+    time may go in. Raises OSError when the file cannot be written.
+    """
+    policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
+    remembers = policy.state_size > 0
+    greedy = (RecurrentGreedy if remembers else Greedy)(policy).eval()
+    sizes = (obs_size, policy.state_size) if remembers else (obs_size,)
+    with _quiet(), torch.no_grad(), in_float32(greedy):
+        program = torch.onnx.export(
+            greedy,
+            tuple(torch.zeros(2, size) for size in sizes),
+            input_names=[INPUT, STATE][: len(sizes)],
+            output_names=[OUTPUT, NEXT_STATE][: len(sizes)],
+            dynamic_shapes=tuple({0: torch.export.Dim("batch", min=1)} for _ in sizes),
+            dynamo=True,
+            verbose=False,
+        )
+    assert program
+    model = program.model_proto
+    model.doc_string = about
+    onnx.checker.check_model(model)
+    path.write_bytes(model.SerializeToString())
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter speaks of its own steps, and warns of what is right here."""
+    former = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(former)

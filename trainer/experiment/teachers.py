@@ -1,0 +1,71 @@
+"""Policies that others learn from: of runs, or of single checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...shared.errors import ConfigError, OperantError
+from ...shared.runs.find_runs import find_run
+from ..algorithms.algorithm import Options
+from ..algorithms.auxiliary import make_auxiliary_losses
+from ..algorithms.auxiliary.acting_teachers import Teacher
+from ..config import TrainConfig
+from ..envs import spec_of
+from ..policies.actor_critic import ActorCritic
+from ..policies.recurrent_actor_critic import RecurrentActorCritic
+from .checkpoints import load_checkpoint
+from .trained_policy import TrainedPolicy, load_trained, trained_in
+from .untrained import learner_settings
+
+
+def auxiliary_losses(config: TrainConfig, policy: Any, options: Options) -> dict[str, Any]:
+    """What an algorithm is given that has losses beside its own; `options` are the rest. Raises
+    ConfigError.
+    """
+    if config.algorithm != "ppo":
+        return {}
+    losses = make_auxiliary_losses(learner_settings(config), policy, teachers_of(config), **options)
+    return {"auxiliary_losses": losses}
+
+
+def teachers_of(config: TrainConfig) -> list[Teacher]:
+    """The teachers of a configuration. Raises ConfigError."""
+    return load_teachers(config, config.table("kickstart").teachers)
+
+
+def load_teachers(config: TrainConfig, names: Sequence[str]) -> list[Teacher]:
+    """Those of `kickstart.teachers`, on the processor, with nothing left to learn. Raises
+    ConfigError where one cannot be read, or has other observations or actions.
+    """
+    return [load_teacher(config, name) for name in names]
+
+
+def load_teacher(config: TrainConfig, name: str) -> Teacher:
+    where = f"kickstart.teachers: '{name}'"
+    try:
+        trained = _trained(name)
+    except OperantError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    policy = trained.policy
+    if not isinstance(policy, ActorCritic | RecurrentActorCritic):
+        raise ConfigError(f"{where} learned by {trained.config.algorithm}; teachers are PPO's")
+    spec = spec_of(config)
+    if policy.obs_size != spec.obs_size:
+        raise ConfigError(
+            f"{where} sees {policy.obs_size} numbers, and {config.env} shows {spec.obs_size}"
+        )
+    theirs = spec_of(trained.config).actions, trained.config.policy.distribution
+    if theirs != (spec.actions, config.policy.distribution):
+        raise ConfigError(
+            f"{where} has actions of another kind: {theirs[0]}, policy.distribution = {theirs[1]}"
+        )
+    policy.requires_grad_(False)
+    return policy
+
+
+def _trained(name: str) -> TrainedPolicy:
+    if name.endswith(".pt"):
+        return trained_in(load_checkpoint(Path(name)))
+    return load_trained(find_run(name))

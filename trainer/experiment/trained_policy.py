@@ -1,0 +1,113 @@
+"""A trained policy, to evaluate it or to play with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...shared.errors import UsageError
+from ...shared.runs.run_folder import Run
+from ..config import TrainConfig
+from ..config.saved_config import saved_config
+from ..envs import env_spec_of
+from ..policies.implicit_quantiles import ImplicitQuantiles
+from ..policies.policy import Policy, first_state
+from .checkpoints import NEWEST, Checkpoint, named_checkpoint
+from .restoring import restoring
+from .untrained import make_policy
+
+ADAPTIVE = "adaptive"
+
+
+@dataclass(frozen=True)
+class TrainedPolicy:
+    """The policy of a checkpoint."""
+
+    policy: Policy
+    config: TrainConfig
+    iteration: int
+
+    def first_state(self, num_rows: int) -> Tensor:
+        """What it knows [num_rows, state_size] where episodes begin."""
+        return first_state(self.policy, num_rows)
+
+    @torch.inference_mode()
+    def act(self, obs: Tensor | np.ndarray) -> Tensor:
+        """Greedy actions as the environment takes them, from obs [B, obs_size]; choices
+        count from 0, also where those of a Gymnasium environment do not. Raises ValueError where
+        the policy remembers: that takes `step`.
+        """
+        if self.policy.state_size:
+            raise ValueError("this policy remembers the steps before: use step, from first_state")
+        return self.step(obs, self.first_state(len(obs)))[0]
+
+    @torch.inference_mode()
+    def step(self, obs: Tensor | np.ndarray, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Likewise from what it knows of the steps before [B, state_size]; and what it knows after
+        this one.
+        """
+        given = torch.as_tensor(obs)
+        return self.policy.greedy_step(given.float() if given.is_floating_point() else given, state)
+
+
+def load_trained(
+    run: Run, warn: Callable[[str], None] = lambda _: None, checkpoint: str = NEWEST
+) -> TrainedPolicy:
+    """The policy of a run's newest checkpoint that can be read, on the processor, or of another, as
+    `named_checkpoint` has them; `warn` is told of newer ones that cannot be read, and of what in it
+    this version leaves out. Raises CheckpointError.
+    """
+    return trained_in(named_checkpoint(run, checkpoint, warn), warn)
+
+
+def trained_in(
+    checkpoint: Checkpoint, warn: Callable[[str], None] = lambda _: None
+) -> TrainedPolicy:
+    """The policy of a checkpoint, on the processor. Raises CheckpointError."""
+    saved = saved_config(checkpoint.config)
+    if saved.warning:
+        warn(saved.warning)
+    policy = make_policy(saved.config)
+    saved_policy = {"policy": checkpoint.state.get("policy")}
+    with restoring(saved_policy, lambda: {"policy": policy.state_dict()}):
+        policy.load_state_dict(checkpoint.state["policy"])
+    return TrainedPolicy(policy, saved.config, checkpoint.iteration)
+
+
+def copy_of_policy(policy: Policy, config: TrainConfig, iteration: int) -> TrainedPolicy:
+    """The policy as it is now, on the processor. What it keeps of each row of training is left as
+    it begins: several ranks have a part each.
+    """
+    copied = make_policy(config)
+    learned = {
+        name: x.cpu() for name, x in policy.state_dict().items() if name not in policy.of_rows
+    }
+    copied.load_state_dict({**copied.state_dict(), **learned})
+    return TrainedPolicy(copied, config, iteration)
+
+
+def act_with_risk(trained: TrainedPolicy, risk: str) -> None:
+    """Have a policy of implicit quantiles act by another lower part of the return: a number above 0
+    and up to 1, or `adaptive`. Raises UsageError where that cannot be.
+    """
+    network = getattr(trained.policy, "network", None)
+    if not isinstance(network, ImplicitQuantiles):
+        raise UsageError(f"--risk {risk}: {trained.config.algorithm} has no quantiles to act by")
+    if risk == ADAPTIVE:
+        risk_of = getattr(env_spec_of(trained.config), "adaptive_risk", None)
+        if risk_of is None or trained.config.normalization.obs:
+            raise UsageError(f"--risk adaptive: {trained.config.env} tells of no danger here")
+        network.risk_of = risk_of
+        return
+    try:
+        fraction = float(risk)
+    except ValueError:
+        fraction = math.nan
+    if not 0 < fraction <= 1:
+        raise UsageError(f"--risk {risk}: above 0 and up to 1, or adaptive")
+    network.risk.fill_(fraction)

@@ -1,0 +1,74 @@
+"""Where a run's environments and policy live."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+
+import torch
+
+
+def why_no_cuda() -> str:
+    """What is missing to train on a GPU; empty where nothing is."""
+    if not torch.cuda.is_available():
+        if torch.version.cuda is None:
+            return f"this PyTorch, {torch.__version__}, was built without CUDA"
+        return "PyTorch sees no GPU on this machine"
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "numba-cuda is not installed; pip install 'operant-rl[cuda]'"
+    return ""
+
+
+def num_gpus() -> int:
+    """How many of this machine's could be trained on."""
+    return 0 if why_no_cuda() else torch.cuda.device_count()
+
+
+def device_name(device: str) -> str:
+    """For people: `cpu`, or `cuda (NVIDIA H200)`."""
+    return f"cuda ({torch.cuda.get_device_name()})" if device == "cuda" else device
+
+
+# Below this a GPU has idle cores, and time steps are the better thing to give up.
+FEWEST_ENVS_TO_HALVE = 4096
+
+_BYTES = {
+    "bytes": 1,
+    **{f"{prefix}iB": 2**power for prefix, power in zip("KMGTPE", range(10, 70, 10), strict=True)},
+}
+_NOT_PINNED = "CUDA error: out of memory"  # main memory; of its own PyTorch has an exception
+_SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|[KMGTPE]iB)")  # also NumPy's words
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Of a GPU or of main memory, for which PyTorch has no exception of its own."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    texts = ("DefaultCPUAllocator", _NOT_PINNED)
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+
+
+def out_of_memory_message(error: Exception, num_envs: int, rollout_steps: int) -> str:
+    """One line where memory did not suffice: what to halve, and by how much it missed.
+
+    Empty for every other error.
+    """
+    if not is_out_of_memory(error):
+        return ""
+    memory = "GPU" if isinstance(error, torch.cuda.OutOfMemoryError) else "main"
+    memory = "pinned main" if _NOT_PINNED in str(error) else memory
+    key, value = "num_envs", num_envs
+    if num_envs < FEWEST_ENVS_TO_HALVE:
+        key, value = "rollout_steps", rollout_steps
+    return (
+        f"out of {memory} memory{_missing(str(error))}; halve {key} = {value}, to {value // 2 or 1}"
+    )
+
+
+def _missing(text: str) -> str:
+    """`: 3.70 GiB were asked for, 2.50 GiB more than there were`, as far as that is known."""
+    sizes = [float(number) * _BYTES[unit] / 2**30 for number, unit in _SIZE.findall(text)]
+    if not sizes:
+        return ""
+    missed = f", {sizes[0] - sizes[1]:.2f} GiB more than there were" if len(sizes) == 2 else ""
+    return f": {sizes[0]:.2f} GiB were asked for{missed}"

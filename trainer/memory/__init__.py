@@ -1,0 +1,1 @@
+"""What algorithms learn from: rollouts and their minibatches, and replay."""

@@ -1,0 +1,28 @@
+"""What is to be seen of each environment: a file of its name with a function `scene`; MinAtar's
+games share `minatar.py`.
+
+    scene(spec, states, selected) -> Scene
+
+`states` [T, state_size] are those of the episode so far, the newest last, in the order that the
+environment's file names its fields; `selected` is the agent that people look at. They lie beside
+the environments and not in their files: those are compiled anew with each change.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from ....shared.episodes.scene import Scene
+from ...envs.names import MINATAR_ENV_NAMES
+
+Drawing = Callable[[Any, NDArray[Any], int], Scene]
+
+
+def load_drawing(env: str) -> Drawing:
+    """The function `scene` of one of operant's own environments."""
+    name = "minatar" if env in MINATAR_ENV_NAMES else env
+    return cast(Drawing, importlib.import_module(f".{name}", __name__).scene)

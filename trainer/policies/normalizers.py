@@ -1,0 +1,259 @@
+"""Running statistics of observations and returns: exact in float64, merged once a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..jit.normalizing import discount
+from ..machine.values import State
+
+if TYPE_CHECKING:
+    from ..distributed.process_group import ProcessGroup
+    from ..memory.rollout import Rollout
+
+CLIP = 10.0
+EPSILON = 1e-8
+
+
+class RunningMoments(nn.Module):
+    """Mean and variance of all samples so far.
+
+    Source: Chan, Golub and LeVeque 1979, on merging the moments of two sets.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.variance: Tensor
+        self.count: Tensor
+        self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
+        self.register_buffer("variance", torch.ones(size, dtype=torch.float64))
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+
+    @torch.no_grad()
+    def update(self, samples: Tensor) -> None:
+        """Merge in `samples` [B, size]; none change nothing."""
+        if not len(samples):
+            return
+        samples = samples.double()
+        self.merge(samples.shape[0], samples.mean(0), samples.var(0, correction=0))
+
+    @torch.no_grad()
+    def merge(self, count: Any, mean: Tensor, variance: Tensor) -> None:
+        """Take in `count` samples of this `mean` and `variance` [size]; none where those are not
+        finite, as a single sample that is not makes them.
+        """
+        kept: Any = (self.count, self.mean, self.variance)
+        new: Any = (count, mean, variance)
+        if self.mean.device.type == "cpu":  # NumPy is much the faster for so few numbers
+            kept, new = ([np.asarray(x) for x in moments] for moments in (kept, new))
+            if not all(np.isfinite(x).all() for x in new):
+                return
+            merged = _merged(*kept, *new)
+        else:
+            is_finite = mean.isfinite().all() & variance.isfinite().all()
+            both = zip(kept, _merged(*kept, *new), strict=True)
+            merged = tuple(torch.where(is_finite, after, before) for before, after in both)
+        for own, after in zip(kept, merged, strict=True):
+            own[...] = after
+
+    @torch.no_grad()
+    def update_over(self, ranks: ProcessGroup | None, pieces: Iterable[Tensor]) -> None:
+        """Merge in the samples of all ranks; `pieces` [B, size] are those of this one."""
+        if ranks is None or ranks.size == 1:
+            for samples in pieces:
+                self.update(samples)
+            return
+        # Relative to the mean so far, which all ranks know: so the squares stay small.
+        before = self.mean
+        sums = before.new_zeros(2 * len(before) + 1)
+        total, squares, count = torch.split(sums, [len(before), len(before), 1])
+        for samples in pieces:
+            difference = samples.double() - before
+            total += difference.sum(0)
+            squares += difference.square_().sum(0)
+            count += len(difference)
+        ranks.sum(sums)
+        if num_samples := float(count):
+            mean, square = (sums[:-1] / num_samples).chunk(2)
+            self.merge(num_samples, before + mean, (square - mean.square()).clamp_(min=0))
+
+    @property
+    def deviation(self) -> Tensor:
+        """Standard deviation [size], float32."""
+        if self.mean.device.type == "cpu":
+            return torch.from_numpy(np.sqrt(self.variance.numpy() + EPSILON).astype(np.float32))
+        return (self.variance + EPSILON).sqrt().float()
+
+
+def _merged(
+    count: Any, mean: Any, variance: Any, count_2: Any, mean_2: Any, variance_2: Any
+) -> Any:
+    """Count, mean and variance of two sets as one; tensors or arrays."""
+    total = count + count_2
+    delta = mean_2 - mean
+    squares = variance * count + variance_2 * count_2 + delta**2 * count * count_2 / total
+    return total, mean + delta * count_2 / total, squares / total
+
+
+class ObsNormalizer(nn.Module):
+    """Observations to mean 0 and deviation 1, clipped after."""
+
+    def __init__(self, obs_size: int) -> None:
+        super().__init__()
+        self.moments = RunningMoments(obs_size)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        centred = obs - self.moments.mean.float()
+        return (centred / self.moments.deviation).clamp(-CLIP, CLIP)
+
+
+def observe(
+    normalizer: nn.Module, pieces: Iterable[Tensor], ranks: ProcessGroup | None = None
+) -> None:
+    """Update the statistics of `normalizer`, if it has any, with the observations of all ranks;
+    `pieces` [B, D] are those of this one.
+    """
+    if isinstance(normalizer, ObsNormalizer):
+        normalizer.moments.update_over(ranks, pieces)
+
+
+class RewardNormalizer(nn.Module):
+    """Rewards divided by the deviation of the discounted return; their mean is left alone."""
+
+    of_rows = "returns"  # the part of its state that has a number for each row
+
+    def __init__(self, num_rows: int, gamma: float, ranks: ProcessGroup | None = None) -> None:
+        super().__init__()
+        self._gamma, self._ranks = gamma, ranks
+        self.moments = RunningMoments(1)
+        self.returns: Tensor
+        self.register_buffer("returns", torch.zeros(num_rows, dtype=torch.float64))
+
+    @torch.no_grad()
+    def normalized(self, rewards: Tensor, dones: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`rewards` [T, N] scaled, after taking them into the statistics; `dones` [T, N] ends the
+        return of an environment after its reward counted. Only `valid` ones count at all.
+        """
+        if valid is not None:
+            rewards = rewards.masked_fill(~valid, 0.0)
+        returns = self._discounted(rewards.nan_to_num(0.0, 0.0, 0.0), dones)
+        counted = returns.flatten() if valid is None else returns[valid]
+        self.moments.update_over(self._ranks, [counted.unsqueeze(1)])
+        return (rewards / self.moments.deviation).clamp(-CLIP, CLIP)
+
+    def _discounted(self, rewards: Tensor, dones: Tensor) -> Tensor:
+        """The sums [T, N] that are kept in `returns`, after every step."""
+        returns = torch.empty(rewards.shape, dtype=torch.float64, device=rewards.device)
+        if rewards.device.type == "cpu":
+            arrays = (x.numpy() for x in (self.returns, returns))
+            discount(rewards.numpy(), dones.numpy(), self._gamma, *arrays)
+            return returns
+        for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
+            # One rounding, as in the compiled loop.
+            torch.add(reward, self.returns, alpha=self._gamma, out=self.returns)
+            returns[t] = self.returns
+            self.returns.masked_fill_(done, 0.0)
+        return returns
+
+
+class RewardCentring(nn.Module):
+    """Rewards less their slow average in each row: what is learned is how much better than usual.
+
+        centred_t = r_t - mean_t        mean_t+1 = mean_t + rate * (r_t - mean_t)
+
+    Source: Naik et al. 2024, "Reward centering", arXiv:2405.09999, eq. 4.
+    """
+
+    of_rows = "mean"
+
+    def __init__(self, num_rows: int, rate: float) -> None:
+        super().__init__()
+        self._rate = rate
+        self.mean: Tensor
+        self.register_buffer("mean", torch.zeros(num_rows, dtype=torch.float64))
+
+    @torch.no_grad()
+    def centred(self, rewards: Tensor, valid: Tensor | None = None) -> Tensor:
+        """`rewards` [T, N] less the averages before them; only `valid` ones change these."""
+        centred = torch.empty_like(rewards)
+        for t, reward in enumerate(rewards):
+            torch.sub(reward, self.mean.to(reward.dtype), out=centred[t])
+            step = (reward - self.mean) * self._rate
+            counts = step.isfinite() if valid is None else valid[t] & step.isfinite()
+            self.mean += step.masked_fill(~counts, 0.0)
+        return centred
+
+
+class Rewards:
+    """Rewards as a run wants to learn from them, and the statistics that this takes."""
+
+    def __init__(
+        self,
+        num_rows: int,
+        gamma: float,
+        *,
+        limit: float,
+        centring: float,
+        normalizes: bool,
+        device: torch.device,
+        ranks: ProcessGroup,
+    ) -> None:
+        """They are cut to `limit`, less averages that follow them at the rate `centring`, and
+        divided by the deviation of the return where it `normalizes`; 0 leaves out each of the first
+        two. Of `num_rows` here.
+        """
+        self._limit, self._ranks = limit, ranks
+        self.normalizer = (
+            RewardNormalizer(num_rows, gamma, ranks).to(device) if normalizes else None
+        )
+        self.centring = RewardCentring(num_rows, centring).to(device) if centring else None
+
+    def of(self, rollout: Rollout) -> Tensor:
+        """Rewards [T, N] cut, then centred, then scaled, each by statistics that take them in."""
+        rewards = rollout.rewards
+        if self._limit:
+            rewards = rewards.clamp(-self._limit, self._limit)
+        if self.centring:
+            rewards = self.centring.centred(rewards, rollout.valid)
+        if self.normalizer:
+            rewards = self.normalizer.normalized(rewards, rollout.dones, rollout.valid)
+        return rewards
+
+    @property
+    def loops(self) -> tuple[object, ...]:
+        """The compiled ones that are called."""
+        return (discount,) if self.normalizer else ()
+
+    @property
+    def _statistics(self) -> dict[str, RewardNormalizer | RewardCentring]:
+        """Those that there are, as checkpoints call them."""
+        both = {"reward_normalizer": self.normalizer, "reward_centring": self.centring}
+        return {name: module for name, module in both.items() if module}
+
+    def state_dict(self) -> dict[str, dict[str, Tensor]]:
+        """In main memory, of the rows of all ranks."""
+        return {
+            name: {
+                key: self._ranks.gather(x.cpu()) if key == module.of_rows else x.cpu()
+                for key, x in module.state_dict().items()
+            }
+            for name, module in self._statistics.items()
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """`state` may have more than these statistics."""
+        for name, module in self._statistics.items():
+            saved = dict(state[name])
+            saved[module.of_rows] = self._ranks.my_slice(saved[module.of_rows])
+            module.load_state_dict(saved)
+
+    def forget_episodes(self) -> None:
+        """The episodes under way are no more."""
+        if self.normalizer:
+            self.normalizer.returns.zero_()

@@ -1,0 +1,113 @@
+"""The interface of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..machine.values import State
+from ..spaces import Spaces, obs_type
+
+
+class Stateless(Protocol):
+    """The methods that a `Memoryless` policy must have."""
+
+    def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]: ...
+
+    def greedy(self, obs: Tensor) -> Tensor: ...
+
+
+class Memoryless:
+    """The state methods of policies without memory, whose exploration noise does not last."""
+
+    state_size = 0
+    horizon = 0
+    of_rows: Sequence[str] = ()
+
+    @property
+    def has_lasting_noise(self) -> bool:
+        return False
+
+    def forget(self, dones: Tensor) -> None:
+        """Do nothing: there is no lasting noise."""
+
+    def act_step(
+        self: Stateless, obs: Tensor, noise: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Like `act`, with an empty state."""
+        return *self.act(obs, noise), state
+
+    def greedy_step(self: Stateless, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Like `greedy`, with an empty state."""
+        return self.greedy(obs), state
+
+
+def obs_dtype(spec: Spaces) -> torch.dtype:
+    """The type in which rollouts and replays store observations."""
+    return torch.uint8 if obs_type(spec) is np.uint8 else torch.float32
+
+
+def first_state(policy: Policy, num_rows: int, device: torch.device | str = "cpu") -> Tensor:
+    """The initial recurrent state, [num_rows, state_size]."""
+    return torch.zeros(num_rows, policy.state_size, device=device)
+
+
+class Policy(Protocol):
+    """Maps observations to actions. Actions are stored as drawn, before clipping or squashing;
+    `env_actions` converts them for the environment. All weights are views of `flat_parameters` [P].
+    """
+
+    flat_parameters: Tensor
+    obs_size: int
+    normalizer: Any  # of observations
+    # The size of the recurrent state of a row, 0 without memory; and the number of steps that are
+    # learned from as one sequence, 0 for the whole rollout.
+    state_size: int
+    horizon: int
+
+    @property
+    def of_rows(self) -> Sequence[str]:
+        """The names of the parts of its state that have one entry for each row."""
+
+    @property
+    def action_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def action_dtype(self) -> torch.dtype: ...
+
+    def parameters_to_learn(self) -> list[nn.Parameter]:
+        """The parameters, in the order of `flat_parameters`."""
+
+    def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Random numbers for `act` on observations of this leading shape."""
+
+    def act_step(
+        self, obs: Tensor, noise: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Actions drawn for obs [B, obs_size], their log-probabilities if the algorithm needs them,
+        and the next state [B, state_size].
+        """
+
+    def greedy_step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The greedy actions for the environment, and the next state [B, state_size]."""
+
+    @property
+    def has_lasting_noise(self) -> bool:
+        """Whether exploration noise depends on earlier steps; then call `forget` after each."""
+
+    def forget(self, dones: Tensor) -> None:
+        """Draw new exploration noise for the rows whose episodes ended, by `dones` [N]."""
+
+    def env_actions(self, actions: Tensor) -> Tensor:
+        """Stored `actions` converted to the environment's actions, within its bounds."""
+
+    def to_device(self, device: torch.device) -> None:
+        """Move all tensors to `device`."""
+
+    def state_dict(self) -> State: ...
+
+    def load_state_dict(self, state: State) -> Any: ...

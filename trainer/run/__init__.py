@@ -1,1 +1,0 @@
-"""A run's process: signals, threads, device, telemetry, checkpoints."""

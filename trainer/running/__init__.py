@@ -1,0 +1,1 @@
+"""Runs an experiment in a process: the loop, signals, telemetry, pages, and the ends of runs."""

@@ -1,0 +1,357 @@
+"""What a script hangs onto a run: objects with methods that training calls between iterations."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...shared.errors import UsageError, nearest
+from ...shared.page.events import Level
+from ...shared.text.short_numbers import short_number
+from ..config.metrics import metrics_of
+from ..config.tables import NO_BEST
+
+if TYPE_CHECKING:
+    from ..config import TrainConfig
+    from ..experiment.experiment import Experiment
+    from .telemetry import Telemetry
+
+HOOKS = ("on_start", "on_iteration", "on_evaluation", "on_checkpoint", "on_end")
+RETURN = "evaluation/return"
+_CHECKPOINT_NAME = re.compile(r"(?!iteration-|newest$)[A-Za-z][A-Za-z0-9_-]{0,60}")
+
+Save = Callable[[str, Mapping[str, float]], Path]
+
+
+class Callback(Protocol):
+    """Any of these methods makes an object a callback; those that it lacks cost nothing."""
+
+    def on_start(self, run: LiveRun) -> None:
+        """Before the first iteration."""
+
+    def on_iteration(self, run: LiveRun) -> None:
+        """After each iteration, before its row is published."""
+
+    def on_evaluation(self, run: LiveRun) -> None:
+        """After each evaluation; `run.metrics` has what came of it."""
+
+    def on_checkpoint(self, run: LiveRun) -> None:
+        """Once a checkpoint is on disk: `run.newest_checkpoint`."""
+
+    def on_end(self, run: LiveRun) -> None:
+        """At the end, however training ended: `run.state`."""
+
+
+class LiveRun:
+    """A run while it trains, as its callbacks see it."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Path,
+        save: Save,
+        event: Callable[[Level, str], None],
+        wrap: Any,
+    ) -> None:
+        self._experiment, self._save, self._wrap = experiment, save, wrap
+        self._event = event
+        self._metrics: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
+        self._folder = folder
+        self._newest_checkpoint: Path | None = None
+        self._stop_reason, self._state = "", "running"
+        self._policy: tuple[int, Any] | None = None  # and the iteration that it is of
+
+    @property
+    def id(self) -> str:
+        return self._folder.name
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self._folder
+
+    @property
+    def state(self) -> str:
+        """`running`; in `on_end`, `finished`, `stopped` or `failed`."""
+        return self._state
+
+    @property
+    def config(self) -> Any:
+        """All settings, read-only, as `run.config.num_envs`."""
+        return self._experiment.config
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations."""
+        return self._experiment.iteration
+
+    @property
+    def env_steps(self) -> int:
+        """Env steps of all finished iterations."""
+        return self._experiment.env_steps
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The newest value of each metric, by its name."""
+        return types.MappingProxyType(self._metrics)
+
+    @property
+    def newest_checkpoint(self) -> Path | None:
+        """The one that was written last; None before the first."""
+        return self._newest_checkpoint
+
+    @property
+    def policy(self) -> Any:
+        """A copy of the policy as it is now, on the processor: an `operant.Policy`."""
+        if self._policy is None or self._policy[0] != self.iteration:
+            from ..experiment.trained_policy import copy_of_policy
+
+            experiment = self._experiment
+            copied = copy_of_policy(experiment.policy, experiment.config, self.iteration)
+            self._policy = self.iteration, self._wrap(copied, self._folder)
+        return self._policy[1]
+
+    def stop(self, reason: str = "") -> None:
+        """End training after this iteration, with a checkpoint; the run is then finished, and says
+        the reason.
+        """
+        self._stop_reason = self._stop_reason or reason or "stopped by a callback"
+
+    def log(self, values: Mapping[str, float]) -> None:
+        """Publish metrics of one's own, named `group/name`, in the row of this iteration. Raises
+        UsageError for what is no number.
+        """
+        for name, value in values.items():
+            try:
+                self._logged[name] = float(value)
+            except (TypeError, ValueError):
+                raise UsageError(f"log: {name} = {value!r:.80}: expected a number") from None
+
+    def event(self, text: str) -> None:
+        """Add a message to the run's events."""
+        self._event("info", text)
+
+    def save(self, name: str) -> Path:
+        """Keep the policy as it is now, and the newest value of each metric, beside the checkpoints
+        as NAME.pt: `operant.load(run, checkpoint=NAME)`. One of the same name is replaced. Raises
+        UsageError for a bad name.
+        """
+        if not _CHECKPOINT_NAME.fullmatch(name):
+            raise UsageError(
+                f"save: name = {name!r:.80}: expected letters, digits, - and _, as in 'best'"
+            )
+        return self._save(name, self._metrics)
+
+
+class Callbacks:
+    """The callbacks of a run. What one raises ends the run, which is failed then: `failure`."""
+
+    def __init__(
+        self,
+        callbacks: Sequence[Any] = (),
+        wrap: Callable[[Any, Path], Any] = lambda policy, _: policy,
+    ) -> None:
+        """`wrap` makes what `run.policy` gives of a TrainedPolicy and the run's folder. Raises
+        UsageError for what is no callback.
+        """
+        check_callbacks(callbacks)
+        self._wrap = wrap
+        self._hooks: dict[str, list[Callable[[LiveRun], None]]] = {
+            hook: [getattr(each, hook) for each in callbacks if hasattr(each, hook)]
+            for hook in HOOKS
+        }
+        self._run: LiveRun | None = None
+        self.failure: Exception | None = None
+
+    def __bool__(self) -> bool:
+        return any(self._hooks.values())
+
+    @property
+    def stop_reason(self) -> str:
+        """Why training should end; empty where it should not."""
+        return self._run._stop_reason if self._run else ""
+
+    @property
+    def end_training(self) -> bool:
+        return bool(self.failure or self.stop_reason)
+
+    @contextmanager
+    def during(
+        self, experiment: Experiment, folder: Path, save: Save, telemetry: Telemetry
+    ) -> Iterator[None]:
+        """From before the first iteration of a run in `folder` to after its last checkpoint. Raises
+        what a callback raised.
+        """
+        if not self:
+            yield
+            return
+        self._run = run = LiveRun(experiment, folder, save, telemetry.event, self._wrap)
+        self._call("on_start")
+        try:
+            yield
+        except Exception:
+            run._state = "failed"
+            self._end()
+            raise
+        except BaseException:
+            run._state = "stopped"
+            self._end()
+            raise
+        is_finished = experiment.is_complete or self.stop_reason
+        run._state = "failed" if self.failure else "finished" if is_finished else "stopped"
+        self._end()
+        if run._logged:
+            telemetry.publish(run._logged)
+        if self.failure:
+            raise self.failure
+
+    def iteration(self, row: Mapping[str, float]) -> dict[str, float]:
+        """After an iteration whose row this will be; returns what callbacks add to it."""
+        run = self._run
+        if run is None:
+            return {}
+        run._metrics |= row
+        if RETURN in row:
+            self._call("on_evaluation")
+        self._call("on_iteration")
+        logged, run._logged = run._logged, {}
+        run._metrics |= logged
+        return logged
+
+    def checkpoint(self, path: Path) -> None:
+        """After a checkpoint was written."""
+        if self._run:
+            self._run._newest_checkpoint = path
+            self._call("on_checkpoint")
+
+    def _call(self, hook: str) -> None:
+        assert self._run
+        for method in self._hooks[hook]:
+            if self.failure:
+                return
+            try:
+                method(self._run)
+            except Exception as error:  # whatever a script's own code raises
+                self.failure = error
+
+    def _end(self) -> None:
+        """Every `on_end` is called, whatever went wrong: it may close a file."""
+        assert self._run
+        for method in self._hooks["on_end"]:
+            try:
+                method(self._run)
+            except Exception as error:
+                self.failure = self.failure or error
+
+
+def check_callbacks(callbacks: Sequence[Any]) -> None:
+    """Raises UsageError for what is no callback, and for a method that nobody will call."""
+    for number, callback in enumerate(callbacks):
+        place = f"callbacks[{number}]"
+        if inspect.isclass(callback):
+            name = callback.__name__
+            raise UsageError(f"{place} = {name}: expected an object, as {name}()")
+        methods = [name for name in dir(callback) if name.startswith("on_")]
+        unknown = [name for name in methods if name not in HOOKS]
+        if unknown:
+            hint = nearest(unknown[0], HOOKS)
+            raise UsageError(
+                f"{place}: {type(callback).__name__} has {unknown[0]}, which is never called{hint}"
+            )
+        if not methods:
+            raise UsageError(
+                f"{place} = {callback!r:.80}: expected an object with any of {', '.join(HOOKS)}"
+            )
+
+
+class StopAtReturn:
+    """Stop once the mean return of an evaluation is `value` or more."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def on_evaluation(self, run: LiveRun) -> None:
+        found = run.metrics[RETURN]
+        if found >= self._value:
+            run.stop(f"the return of an evaluation is {short_number(found)}")
+
+
+class StopWithoutImprovement:
+    """Stop after `patience` evaluations in a row whose mean return is not above the best before by
+    more than `least_gain`. A resumed run counts anew.
+    """
+
+    def __init__(self, patience: int, least_gain: float = 0.0) -> None:
+        if type(patience) is not int or patience < 1:
+            raise UsageError(f"patience = {patience!r:.80}: expected a whole number above 0")
+        self._patience, self._least_gain = patience, least_gain
+        self._best, self._num_without = -math.inf, 0
+
+    def on_evaluation(self, run: LiveRun) -> None:
+        found = run.metrics[RETURN]
+        if found > self._best + self._least_gain:
+            self._best, self._num_without = found, 0
+            return
+        self._num_without += 1
+        if self._num_without >= self._patience:
+            best = short_number(self._best)
+            run.stop(f"no better evaluation in {self._patience}; the best return is {best}")
+
+
+class SaveBest:
+    """Keep the policy of the best iteration so far by `metric`, as NAME.pt; a run that goes on has
+    the best of before.
+    """
+
+    def __init__(self, metric: str = RETURN, name: str = "best", *, smaller: bool = False) -> None:
+        """`smaller` values are better where that is so, as of a loss."""
+        self._metric, self._name, self._sign = metric, name, -1 if smaller else 1
+        self._best = -math.inf
+
+    def on_start(self, run: LiveRun) -> None:
+        from ..experiment.checkpoints import CHECKPOINTS, load_checkpoint
+
+        path = run.folder / CHECKPOINTS / f"{self._name}.pt"
+        if not run.iteration or not path.exists():
+            return
+        with suppress(UsageError):  # what cannot be read is replaced
+            saved = load_checkpoint(path).state.get("metrics", {})
+            self._best = self._sign * float(saved.get(self._metric, math.nan))
+        self._best = -math.inf if math.isnan(self._best) else self._best
+
+    def on_iteration(self, run: LiveRun) -> None:
+        # Of evaluations only when there was one: the newest value stays among the metrics.
+        if not self._metric.startswith("evaluation/"):
+            self._look(run)
+
+    def on_evaluation(self, run: LiveRun) -> None:
+        if self._metric.startswith("evaluation/"):
+            self._look(run)
+
+    def _look(self, run: LiveRun) -> None:
+        found = self._sign * run.metrics.get(self._metric, math.nan)
+        if found > self._best:
+            self._best = found
+            run.save(self._name)
+            run.event(f"{self._name}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
+
+
+def callbacks_of(config: TrainConfig) -> list[Any]:
+    """Those that a configuration asks for: by `checkpoint.best` and [stop]."""
+    found: list[Any] = []
+    best, evaluates = config.checkpoint.best, config.evaluation.num_episodes > 0
+    if best != NO_BEST and (evaluates or not best.startswith("evaluation/")):
+        better = {metric.name: metric.better for metric in metrics_of(config)}.get(best)
+        found.append(SaveBest(best, smaller=better == "down" or best.startswith("loss/")))
+    if config.stop.at_return is not None:
+        found.append(StopAtReturn(config.stop.at_return))
+    if config.stop.patience:
+        found.append(StopWithoutImprovement(config.stop.patience))
+    return found

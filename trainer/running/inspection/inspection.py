@@ -1,0 +1,145 @@
+"""What a run is looked at for on its way, by what is due."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ....shared.runs.run_folder import Run
+from ....shared.runs.small_file import open_to_append
+from ...experiment.experiment import Experiment
+from ...experiment.intervals import Due
+from .tracing import Tracer
+
+if TYPE_CHECKING:
+    from ..telemetry import Telemetry
+
+
+Layers = dict[str, dict[str, float]]
+
+
+def analysed(parameters: Mapping[str, Tensor]) -> tuple[dict[str, float], Layers]:
+    """Metrics of all parameters, and by name of every matrix its largest and smallest singular
+    value, its norm, and its effective rank. Waits for the device.
+    """
+    layers = {
+        name: layer_statistics(tensor)
+        for name, tensor in parameters.items()
+        if tensor.ndim >= 2 and tensor.numel()
+    }
+    squares = sum(float(p.detach().double().square().sum()) for p in parameters.values())
+    metrics = {"weights/norm": math.sqrt(squares)}
+    if layers:
+        values = layers.values()
+        metrics["weights/largest_singular_value"] = max(x["largest_singular_value"] for x in values)
+        metrics["weights/lowest_rank_fraction"] = min(x["rank_fraction"] for x in values)
+    return metrics, layers
+
+
+def layer_statistics(weights: Tensor) -> dict[str, float]:
+    """Of a layer's weights [outputs, ...inputs], as a matrix."""
+    matrix = weights.detach().to("cpu", torch.float64).flatten(1)
+    if not matrix.isfinite().all():
+        return dict.fromkeys(
+            ("largest_singular_value", "smallest_singular_value", "norm", "effective_rank",
+             "rank_fraction"), math.nan,
+        )  # fmt: skip
+    singular: Any = torch.linalg.svdvals(matrix)
+    rank = effective_rank(singular)
+    return {
+        "largest_singular_value": float(singular.max()),
+        "smallest_singular_value": float(singular.min()),
+        "norm": float(singular.norm()),
+        "effective_rank": rank,
+        "rank_fraction": rank / len(singular),
+    }
+
+
+def effective_rank(singular_values: Tensor) -> float:
+    """exp(H(p)) with p_i = s_i / sum s: from 1 to the number of values; 0 where all are 0.
+
+    Source: Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
+    """
+    total = float(singular_values.sum())
+    if not total:
+        return 0.0
+    shares = singular_values / total
+    return float(torch.special.entr(shares).sum().exp())
+
+
+def gradient_statistics(gradients: Sequence[Tensor]) -> dict[str, float]:
+    """Mean, variance (over the count, not one less) and norm of all numbers of `gradients`; nothing
+    where there are none yet. Waits for the device.
+    """
+    if not gradients:
+        return {}
+    every = torch.cat([gradient.detach().flatten() for gradient in gradients]).double()
+    mean = every.mean()
+    figures = {"mean": mean, "variance": (every - mean).square().mean(), "norm": every.norm()}
+    return {f"gradient/{name}": float(figure) for name, figure in figures.items()}
+
+
+class Inspection:
+    """Looks at an `experiment` between iterations, with files in `run_folder`."""
+
+    def __init__(self, experiment: Experiment, run_folder: Path, telemetry: Telemetry) -> None:
+        self._experiment, self._run, self._telemetry = experiment, Run(run_folder), telemetry
+        keep = experiment.config.trace.keep
+        self._tracer = Tracer(experiment.executor, self._run.trace_folder, keep)
+
+    def tracing(self, is_due: bool) -> AbstractContextManager[None]:
+        """Around the next iteration, which is traced where that is due or was asked for."""
+        if is_due:
+            self._tracer.ask()
+        return self._tracer.iteration()
+
+    @property
+    def wants_next(self) -> bool:
+        """Whether the next iteration must be over before anything else is done."""
+        return self._tracer.wants_next
+
+    def values(self, due: Due) -> dict[str, float]:
+        """Metrics of the iteration that is just over; waits for the device."""
+        values: dict[str, float] = {}
+        if due.gradients:
+            optimizers = self._experiment.algorithm.optimizers
+            taken = [optimizer.gradient for optimizer in optimizers]
+            values |= gradient_statistics([gradient for gradient in taken if gradient is not None])
+        if due.weights:
+            values |= self._weights()
+        return values
+
+    def after(self, due: Due) -> None:
+        """Tell of traces, and record an episode."""
+        for notice in self._tracer.take_notices():
+            self._telemetry.event("info", notice)
+        if due.episodes:
+            from .episode import EpisodeRecorder  # only here drawings are needed
+
+            recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
+            # An environment that cannot be drawn, whatever it raises, or a full disk, is no reason
+            # not to train.
+            with self._telemetry.errors_as_events(Exception, what="no episode"):
+                with self._telemetry.stopwatch.phase("evaluate"):
+                    path = recorder.record(self._experiment.policy, self._experiment.iteration)
+                self._telemetry.event("info", f"episode: {path.name}")
+
+    def _weights(self) -> dict[str, float]:
+        experiment = self._experiment
+        policy: Any = experiment.policy
+        metrics, layers = analysed(dict(policy.named_parameters()))
+        line = {"iteration": experiment.iteration, "env_steps": experiment.env_steps, **metrics}
+        with (
+            self._telemetry.errors_as_events(OSError, what="no line of weights.jsonl"),
+            os.fdopen(open_to_append(self._run.weights_path), "a") as file,
+        ):
+            file.write(json.dumps({**line, "layers": layers}) + "\n")
+        return metrics

@@ -1,0 +1,132 @@
+"""Traces of iterations: what ran when, for Perfetto and chrome://tracing.
+
+One that is asked for comes once as the iteration runs anyway, and on a GPU once more with the host
+waiting after each phase: the first shows what overlaps, the second what each phase takes alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from ....shared.runs.owners import make_private_folder
+from ....shared.runs.run_folder import TRACE_ENDING
+from ....shared.runs.small_file import create_anew
+from ....shared.runs.tracing import failed_notice, written_notice
+from ...experiment.executors import Executor
+
+WARM_AT = 2  # iterations after which all is compiled and captured
+
+
+class Tracer:
+    """Traces iterations of an `executor` into `folder`, of whose files the newest `keep` stay."""
+
+    def __init__(self, executor: Executor, folder: Path, keep: int) -> None:
+        self._executor, self._folder, self._keep = executor, folder, keep
+        self._kinds: list[str] = []  # still to be traced
+        self._names: list[str] = []  # of the files there are of what was asked for
+        self._notices: list[str] = []
+        self._first = executor.num_started
+
+    def ask(self) -> None:
+        """Have the next iterations traced, once everything in them is compiled."""
+        if not self._kinds:
+            self._kinds = ["", "-synchronised"] if has_gpu() else [""]
+
+    @property
+    def wants_next(self) -> bool:
+        """Whether the next iteration is traced."""
+        return bool(self._kinds) and self._executor.num_started - self._first >= WARM_AT
+
+    @contextmanager
+    def iteration(self) -> Iterator[None]:
+        """Trace what is done inside where that is wanted. What goes wrong with it is a notice."""
+        if not self.wants_next:
+            yield
+            return
+        kind = self._kinds.pop(0)
+        name = f"iteration-{self._executor.num_started + 1:09d}{kind}{TRACE_ENDING}"
+        activities = [ProfilerActivity.CPU]
+        if has_gpu():
+            activities.append(ProfilerActivity.CUDA)
+        os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # it would say on stderr that it begins
+        former, self._executor.span = self._executor.span, span_of(bool(kind))
+        profiler = profile(
+            activities=activities, record_shapes=True, experimental_config=every_thread()
+        )
+        try:
+            profiler.start()
+            try:
+                yield
+                if has_gpu():
+                    torch.cuda.synchronize()  # what was started belongs to it
+            finally:
+                profiler.stop()
+        finally:
+            self._executor.span = former
+        self._write(profiler, name)
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def _write(self, profiler: Any, name: str) -> None:
+        building = self._folder / f".building-{name}"
+        try:
+            make_private_folder(self._folder)
+            os.close(create_anew(building))
+            profiler.export_chrome_trace(str(building))
+            building.rename(self._folder / name)
+            delete_old(self._folder, f"*{TRACE_ENDING}", self._keep)
+        except (OSError, RuntimeError) as error:
+            with suppress(OSError):
+                building.unlink(missing_ok=True)
+            self._kinds, self._names = [], []
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            self._notices.append(failed_notice(reason))
+            return
+        self._names.append(name)
+        if not self._kinds:
+            self._notices.append(written_notice(self._names))
+            self._names = []
+
+
+def every_thread() -> Any:
+    """Has the profiler see the threads that share pieces of work as well; None where this PyTorch
+    cannot.
+    """
+    try:
+        return torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    except (AttributeError, TypeError):
+        return None
+
+
+def span_of(is_synchronised: bool) -> Callable[[str], Any]:
+    """Phases by name as spans of a trace; with `is_synchronised` each waits for the GPU's work."""
+
+    @contextmanager
+    def span(name: str) -> Iterator[None]:
+        with record_function(name):
+            yield
+            if is_synchronised:
+                torch.cuda.synchronize()
+
+    return span
+
+
+def delete_old(folder: Path, pattern: str, keep: int) -> None:
+    """Leave the newest `keep` of the files in `folder`, by name."""
+    for path in sorted(folder.glob(pattern))[:-keep]:
+        path.unlink(missing_ok=True)
+
+
+def has_gpu() -> bool:
+    """Whether one is in use."""
+    cuda: Any = torch.cuda
+    return bool(cuda.is_available() and cuda.is_initialized())

@@ -1,0 +1,142 @@
+"""A process joins the other ranks, and leaves them in good order."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from ...shared.errors import ConfigError
+from ...shared.runs.session import RunSession
+from ..config import TrainConfig
+from ..distributed import meeting
+from ..distributed.balance import Balance
+from ..distributed.connection import Connection, address_towards, backend_of, reachable_address
+from ..distributed.meeting import Introduction
+from ..distributed.place import Place
+from ..distributed.process_group import DistributedGroup
+from ..distributed.split import AUTO, envs_per_route, shares_of
+from ..distributed.stragglers import Stragglers
+from ..distributed.watch import ENDED, RankLostError, Watch
+from ..experiment.plan import check_ranks
+from ..machine.device import num_gpus, why_no_cuda
+from .rank_pages import Joined, Pages, introduce_pages
+
+READ_WITHIN_S = 3.0
+
+
+@contextlib.contextmanager
+def joined(
+    place: Place,
+    config: TrainConfig | None,
+    split: str = "",
+    should_stop: Callable[[], bool] = lambda: False,
+    session: RunSession | None = None,
+) -> Iterator[Joined]:
+    """Meet the other ranks; without a `config` take that of rank 0. All ranks end with an error
+    that is raised inside. Rank 0 has the `session` of the run. Raises OperantErrors that name
+    ranks.
+    """
+    if config is not None:
+        check_ranks(config, split, place.world_size)
+    own = Introduction(
+        socket.gethostname(), os.getpid(), address_towards(place.master_addr, place.master_port),
+        meeting.versions(), config.model_dump(mode="json") if config else None, split,
+        device=own_gpu(place),
+    )  # fmt: skip
+    introduce_pages(own, session)
+    store = meeting.store_of(place, should_stop)
+    introductions = meeting.introduced(
+        store, place, own, should_stop, session.metrics if session else None
+    )
+    try:
+        meeting.check_alike(introductions)
+        config = config or _config_of(introductions[0])
+        device = device_of(config, place, introductions)
+    except ConfigError:
+        meeting.wait_until_read(store, place, READ_WITHIN_S)
+        raise
+    stragglers, pages = None, Pages(introductions, place.rank, session)
+    names = [one.named for one in introductions]
+    watch = Watch(store.clone(), place.rank, names, config.ranks.silent_for_s)
+    try:
+        pages.open(config, store, watch)
+        addresses = [one.address for one in introductions]
+        address = reachable_address(own.address, addresses, place.master_port)
+        backend = backend_of(device.type)
+        connection = Connection(store, place.rank, place.world_size, backend, address, watch)
+        interface = connection.interface or "its own choice of interface"
+        connection.beat = pages.beat
+        shares = shares_of(config, split, place.world_size)
+        hosts = [one.host for one in introductions]
+        ranks = DistributedGroup(place.rank, shares, connection.all_reduce, hosts)
+        if split == AUTO:
+            ranks.balance = Balance(shares, envs_per_route(config))
+        ranks.num_on_machine, ranks.device = place.local_world_size, device
+        if config.ranks.cut_stragglers:
+            ranks.stragglers = stragglers = Stragglers(store.clone(), place.world_size)
+        ranks.notices = (
+            f"{place.world_size} ranks learn together over {backend} on {interface} ({address})",
+            ranks.take_shares(shares),
+            *_unused_gpu(config),
+        )
+        yield (joined := Joined(config, ranks, pages))
+        pages.exchange_last(store, watch, connection.all_reduce)
+        watch.say(ENDED)
+        connection.close()
+        pages.close(joined.is_complete)
+    except BaseException as error:
+        _fail(watch, place, error)
+        pages.fail(error)
+        raise
+    finally:
+        if stragglers:
+            stragglers.close()
+        watch.close()
+
+
+def _config_of(first: Introduction) -> TrainConfig:
+    from ..config.files import make_config
+
+    config: TrainConfig = make_config(dict(first.config or {}))
+    return config
+
+
+def own_gpu(place: Place) -> str:
+    """`cuda` where this rank has the GPU of its number on this machine, else `cpu`."""
+    return "cuda" if place.local_rank < num_gpus() else "cpu"
+
+
+def device_of(config: TrainConfig, place: Place, ranks: Sequence[Introduction]) -> torch.device:
+    """Where this rank learns: its GPU with `device = cuda`, else the processor. Raises ConfigError,
+    which names the rank, where one has no GPU.
+    """
+    if config.device != "cuda":
+        return torch.device("cpu")
+    for one in ranks:
+        if one.device != "cuda":
+            raise ConfigError(f"device = cuda: {one.named} has no GPU of its own; use cpu")
+    device = torch.device("cuda", place.local_rank)
+    torch.cuda.set_device(device)
+    return device
+
+
+def _unused_gpu(config: TrainConfig) -> Iterator[str]:
+    if config.device == "auto" and not why_no_cuda():
+        yield (
+            "the GPU of rank 0 is not used: with device = auto several ranks learn on their "
+            "processors; device = cuda has each learn on a GPU of its own"
+        )
+
+
+def _fail(watch: Watch, place: Place, error: BaseException) -> None:
+    """Say why this rank fails, and keep the store until the others have read it."""
+    if not isinstance(error, RankLostError):
+        text = str(error).partition("\n")[0] or type(error).__name__
+        with contextlib.suppress(RuntimeError):
+            watch.say(text[:300])
+    if place.hosts_store:
+        watch.wait_until_read()

@@ -1,0 +1,234 @@
+"""One trainer process: opens the run's page and folder, trains, and writes how the run ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...shared.errors import ConfigError, OperantError
+from ...shared.page.events import Level
+from ...shared.page.requests import STOP_REASON, TakeRequest
+from ...shared.page.writer import OnPhase
+from ...shared.processes.lock import RunLock
+from ...shared.runs.outcome import State
+from ...shared.runs.ranks import RANK_METRICS
+from ...shared.runs.recorder_process import RecorderSettings
+from ...shared.runs.run_folder import Run
+from ...shared.runs.session import RunSession
+from ...shared.text.harmless import harmless_lines
+from ..config import RecorderConfig, TrainConfig
+from ..config.files import settings_summary
+from ..config.metrics import metrics_of
+from ..distributed.place import Place
+from ..envs.env_warnings import env_warnings
+from ..experiment.plan import RankLayout, plan, this_machine
+from ..machine.main_memory import keep_freed_memory
+from .callbacks import Callbacks, callbacks_of
+from .signals import Received, say
+from .telemetry import PUBLISH_INTERVAL_S, Report
+
+if TYPE_CHECKING:
+    from .rank_pages import Joined
+
+EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
+
+
+class _StoppedBeforeMeetingError(OperantError):
+    """A signal came while ranks still waited for one another."""
+
+
+def run_training(
+    run: Run,
+    lock: RunLock,
+    config: TrainConfig,
+    stop_signals: Received | None = None,
+    *,
+    resume_publish: int | None = None,
+    take_request: TakeRequest = lambda _: False,
+    report: Report = lambda *_: None,
+    report_phase: OnPhase | None = None,
+    place: Place | None = None,
+    split: str = "",
+    check_others: Callable[[], None] = lambda: None,
+    on_error: Callable[[Exception], None] | None = None,
+    callbacks: Callbacks | None = None,
+) -> int:
+    """Train in this process and leave the run finished, stopped or failed.
+
+    Stops in good order once a signal is in `stop_signals`, and at once with a later one.
+    `resume_publish` is that of the newest checkpoint, to go on from it. `take_request` is asked
+    what others want of the run. `report` and `report_phase` get what the page gets. Of several
+    ranks this is the first, at its `place`, and `split` shares environments out; `check_others`
+    raises an OperantError where one of them has ended before they met. `on_error` is given the
+    error that training failed of, which is printed otherwise. `callbacks` are those of a script and
+    of the configuration, by default of that alone. Returns the exit code: 0, 1 when training
+    failed, 2 when what was asked for cannot be, 128 + signal.
+    """
+    keep_freed_memory()
+    callbacks = Callbacks(callbacks_of(config)) if callbacks is None else callbacks
+    stop_signals = Received() if stop_signals is None else stop_signals
+    # The page comes first: whatever goes wrong from here on, monitors see it.
+    run.forget_other_ranks()
+    session = RunSession(
+        run,
+        lock,
+        (*metrics_of(config), *(RANK_METRICS if place else ())),
+        publish_interval_s=PUBLISH_INTERVAL_S,
+        world_size=place.world_size if place else 1,
+        is_whole=place is not None,
+        continue_from=resume_publish,
+        recorder=_recorder_settings(config.recorder),
+    )
+    session.metrics.on_phase = report_phase
+    stop_signals.end_at_once = partial(_end_at_once, run, session)
+    origin = run.manifest().get("settings")
+    if origin and resume_publish is None:
+        _say(session, "info", settings_summary(origin))
+    for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
+        _say(session, "warning", warning)
+    try:
+        from ..experiment.checkpoints import latest_checkpoint  # torch takes a second to import
+        from ..machine.device import device_name
+        from .loop import train
+
+        layout = RankLayout(place.world_size) if place else None
+        device = device_name(plan(config, this_machine(), layout).device)
+        with contextlib.suppress(OSError):  # a full disk is no reason not to train
+            run.write_manifest({**run.manifest(), "device": device})
+        checkpoint = None
+        if resume_publish is not None:
+            warn = partial(session.metrics.event, "warning")
+            checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+
+        def check_waiting() -> bool:
+            check_others()
+            if stop_signals:
+                raise _StoppedBeforeMeetingError("stopped before the ranks had met")
+            return False
+
+        with _met(place, config, split, check_waiting, session) as met:
+            is_complete = met.is_complete = train(
+                config,
+                session.metrics,
+                run.checkpoint_folder,
+                resume_from=checkpoint,
+                should_stop=lambda: bool(stop_signals),
+                take_request=take_request,
+                report=met.telling(report),
+                ranks=met.ranks,
+                callbacks=callbacks,
+            )
+    except _StoppedBeforeMeetingError:
+        is_complete = False
+    except Exception as error:
+        return _failed(session, error, config, on_error)
+    except (KeyboardInterrupt, SystemExit):  # what was under way is lost
+        session.close("stopped", 128 + signal.SIGINT, "at once")
+        raise
+    state, exit_code, message = _ending(run, stop_signals, is_complete, callbacks.stop_reason)
+    session.close(state, exit_code, message)
+    return exit_code
+
+
+def _say(session: RunSession, level: Level, text: str) -> None:
+    """Add an event, and print it in the terminal."""
+    session.metrics.event(level, text)
+    with contextlib.suppress(OSError):  # the terminal may have gone
+        print(harmless_lines(f"operant: {text}"), file=sys.stderr)
+
+
+def _failed(
+    session: RunSession,
+    error: Exception,
+    config: TrainConfig,
+    on_error: Callable[[Exception], None] | None,
+) -> int:
+    """Tell of the error and close the run with it; returns the exit code."""
+    message, explanation = _failure(error, config)
+    if on_error:
+        on_error(error)
+    else:
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            print(harmless_lines(explanation), file=sys.stderr)
+    session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
+    exit_code = 2 if isinstance(error, ConfigError) else 1
+    session.close("failed", exit_code, message)
+    return exit_code
+
+
+def _end_at_once(run: Run, session: RunSession, number: int) -> None:
+    """Write how the run ended and exit, whatever the main thread does, and whatever goes wrong. A
+    checkpoint that is being written is lost; those before it stay.
+    """
+    try:
+        saved = sorted(path.stem for path in run.checkpoint_folder.glob("iteration-*.pt"))
+        newest = f"its newest checkpoint is {saved[-1]}" if saved else "it has no checkpoint"
+        message = f"at once, by a later {signal.Signals(number).name}; {newest}"
+        say(f"ending {message}")
+        session.close("stopped", 128 + number, message)
+    finally:
+        os._exit(128 + number)
+
+
+@contextlib.contextmanager
+def _met(
+    place: Place | None,
+    config: TrainConfig,
+    split: str,
+    should_stop: Callable[[], bool],
+    session: RunSession,
+) -> Iterator[Joined]:
+    """All that learn together, for as long as they do."""
+    from ..distributed.process_group import LOCAL  # these import torch
+    from .rank_pages import Joined
+
+    if place is None:
+        yield Joined(config, LOCAL)
+        return
+    from .joining import joined  # only several need torch.distributed
+
+    with joined(place, config, split, should_stop, session) as met:
+        yield met
+
+
+def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
+    if not config.on:
+        return None
+    return RecorderSettings(**config.model_dump(exclude={"on"}))
+
+
+def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
+    """What a run failed of: in one line, and with all that helps to find the cause."""
+    if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
+        from ..machine.device import out_of_memory_message
+
+        message = out_of_memory_message(error, config.num_envs, config.rollout_steps)
+        if message:  # a traceback would say nothing more
+            return message, message
+    if isinstance(error, OperantError):
+        return str(error), str(error)
+    return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
+
+
+def _ending(
+    run: Run, stop_signals: Sequence[int], is_complete: bool, reason: str
+) -> tuple[State, int, str]:
+    if reason:
+        return "finished", 0, reason
+    if stop_signals:
+        number = stop_signals[0]
+        message = f"by {signal.Signals(number).name}"
+        if number == signal.SIGHUP:
+            message = f"its terminal was closed; `operant train --resume {run.id}` goes on"
+        elif number == signal.SIGTERM:
+            message = str(run.manifest().get(STOP_REASON) or message)
+        return "stopped", 128 + number, message
+    if not is_complete:
+        return "stopped", 128 + signal.SIGTERM, "by another rank"
+    return "finished", 0, ""

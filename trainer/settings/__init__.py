@@ -1,0 +1,1 @@
+"""The base classes of configuration tables, and the tables that policies are built from."""

@@ -1,0 +1,87 @@
+"""Environments and networks that a script or a notebook defines: a class, or a function that
+returns one.
+
+The configuration contains their name, `own/NAME`, and `register` adds the name to the table of this
+process. Workers and detached runs receive the class or the function itself, by cloudpickle.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...shared.errors import ConfigError
+from ...shared.text.harmless import one_line
+
+PREFIX = "own/"
+MOST_SAID = 200  # characters of an error
+
+Make = Callable[..., Any]
+
+_own: dict[str, Make] = {}
+
+
+def register(make: Make, name: str = "") -> str:
+    """Register `make`; returns its name in a configuration. If another lambda, or a class whose
+    notebook cell ran again, already has the name, a number is appended. An explicit `name` replaces
+    whatever had it.
+    """
+    if not name:
+        name = first = PREFIX + name_of(make)
+        number = 1
+        while _own.get(name, make) is not make:
+            number += 1
+            name = f"{first}-{number}"
+    _own[name] = make
+    return name
+
+
+def name_of(make: Make) -> str:
+    """The name of a class or function, such as `Line` or `make_line`; `lambda` for a lambda."""
+    named = getattr(make, "func", make)  # the function of a functools.partial
+    name = getattr(named, "__name__", type(named).__name__)
+    return re.sub(r"\W+", "_", name).strip("_") or "own"
+
+
+def own_code(name: str, setting: str, argument: str, instead: str) -> Make | None:
+    """The class or function registered as `name`, such as `own/Line`; None for names without the
+    prefix. Raises ConfigError if this process does not know it: the line names the `setting`, the
+    `argument` of `operant.load`, and what to do `instead`.
+    """
+    if not name.startswith(PREFIX):
+        return None
+    if name not in _own:
+        own = name.removeprefix(PREFIX)
+        raise ConfigError(
+            f"{setting}: a script or notebook defined {own}, and this process does not know it: "
+            f"pass {argument}={own} to operant.load, or define it in a module and {instead}"
+        )
+    return _own[name]
+
+
+def pickled_own(names: Iterable[str]) -> bytes:
+    """The registered classes and functions among `names`, pickled for `take_pickled` in another
+    process; empty if there are none. Raises ConfigError if one cannot be pickled.
+    """
+    own = {name: _own[name] for name in names if name in _own}
+    if not own:
+        return b""
+    try:
+        cloudpickle: Any = importlib.import_module("cloudpickle")  # which Gymnasium requires
+        pickled: bytes = cloudpickle.dumps(own)
+    except Exception as error:  # objects inside may raise anything
+        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
+        raise ConfigError(
+            f"{', '.join(name.removeprefix(PREFIX) for name in own)} cannot be sent to another "
+            f"process ({said}): use workers.num_workers = 0, or define it in a module"
+        ) from None
+    return pickled
+
+
+def take_pickled(pickled: bytes) -> None:
+    """Register what `pickled_own` returned."""
+    for name, make in pickle.loads(pickled).items():
+        register(make, name)

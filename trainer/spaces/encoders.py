@@ -1,0 +1,105 @@
+"""Which encoder a policy begins with, by the observations of its environment; without PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...shared.errors import ConfigError
+from . import Spaces, obs_range, obs_shape, obs_type
+
+AUTO, MLP, ENVIRONMENT = "auto", "mlp", "environment"
+# For images, with the smallest height and width that each has a use for.
+IMAGE_ENCODERS = {"nature": 36, "impala": 8, "minatar": 3}
+
+
+class Image(NamedTuple):
+    """An observation of pixels. `channel_axis` is 0 or 2, or None if there is no such axis: that is
+    one channel.
+    """
+
+    channels: int
+    height: int
+    width: int
+    channel_axis: int | None
+
+    @property
+    def side(self) -> int:
+        """The smaller of height and width."""
+        return min(self.height, self.width)
+
+
+def image_of(shape: tuple[int, ...]) -> Image | None:
+    """An observation of this shape as an image: of three axes the channels are the first or the
+    last, whichever is smaller. None for other numbers of axes.
+    """
+    if len(shape) == 2:
+        return Image(1, *shape, None)
+    if len(shape) != 3:
+        return None
+    first, middle, last = shape
+    return Image(first, middle, last, 0) if first < last else Image(last, first, middle, 2)
+
+
+def shows_tokens(spec: Any) -> bool:
+    """Whether observations are bytes that are no numbers to compute with."""
+    return obs_type(spec) is np.uint8 and len(obs_shape(spec)) == 1
+
+
+def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
+    """The name of the encoder that a run uses, if `policy.encoder` is `wanted`; never `auto`.
+
+    `auto` is the environment's own encoder, for tokens and for algorithms that learn `from_replay`;
+    `nature` or `minatar` for images; and else `mlp`. Raises ConfigError for an encoder that cannot
+    read the observations.
+    """
+    if wanted == AUTO:
+        return _fitting(spec, from_replay)
+    setting, shape = f"policy.encoder = {wanted}", obs_shape(spec)
+    if wanted == ENVIRONMENT and getattr(spec, "make_encoder", None) is None:
+        raise ConfigError(f"{setting}: the environment brings no encoder; use auto")
+    if wanted == MLP and shows_tokens(spec):
+        raise ConfigError(f"{setting}: observations are tokens, not numbers; use auto")
+    if wanted in IMAGE_ENCODERS:
+        least, image = IMAGE_ENCODERS[wanted], image_of(shape)
+        if image is None:
+            raise ConfigError(
+                f"{setting} is for images, [height, width] with or without channels, and "
+                f"observations have the shape {shape}; use mlp"
+            )
+        if image.side < least:
+            raise ConfigError(
+                f"{setting} needs images of at least {least} x {least}, and these are "
+                f"{image.height} x {image.width}; use auto"
+            )
+        _check_range(setting, spec)
+    return wanted
+
+
+def _fitting(spec: Spaces, from_replay: bool) -> str:
+    if getattr(spec, "make_encoder", None) and (from_replay or shows_tokens(spec)):
+        return ENVIRONMENT
+    image, is_bytes = image_of(obs_shape(spec)), obs_type(spec) is np.uint8
+    if image is None or image.side < IMAGE_ENCODERS["minatar"]:
+        return MLP
+    is_large = image.side >= IMAGE_ENCODERS["nature"]
+    if not is_bytes and (image.channel_axis is None or not _is_unit(spec)):
+        if is_large and image.channel_axis is not None:
+            _check_range("policy.encoder = auto", spec)
+        return MLP  # a table of numbers
+    return "nature" if is_large else "minatar"
+
+
+def _is_unit(spec: Spaces) -> bool:
+    low, high = obs_range(spec)
+    return low >= 0 and high <= 1
+
+
+def _check_range(setting: str, spec: Spaces) -> None:
+    if obs_type(spec) is not np.uint8 and not _is_unit(spec):
+        low, high = obs_range(spec)
+        raise ConfigError(
+            f"{setting}: images are bytes (uint8) or numbers from 0 to 1, and these are from "
+            f"{low:g} to {high:g}; scale them, or use mlp"
+        )

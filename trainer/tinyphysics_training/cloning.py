@@ -1,0 +1,140 @@
+"""Behaviour cloning: a policy that steers as the logs do, or as a controller did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..algorithms.gradient import flat_gradient
+from ..distributed.process_group import LOCAL, ProcessGroup
+from ..distributed.reductions import mean_gradient
+from ..envs.tinyphysics import OBS_SIZE
+from ..envs.tinyphysics.constants import CONTEXT_STEPS, CONTROL_START
+from ..envs.tinyphysics.controllers import Pid
+from ..envs.tinyphysics.engines.engine import Engine
+from ..envs.tinyphysics.observations import Observer
+from ..envs.tinyphysics.routes import Routes
+from ..envs.tinyphysics.sections import CloningConfig
+from ..envs.tinyphysics.simulator import Simulation, simulate
+from ..policies.actor_critic import ActorCritic
+from .steering import action_towards
+
+MAX_LOG_PROB = 5.0  # an action at the very edge has a density without bound
+EDGE = 1e-3  # actions keep this far from 0 and 1
+
+
+class Demonstrations:
+    """Observations [B, 256] and actions [B, 1] to imitate."""
+
+    def __init__(self, obs: Tensor, actions: Tensor) -> None:
+        self.obs, self.actions = obs, actions
+
+    def __len__(self) -> int:
+        return len(self.obs)
+
+
+def demonstrations(
+    engine: Engine, routes: Routes, config: CloningConfig, generator: torch.Generator
+) -> Demonstrations:
+    """What the logs do at steps 20 to 99, or what the PID does at all steps.
+
+    Every step comes `copies` times with the steering history shifted by a random offset, each
+    shown the way back: a policy's own history is never quite that of its teacher.
+    """
+    draws = torch.rand(routes.rows.shape[1], len(routes), dtype=torch.float64, generator=generator)
+    simulation = Simulation(engine, routes, draws)
+    last = CONTROL_START
+    if config.source == "pid":
+        driven = simulate(engine, routes, Pid(), draws)
+        simulation.follow(driven.actions, driven.lataccels)
+        last = simulation.last_step(full_trajectory=False)
+    parts = [_copy(simulation, range(CONTEXT_STEPS, last), 0.0, generator)]
+    for _ in range(config.copies - 1):
+        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), config.history_noise, generator))
+    obs, actions = zip(*parts, strict=True)
+    return Demonstrations(torch.cat(obs), torch.cat(actions))
+
+
+def _copy(
+    simulation: Simulation, steps: range, noise: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    num_routes, device = simulation.num_routes, simulation.device
+    observer = Observer(simulation, torch.float32)
+    # Offsets that wander slowly, so that differences of the history stay as they are.
+    steps_of_noise = (
+        noise * 0.2 * torch.randn(len(simulation.targets), num_routes, generator=generator)
+    )
+    offsets = torch.zeros(num_routes)
+    shifted = []
+    for row in steps_of_noise:
+        offsets = 0.95 * offsets + row
+        shifted.append(offsets)
+    actions = simulation.actions + torch.stack(shifted).to(device, torch.float64)
+    observer.actions[:] = actions.T
+    obs = torch.empty(len(steps), num_routes, OBS_SIZE, device=device)
+    for out, step in zip(obs, steps, strict=True):
+        observer.observe(step, out)
+    rows = slice(steps.start, steps.stop)
+    previous = actions[steps.start - 1 : steps.stop - 1]
+    wanted = action_towards(simulation.actions[rows], previous).float().clamp(EDGE, 1 - EDGE)
+    return obs.flatten(0, 1), wanted.reshape(-1, 1)
+
+
+def clone(
+    policy: ActorCritic,
+    shown: Demonstrations,
+    config: CloningConfig,
+    generator: torch.Generator,
+    tick: Callable[[], None],
+    ranks: ProcessGroup = LOCAL,
+) -> float:
+    """Fit the actor by negative log-likelihood; returns the mean of the last epoch, in nats. All
+    `ranks` are shown the same, and each learns from a part of every minibatch.
+
+    Not by squared error, which would never narrow the distribution.
+    """
+    parameters = list(policy.actor.parameters())
+    like = torch.cat([parameter.detach().flatten() for parameter in parameters])
+    optimizer = torch.optim.AdamW(parameters, config.learning_rate)
+    num_minibatches = max(1, math.ceil(len(shown) / config.minibatch_size))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
+        optimizer, config.num_epochs * num_minibatches
+    )
+    mean_loss = math.nan
+    for _ in range(config.num_epochs):
+        losses = []
+        order = torch.randperm(len(shown), generator=generator).to(shown.obs.device)
+        for index in order.chunk(num_minibatches):
+            own = index.tensor_split(ranks.size)[ranks.rank]
+            work = partial(_gradient_and_loss, policy, parameters, shown, own)
+            gradient, loss = mean_gradient(ranks, len(own), work, like, 1)
+            set_gradients(parameters, gradient)
+            torch.nn.utils.clip_grad_norm_(parameters, config.max_grad_norm)
+            optimizer.step()
+            schedule.step()
+            losses.append(loss)
+            tick()
+        mean_loss = float(torch.stack(losses).mean())
+    return mean_loss
+
+
+def _gradient_and_loss(
+    policy: ActorCritic, parameters: list[Any], shown: Demonstrations, index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Of the samples `index`: the derivative of their mean loss [P], and the loss [1]."""
+    outputs = policy.outputs(shown.obs[index])
+    log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, shown.actions[index])
+    loss = -log_probs.clamp(max=MAX_LOG_PROB).mean()
+    return flat_gradient(loss, parameters), loss.detach().unsqueeze(0)
+
+
+def set_gradients(parameters: Sequence[Any], flat: Tensor) -> None:
+    """Give each of `parameters` its part of `flat` [P] for its gradient."""
+    parts = torch.split(flat, [parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.grad = part.view_as(parameter)
