@@ -82,7 +82,7 @@ def make_drawn(name: str) -> Any:
     """A Gymnasium environment that draws itself, its observations vectors. Raises UsageError."""
     gymnasium = import_gymnasium(name)
     if is_factory(name):
-        made = imported(name)()
+        made = imported("env", name)()
         if made.render_mode != MODE:
             made.close()
             raise UsageError(

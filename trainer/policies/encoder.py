@@ -137,7 +137,9 @@ def own_encoder(name: str, spec: Spaces, seed: int) -> ShapedEncoder:
     says what is wrong with it.
     """
     setting, shape = f"policy.encoder = {name}", obs_shape(spec)
-    make = own_code(name, setting, "policy", "set policy.encoder = MODULE:NAME") or imported(name)
+    make = own_code(name, setting, "policy", "set policy.encoder = MODULE:NAME") or imported(
+        "policy.encoder", name
+    )
     zeros = torch.zeros(2, *shape, dtype=torch.uint8 if shows_tokens(spec) else torch.float32)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)

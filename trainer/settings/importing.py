@@ -26,7 +26,7 @@ MOST_SAID = 200  # characters
 
 def import_from_here(module: str) -> ModuleType:
     """The module, which may lie in the current folder: that is then where imports look first, as
-    with `python -m`. Raises ImportError where there is none, and ConfigError where it fails or may
+    with `python -m`. Raises ModuleNotFoundError where there is none, and ConfigError where it fails or may
     not be imported.
     """
     check_module(module)
@@ -35,7 +35,7 @@ def import_from_here(module: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
-    except ImportError:
+    except ModuleNotFoundError:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's module does as it is imported
         said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
@@ -49,8 +49,8 @@ def check_module(module: str) -> None:
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names or top == "__main__":
         raise ConfigError(
-            f"{one_line(module, 60)} is a module of Python's standard library: environments come "
-            "from other modules; rename yours if it has that name"
+            f"{one_line(module, 60)} is a module of Python's standard library, which no "
+            "setting may name; rename yours if it has that name"
         )
     check_places(f"module {one_line(module, 60)}", places_of(module))
 
@@ -114,22 +114,25 @@ def is_below(place: str, folder: Path) -> bool:
     )
 
 
-def imported(path: str) -> Any:
-    """The function or class that `module:name` leads to. Raises ConfigError where there is no such
-    thing.
+def imported(key: str, path: str) -> Any:
+    """The function or class that the setting `key` names as `module:name`. Raises ConfigError where
+    there is no such thing.
     """
+    setting = f"{key}: '{path}'"
     module, colon, name = path.rpartition(":")
     if not (colon and module and name):
-        raise ConfigError(f"'{path}' is not a path: write module:function")
+        raise ConfigError(f"{setting} is not a path: write module:function")
     try:
         found = import_from_here(module)
     except ModuleNotFoundError as error:
         raise NotHereError(
-            f"'{path}': no module is called '{error.name}', here or installed"
+            f"{setting}: no module is called '{error.name}', here or installed"
         ) from None
+    except ConfigError as error:
+        raise ConfigError(f"{setting}: {error}") from None
     if not hasattr(found, name):
-        raise ConfigError(f"'{path}': the module has no {name}")
+        raise ConfigError(f"{setting}: the module has no {name}")
     made = getattr(found, name)
     if not callable(made):
-        raise ConfigError(f"'{path}': {name} is not a function but {one_line(repr(made), 60)}")
+        raise ConfigError(f"{setting}: {name} is not a function but {one_line(repr(made), 60)}")
     return made

@@ -194,7 +194,7 @@ def test_a_game_below_runs_or_sweeps_is_refused_with_trust_code_too(name, projec
 @pytest.mark.parametrize("path", ["os:abort", "os.path:join", "builtins:exit", "__main__:main"])
 def test_modules_of_python_itself_are_refused(path, monkeypatch, project):
     with pytest.raises(ConfigError, match="standard library"):
-        imported(path)
+        imported("env", path)
     monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
     assert "standard library" in refusal(checkpoint_of({"env": f"native:{path}"}, {}))
 

@@ -139,7 +139,7 @@ def test_weights_are_of_the_seed_and_no_repetition_of_other_encoders():
         ("BatchNormed", "BatchNorm1d depends on other samples or on chance, .*"),
         ("Fails", r"calling it with \(8, 8\) fails: KeyError: 'no weights'"),
         ("FailsLater", "its forward fails: RuntimeError: .*"),
-        ("Missing", ".*the module has no Missing"),
+        ("Missing", "policy.encoder: .*: the module has no Missing"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_network_of_ones_own_is_said_in_one_line(name, said):

@@ -90,7 +90,7 @@ def game_of_ones_own(section: MettaGridConfig) -> Any:
             text = read_small(Path(section.config), MOST_BYTES).decode()
             found = mg.config.MettaGridConfig.model_validate_json(text)
         else:
-            found = imported(section.config)()
+            found = imported("mettagrid.config", section.config)()
     except ConfigError:
         raise
     except OSError as error:

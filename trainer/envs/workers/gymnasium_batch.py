@@ -98,7 +98,7 @@ def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
     if own := own_env(name):
         return own
     if is_factory(name):
-        made: Callable[[], Any] = imported(name)
+        made: Callable[[], Any] = imported("env", name)
         return made
     return lambda: import_gymnasium(name).make(name)
 

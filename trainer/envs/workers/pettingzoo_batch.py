@@ -72,7 +72,7 @@ class PettingZooSource:
 def maker(path: str) -> Callable[[], Any]:
     """What gives one parallel environment at every call. Raises ConfigError."""
     if ":" in path:
-        made: Callable[[], Any] = imported(path)
+        made: Callable[[], Any] = imported("env", path)
         return made
     wrong, is_id = f"env = '{PETTINGZOO_PREFIX}{path}'", "/" in path
     try:

@@ -51,7 +51,7 @@ class NativeSource:
     @classmethod
     def of(cls, path: str) -> NativeSource:
         """Look at one environment. Raises ConfigError where it is not as the protocol has it."""
-        envs = imported(path)(1)
+        envs = imported("env", path)(1)
         wrong = f"env = '{NATIVE_PREFIX}{path}'"
         missing = [name for name in NEEDED if not hasattr(envs, name)]
         if missing:
@@ -74,7 +74,7 @@ class NativeSource:
 
     def make(self, num_envs: int, counters: Counters) -> Any:
         counters.current[0] = -1
-        return imported(self.name)(num_envs)
+        return imported("env", self.name)(num_envs)
 
 
 Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
