@@ -26,8 +26,8 @@ MOST_SAID = 200  # characters
 
 def import_from_here(module: str) -> ModuleType:
     """The module, which may lie in the current folder: that is then where imports look first, as
-    with `python -m`. Raises ModuleNotFoundError where there is none, and ConfigError where it fails or may
-    not be imported.
+    with `python -m`. Raises ModuleNotFoundError where there is none, and ConfigError where it fails
+    or may not be imported.
     """
     check_module(module)
     here = _current_folder()
