@@ -8,7 +8,7 @@ SIDES := api commands monitor shared trainer
 IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak clean
+.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -116,6 +116,12 @@ soak: $(VENV)/installed-bench
 # Presets with a bar to reach, with ten seeds that none was tuned on; writes their curves to docs/curves.
 learn: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/learning.py --jobs 2
+
+# The trained policies that come with the package, in zoo/.
+ZOO = cart_pole_ppo acrobot_ppo mountain_car_ppo mountain_car_continuous_ppo pendulum_ppo
+zoo: $(VENV)/installed
+	for preset in $(ZOO); do $(BIN)/operant train $$preset --name zoo-$$preset \
+	  && $(BIN)/operant push zoo-$$preset zoo/$${preset%_ppo} --checkpoint best || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

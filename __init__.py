@@ -1,6 +1,7 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
-`train`, `load`, `evaluate`, `history`, `runs`, `show` and `Run` are operant from Python. For a
+`train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
+Python. For a
 training loop of one's own: `init`, `log` and `finish` as wandb has them, `SummaryWriter` as
 TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for Lightning and
 `OperantTrainerCallback` for Hugging Face's Trainer.
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .api.callbacks import ProgressBar, RecordVideo
     from .api.policies import Policy, evaluate, load
     from .api.runs import Run, history, runs
+    from .api.sharing import pull, push
     from .api.showing import show
     from .api.training import train
     from .shared.errors import OperantError, UsageError
@@ -114,6 +116,8 @@ __all__ = [
     "load",
     "log",
     "login",
+    "pull",
+    "push",
     "run",
     "runs",
     "save",
@@ -146,6 +150,8 @@ _HOMES = {
     "evaluate": "api.policies",
     "history": "api.runs",
     "load": "api.policies",
+    "pull": "api.sharing",
+    "push": "api.sharing",
     "runs": "api.runs",
     "show": "api.showing",
     "train": "api.training",

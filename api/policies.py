@@ -24,6 +24,7 @@ from ..trainer.experiment.evaluation import evaluate as play_episodes
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
+from ..trainer.sharing.zoo import shipped_policy
 from .runs import Run, folder_of
 
 Array = NDArray[Any]
@@ -150,18 +151,20 @@ def load(
     checkpoint: str | int = NEWEST,
     env: Callable[..., Any] | None = None,
     policy: Callable[..., Any] | None = None,
+    trained: bool = False,
 ) -> Policy:
     """The policy of a run's newest checkpoint, on the processor. Default: of the latest run.
 
     `run` is a run, its id or name, a part of either, or its folder. `checkpoint` is "best",
     "newest", the number of an iteration, or a name that a callback saved it under. `env` is the
     environment, and `policy` the network, if a script or a notebook defined it and this process
-    does not know it yet.
+    does not know it yet. With `trained`, `run` is an environment's name, such as "cart_pole": the
+    policy is the one that comes with operant.
 
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
     run's configuration names code that another user wrote, which is not imported then.
     """
-    folder = folder_of(run)
+    folder = shipped_policy(str(run)) if trained else folder_of(run)
     config = folder.manifest().get("config", {})
     if env is not None:
         check_own(env)

@@ -10,7 +10,13 @@ import click
 
 from ..shared.errors import UsageError
 from ..shared.text.short_numbers import short_number
-from .helpers.choosing_a_run import checkpoint_option, chosen_run, run_argument, trust_code_option
+from .helpers.choosing_a_run import (
+    checkpoint_option,
+    chosen_run,
+    run_argument,
+    trained_option,
+    trust_code_option,
+)
 
 if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
@@ -23,6 +29,7 @@ DEFAULT_EPISODES = 100
 
 @click.command("eval")
 @run_argument
+@trained_option
 @checkpoint_option
 @trust_code_option
 @click.option(
@@ -42,6 +49,7 @@ DEFAULT_EPISODES = 100
 def command(
     run: str | None,
     latest: bool,
+    trained: bool,
     checkpoint: str,
     episodes: int | None,
     scenario_file: Path | None,
@@ -53,20 +61,20 @@ def command(
     RUN is a run's id, its name, or any part of either that no other run has. Default: the latest
     run.
     """
-    chosen = chosen_run(run, latest)
+    chosen = chosen_run(run, latest, trained)
 
     from ..trainer.experiment.evaluation import cut_off_message, evaluate, scenarios_of
     from .helpers.began_elsewhere import told_where_it_began
     from .helpers.output import print_json, print_line, warn
 
     with told_where_it_began(chosen):
-        trained, spec = _loaded(chosen, risk, checkpoint)
-    config = trained.config
+        loaded, spec = _loaded(chosen, risk, checkpoint)
+    config = loaded.config
     scenarios = scenarios_of(spec, scenario_file)
     wanted = episodes or len(scenarios) or DEFAULT_EPISODES
     limit = config.evaluation.max_episode_steps
     evaluation = evaluate(
-        trained.policy, spec, wanted, config.seed, limit, gamma=config.algorithm_section.gamma,
+        loaded.policy, spec, wanted, config.seed, limit, gamma=config.algorithm_section.gamma,
         scenarios=scenarios,
     )  # fmt: skip
     if evaluation.num_cut_off:
@@ -81,7 +89,7 @@ def command(
         short_number(figures[f"{name}_return"]) for name in ("mean", "std", "min", "max")
     )
     print_line(
-        f"{chosen.id}, iteration {trained.iteration}: return {mean} ± {deviation} "
+        f"{chosen.id}, iteration {loaded.iteration}: return {mean} ± {deviation} "
         f"({lowest} to {highest}) over {figures['episodes']} greedy episodes"
     )
     for setting in evaluation.settings:

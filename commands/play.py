@@ -11,7 +11,13 @@ import click
 
 from ..shared.errors import UsageError
 from .helpers.candidates import theme_option
-from .helpers.choosing_a_run import checkpoint_option, chosen_run, run_argument, trust_code_option
+from .helpers.choosing_a_run import (
+    checkpoint_option,
+    chosen_run,
+    run_argument,
+    trained_option,
+    trust_code_option,
+)
 from .helpers.numbers import NumberRange
 from .helpers.terminal import has_terminal
 from .monitor import known_theme
@@ -26,6 +32,7 @@ FILMED_STEPS = 1000
 
 @click.command("play")
 @run_argument
+@trained_option
 @checkpoint_option
 @trust_code_option
 @click.option(
@@ -48,6 +55,7 @@ FILMED_STEPS = 1000
 def command(
     run: str | None,
     latest: bool,
+    trained: bool,
     checkpoint: str,
     seed: int | None,
     episodes: int | None,
@@ -73,12 +81,12 @@ def command(
         if episodes or as_ascii:
             raise UsageError("--episodes and --ascii are for the terminal, not for --to")
         most_steps = steps or FILMED_STEPS
-        what = _what(run, latest, of_runs)
+        what = _what(run, latest, trained, of_runs)
         _write(what, to, risk, checkpoint, seed, speed, fps, most_steps, theme)
         return
     if steps:
         raise UsageError(f"--steps {steps} is for --to FILE")
-    chosen = _what(run, latest, of_runs)
+    chosen = _what(run, latest, trained, of_runs)
     if not has_terminal():
         raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
     from ..monitor.play.player import Player
@@ -103,20 +111,22 @@ def command(
             playing.close()
 
 
-def _what(run: str | None, latest: bool, of_runs: Mapping[str, object]) -> Run | Path:
+def _what(
+    run: str | None, latest: bool, trained: bool, of_runs: Mapping[str, object]
+) -> Run | Path:
     """A run, or the file of an episode, for which none of the options `of_runs` may be given."""
     from ..shared.runs.run_folder import EPISODE_ENDING
 
     if run and run.endswith(EPISODE_ENDING):
-        if latest:
-            raise UsageError(f"give either '{run}' or --latest")
+        if latest or trained:
+            raise UsageError(f"give either '{run}' or {'--latest' if latest else '--trained'}")
         for name, value in of_runs.items():
             if value is not None:
                 raise UsageError(f"--{name} {value}: {run} was played before")
         if not os.path.lexists(run):
             raise UsageError(f"{run} cannot be read: No such file or directory")
         return Path(run)
-    return chosen_run(run, latest)
+    return chosen_run(run, latest, trained)
 
 
 def _write(

@@ -54,10 +54,26 @@ def checkpoint_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
-def chosen_run(run: str | None, latest: bool) -> Run:
-    """The run asked for, the latest without a word. Raises RunNotFoundError or UsageError."""
+def trained_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--trained`: the decorated command gets `trained`."""
+    return click.option(
+        "--trained", is_flag=True,
+        help="RUN is an environment: take the trained policy that comes with operant.",
+    )(function)  # fmt: skip
+
+
+def chosen_run(run: str | None, latest: bool, trained: bool = False) -> Run:
+    """The run asked for, the latest without a word; with `trained`, the policy that comes with
+    operant for the environment `run`. Raises RunNotFoundError or UsageError.
+    """
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
+    if trained:
+        if not run:
+            raise UsageError("--trained: name an environment, as in `operant play cart_pole`")
+        from ...trainer.sharing.zoo import shipped_policy
+
+        return shipped_policy(run)
     from ...shared.runs.find_runs import latest_run
 
     return run_here(run) if run else latest_run()

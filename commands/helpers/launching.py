@@ -23,7 +23,7 @@ from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import find_run
 from ...shared.runs.provenance import provenance
 from ...shared.runs.ranks import read_status
-from ...shared.runs.run_folder import Run, create_run
+from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ...shared.runs.run_part import host_of_whole
 from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import RunStatus, open_page, trainer_of
@@ -135,6 +135,10 @@ def _resumed_run(
         raise UsageError(f"{run.id} is part of a run on {host}: resume it there")
     if trainer_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
+    if PULLED_FROM in run.manifest():
+        raise UsageError(
+            f"{run.id} was pulled: it has a policy and nothing else that training needs to go on"
+        )
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
     if source:

@@ -44,6 +44,7 @@ MAX_RANK_FILES = 1 << 13
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
+PULLED_FROM = "pulled_from"  # the key of a manifest: where a policy that was pulled comes from
 TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 

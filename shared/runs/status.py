@@ -14,9 +14,10 @@ from ..page.rank_place import page_path, rank_place
 from ..page.reader import MetricsReader, Snapshot
 from ..processes.host import boot_id, is_process_stopped, process_start
 from ..processes.lock import LAUNCHER, Holder, is_held, lock_holder
+from ..text.harmless import one_line
 from .outcome import Outcome
 from .owners import Owners, open_folder, owners_of
-from .run_folder import Run
+from .run_folder import PULLED_FROM, Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
 
@@ -154,6 +155,10 @@ def status_of(
     holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
+        source = None if alive else run.manifest().get(PULLED_FROM)
+        if isinstance(source, str):  # a policy that was trained elsewhere has no page
+            message = f"pulled from {one_line(source, 200)}"
+            return RunStatus(run.id, "finished", message=message, rank=rank)
         state: RunState = "running" if alive else "crashed"
         return RunStatus(run.id, state, message=page_error, rank=rank)
     try:

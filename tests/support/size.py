@@ -26,7 +26,7 @@ NO_CODE = {
 }  # fmt: skip
 OTHER_CODE = {".c", ".h", ".tcss", ".css", ".js", ".html", ".toml", ".sh", ""}
 DOCUMENTS = {".md", ".svg", ".csv"}
-APART = ("tests", "benchmarks", "examples", "docs")  # the product is all else
+APART = ("tests", "benchmarks", "examples", "docs", "zoo")  # the product is all else
 
 
 def code_lines(text: str) -> int:

@@ -132,6 +132,18 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; nothing in it is executed. Raises CheckpointError, and another UsageError
     where its configuration names code that is not the user's own, see `stored_code`.
     """
+    checkpoint = read_checkpoint(path)
+    run = Run(path.absolute().parent.parent)
+    check_stored_code(
+        checkpoint.config, run.folder, (run.manifest_path, path.parent, path), run.manifest
+    )
+    return checkpoint
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint to copy it: whose code its configuration names is not asked. Raises
+    CheckpointError.
+    """
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
         if saved["format"] != FORMAT:
@@ -152,10 +164,6 @@ def load_checkpoint(path: Path) -> Checkpoint:
         if not (isinstance(value, Mapping) if is_table else isinstance(value, int) and value >= 0):
             problem = f"{name} is no table" if is_table else f"{name} = {value!r:.100}"
             raise DamagedCheckpointError(f"{path} cannot be read: {problem}")
-    run = Run(path.absolute().parent.parent)
-    check_stored_code(
-        checkpoint.config, run.folder, (run.manifest_path, path.parent, path), run.manifest
-    )
     return checkpoint
 
 

@@ -1,0 +1,41 @@
+"""`operant.push` and `operant.pull`: share trained policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..commands.helpers.began_elsewhere import told_where_it_began
+from ..shared.runs.session import warn_on_stderr
+from ..trainer.experiment.checkpoints import NEWEST
+from ..trainer.sharing import hub
+from .runs import Run, folder_of
+
+
+def push(
+    run: Run | str | Path | None,
+    target: str | Path,
+    *,
+    checkpoint: str | int = NEWEST,
+    episodes: int = hub.DEFAULT_EPISODES,
+    private: bool = False,
+) -> None:
+    """Write a run's policy, its settings and a model card to the folder `target`, or to the
+    repository "hf:OWNER/NAME" of the Hugging Face Hub; `private` is for a new one.
+
+    The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
+    UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
+    """
+    folder = folder_of(run)
+    with told_where_it_began(folder):
+        hub.push(
+            folder, str(target), str(checkpoint), episodes, private=private, warn=warn_on_stderr
+        )
+
+
+def pull(source: str | Path, *, name: str = "") -> Run:
+    """Make a run of a shared policy: a folder, or "hf:OWNER/NAME". Nothing in it is executed.
+
+    `name` is the new run's; default: the source's. Raises UsageError, CheckpointError if it has no
+    policy that can be read, and OperantError if the Hub refuses.
+    """
+    return Run(hub.pull(str(source), name))

@@ -1,0 +1,40 @@
+"""`operant push`: share a trained policy."""
+
+from __future__ import annotations
+
+import click
+
+from .helpers.candidates import run_ids
+from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_option
+
+
+@click.command("push")
+@click.argument("run", shell_complete=run_ids)
+@click.argument("target", metavar="FOLDER|hf:OWNER/NAME")
+@checkpoint_option
+@trust_code_option
+@click.option(
+    "--episodes", default=100, show_default=True, type=click.IntRange(1, 100_000),
+    help="Greedy episodes whose return the model card shows.",
+)  # fmt: skip
+@click.option("--private", is_flag=True, help="Make a new repository private.")
+def command(run: str, target: str, checkpoint: str, episodes: int, private: bool) -> None:
+    """Share RUN's policy as a folder, or on the Hugging Face Hub.
+
+    It writes the policy, its settings and a model card with the environment, the return and how to
+    use it. `operant pull` makes a run of it again. The Hub needs `pip install 'operant-rl[hub]'`
+    and a login: `hf auth login`.
+    """
+    chosen = run_here(run)
+
+    from ..trainer.sharing.hub import push
+    from .helpers.began_elsewhere import told_where_it_began
+    from .helpers.output import print_line, warn
+
+    with told_where_it_began(chosen):
+        pushed = push(chosen, target, checkpoint, episodes, private=private, warn=warn)
+    results = pushed.results
+    print_line(
+        f"{target}: the policy of {chosen.id}, iteration {pushed.iteration}, return "
+        f"{results.mean:.2f} ± {results.deviation:.2f} over {results.num_episodes} greedy episodes"
+    )

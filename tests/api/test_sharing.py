@@ -1,0 +1,173 @@
+"""`operant.push` and `pull`: folders and the Hub; and the policies that come with operant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from command_line import python
+from fake_hub import fake_hub
+from own_lines import SMALL
+
+import operant
+from operant.trainer.sharing import zoo
+
+SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
+OBS = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def run():
+    return operant.train("cart_pole", total_env_steps=64, **SETTINGS)
+
+
+def test_a_pushed_policy_acts_as_before_once_it_is_pulled(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=3)
+    pulled = operant.pull(tmp_path / "policy", name="theirs")
+    assert operant.load(pulled).act(OBS).tolist() == operant.load(run).act(OBS).tolist()
+    assert (
+        operant.load(tmp_path / "policy").act(OBS).tolist() == operant.load(run).act(OBS).tolist()
+    )
+    assert "theirs" in pulled.id
+    assert pulled.status().state == "finished"
+    assert f"pulled from {tmp_path / 'policy'}" in pulled.status().message
+    assert len(operant.evaluate(pulled, 2)) == 2
+
+
+def test_the_card_tells_the_return_and_the_seeds(run, tmp_path):
+    operant.train("cart_pole", total_env_steps=64, seed=7, **SETTINGS)
+    operant.train("cart_pole", total_env_steps=128, seed=8, **SETTINGS)  # another configuration
+    operant.push(run, tmp_path / "policy", episodes=3)
+    front, _, card = (tmp_path / "policy" / "README.md").read_text()[4:].partition("\n---\n")
+    facts = yaml.safe_load(front)
+    assert facts["library_name"] == "operant"
+    assert {"reinforcement-learning", "cart_pole", "ppo"} <= {*facts["tags"]}
+    (metric,) = facts["model-index"][0]["results"][0]["metrics"]
+    assert metric["type"] == "mean_reward"
+    assert f"| return | {metric['value']} over 3 greedy episodes |" in card
+    assert "over the 2 seeds 1, 7" in card
+    assert f"operant pull {tmp_path / 'policy'}" in card
+
+
+def test_only_the_policy_and_its_settings_are_pushed(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    folder = tmp_path / "policy"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {"README.md", "run.toml", "checkpoints/iteration-000000001.pt"}
+    saved = torch.load(next(folder.rglob("*.pt")), weights_only=True)
+    assert set(saved["state"]) == {"policy"}
+    manifest = (folder / "run.toml").read_text()
+    assert "working_folder" not in manifest
+    assert "command_line" not in manifest
+
+
+def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", episodes=2)
+    assert "over 2 greedy" in (tmp_path / "policy" / "README.md").read_text()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(operant.UsageError, match="has other files in it"):
+        operant.push(run, tmp_path / "other")
+    with pytest.raises(operant.UsageError, match="is a file"):
+        operant.push(run, tmp_path / "other" / "thesis.tex")
+
+
+def test_what_has_no_policy_is_not_pulled(run, tmp_path):
+    for source, text in (
+        (tmp_path / "nowhere", "is no folder"),
+        (tmp_path, "has no policy of operant's"),
+        ("hf:a", "expected hf:OWNER/NAME"),
+        ("hf:../..", "expected hf:OWNER/NAME"),
+    ):
+        with pytest.raises(operant.OperantError, match=text):
+            operant.pull(source)
+    operant.push(run, tmp_path / "policy", episodes=1)
+    next((tmp_path / "policy").rglob("*.pt")).write_bytes(b"no checkpoint")
+    before = len(operant.runs())
+    with pytest.raises(operant.OperantError, match="cannot be read"):
+        operant.pull(tmp_path / "policy")
+    assert len(operant.runs()) == before
+
+
+def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
+    """Its author's environment is a module that happens to lie in the reader's folder."""
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    saved = torch.load(path, weights_only=True)
+    saved["config"]["env"] = "gymnasium:planted:Env"
+    torch.save(saved, path)
+    (tmp_path / "planted.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    pulled = operant.pull("policy")
+    with pytest.raises(operant.UsageError, match=r"planted.*--trust-code"):
+        operant.load(pulled)
+    with pytest.raises(operant.UsageError, match=r"planted.*--trust-code"):
+        operant.push(pulled, "again")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    with pytest.raises(operant.OperantError, match="pulled"):
+        operant.train(resume=operant.pull(tmp_path / "policy"))
+
+
+def test_the_hub_keeps_what_was_pushed_last(run, tmp_path, monkeypatch):
+    """In a process of its own: huggingface_hub reads its endpoint when it is imported."""
+    script = f"""
+import operant, numpy
+run = operant.load({run.id!r}).run
+operant.push(run, "hf:me/cart-pole", episodes=1)
+operant.push(run, "hf:me/cart-pole", episodes=2)
+pulled = operant.pull("hf:me/cart-pole")
+obs = numpy.ones((3, 4), numpy.float32)
+assert (operant.load(pulled).act(obs) == operant.load(run).act(obs)).all()
+assert "cart-pole" in pulled.id and pulled.status().message == "pulled from hf:me/cart-pole"
+try:
+    operant.pull("hf:me/nothing")
+except operant.OperantError as error:
+    print(error)
+"""
+    with fake_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_TOKEN", "hf_test")
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        ran = python("-c", script)
+        assert ran.returncode == 0, ran.stderr
+        assert "hf:me/nothing: no such repository" in ran.stdout
+        files = hub.repositories["me/cart-pole"]
+    assert set(files) == {"README.md", "run.toml", "checkpoints/iteration-000000001.pt"}
+    assert b"operant pull hf:me/cart-pole" in files["README.md"]
+    assert b"over 2 greedy episodes" in files["README.md"]
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(run, tmp_path, monkeypatch):
+    script = f"""
+import operant
+for call in (lambda: operant.pull("hf:me/x"), lambda: operant.push({run.id!r}, "hf:me/x")):
+    try:
+        call()
+    except operant.OperantError as error:
+        print(error)
+"""
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    ran = python("-c", script)
+    assert ran.stdout.count("hf:me/x: ") == 2, ran.stderr
+    assert len(ran.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize("env", sorted(path.name for path in zoo.FOLDER.iterdir()))
+def test_every_shipped_policy_is_as_good_as_its_card_says(env):
+    policy = operant.load(env, trained=True)
+    assert policy.env == env
+    said = policy.run._run.manifest()["summary"]
+    returns = operant.evaluate(policy, said["episodes"])
+    assert returns.mean() == pytest.approx(said["return_mean"], rel=0.02)
+
+
+def test_an_environment_without_a_shipped_policy_lists_those_there_are():
+    with pytest.raises(operant.UsageError, match="no trained policy for Nope; there are: acrobot"):
+        operant.load("Nope", trained=True)

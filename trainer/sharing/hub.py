@@ -1,0 +1,109 @@
+"""Policies on the Hugging Face Hub, by huggingface_hub: `hf:OWNER/NAME` and local folders."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...shared.errors import OperantError, UsageError
+from ...shared.runs.run_folder import Run
+from ...shared.runs.run_notes import MANIFEST_FILE
+from ...shared.text.harmless import one_line
+from .model_card import CARD_FILE
+from .policy_folder import PushedPolicy, take_policy_folder, write_policy_folder
+
+PREFIX = "hf:"
+CHECKPOINTS = "checkpoints/*.pt"
+DEFAULT_EPISODES = 100
+Warn = Callable[[str], None]
+
+
+class HubError(OperantError):
+    """The Hugging Face Hub refused, or cannot be reached."""
+
+
+def push(
+    run: Run,
+    target: str,
+    checkpoint: str,
+    num_episodes: int = DEFAULT_EPISODES,
+    *,
+    private: bool = False,
+    warn: Warn = lambda _: None,
+) -> PushedPolicy:
+    """Write a run's policy to the folder `target`, or to the repository `hf:OWNER/NAME`, which is
+    made if it is missing. Raises UsageError, CheckpointError and HubError.
+    """
+    name = _repository(target)
+    if name is None:
+        return write_policy_folder(run, Path(target), target, checkpoint, num_episodes, warn)
+    hub = _huggingface_hub()
+    with tempfile.TemporaryDirectory(prefix="operant-push-") as temporary:
+        folder = Path(temporary, name.partition("/")[2])
+        pushed = write_policy_folder(run, folder, target, checkpoint, num_episodes, warn)
+        with _hub_errors(target):
+            api = hub.HfApi()
+            api.create_repo(name, private=private, exist_ok=True)
+            api.upload_folder(
+                repo_id=name,
+                folder_path=folder,
+                delete_patterns=CHECKPOINTS,
+                commit_message=f"Policy of {run.id}, iteration {pushed.iteration}",
+            )
+    return pushed
+
+
+def pull(source: str, name: str = "") -> Run:
+    """Make a run of the policy in the folder `source` or the repository `hf:OWNER/NAME`; its name
+    is `name`, by default the source's. Nothing in it is executed.
+
+    Raises UsageError, CheckpointError and HubError.
+    """
+    repository = _repository(source)
+    if repository is None:
+        folder = Path(source)
+        if not folder.is_dir():
+            raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}OWNER/NAME")
+        return take_policy_folder(folder, source, name or folder.resolve().name)
+    hub = _huggingface_hub()
+    wanted = [MANIFEST_FILE, CARD_FILE, CHECKPOINTS]
+    with tempfile.TemporaryDirectory(prefix="operant-pull-") as temporary:
+        with _hub_errors(source):
+            hub.snapshot_download(repository, local_dir=temporary, allow_patterns=wanted)
+        return take_policy_folder(Path(temporary), source, name or repository.partition("/")[2])
+
+
+def _repository(text: str) -> str | None:
+    """OWNER/NAME of `hf:OWNER/NAME`; None for a folder. Raises UsageError."""
+    if not text.startswith(PREFIX):
+        return None
+    name = text.removeprefix(PREFIX)
+    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
+        raise UsageError(f"{one_line(text, 100)}: expected {PREFIX}OWNER/NAME")
+    return name
+
+
+def _huggingface_hub() -> Any:
+    try:
+        return importlib.import_module("huggingface_hub")
+    except ImportError:
+        raise UsageError(f"{PREFIX} needs huggingface_hub: pip install 'operant-rl[hub]'") from None
+
+
+@contextmanager
+def _hub_errors(what: str) -> Iterator[None]:
+    """What the Hub refuses, or the network, as one line."""
+    missing = importlib.import_module("huggingface_hub.errors").RepositoryNotFoundError
+    try:
+        yield
+    except missing:
+        raise HubError(
+            f"{what}: no such repository, or you may not read it; `hf auth login` signs you in"
+        ) from None
+    except Exception as error:  # of huggingface_hub, and of whichever HTTP library it uses
+        raise HubError(f"{what}: {one_line(str(error), 300) or type(error).__name__}") from None

@@ -1,0 +1,118 @@
+"""The model card of a shared policy: README.md, as the Hugging Face Hub shows it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomli_w
+
+CARD_FILE = "README.md"
+LEFT_OUT = ("recorder",)  # settings that say nothing about the policy and may name addresses
+
+
+@dataclass(frozen=True)
+class Results:
+    """The return of a policy over greedy episodes, and the newest evaluation of each seed that the
+    same configuration was trained with.
+    """
+
+    mean: float
+    deviation: float
+    num_episodes: int
+    seeds: Mapping[int, float]
+
+
+def model_card(
+    manifest: Mapping[str, Any],
+    results: Results,
+    source: str,
+    env_steps: int,
+    code: Sequence[str],
+) -> str:
+    """The Markdown of a card. `manifest` is that of the policy's folder, `source` what
+    `operant pull` takes, `code` what the configuration imports of its author's own.
+    """
+    config = manifest["config"]
+    env, algorithm = str(config["env"]), str(config["algorithm"])
+    score = f"{results.mean:.2f} +/- {results.deviation:.2f}"
+    # JSON is YAML, with every name quoted.
+    front = {
+        "library_name": "operant",
+        "tags": ["reinforcement-learning", "operant", algorithm, env],
+        "model-index": [
+            {
+                "name": f"{algorithm} on {env}",
+                "results": [
+                    {
+                        "task": {
+                            "type": "reinforcement-learning",
+                            "name": "reinforcement-learning",
+                        },
+                        "dataset": {"type": env, "name": env},
+                        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score}],
+                    }
+                ],
+            }
+        ],
+    }
+    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
+    versions = manifest.get("versions", {})
+    rows = {
+        "environment": f"`{env}`",
+        "algorithm": algorithm,
+        "return": f"{score} over {results.num_episodes} greedy episodes",
+        **_seeds_row(results.seeds),
+        "env steps": f"{env_steps:,}",
+        "seed": manifest.get("seed", config.get("seed", "")),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+    }
+    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    needs = "".join(
+        f"\nIt needs `{name}`, which is not part of this folder: `--trust-code` lets it run.\n"
+        for name in code
+    )
+    settings = tomli_w.dumps({key: x for key, x in config.items() if key not in LEFT_OUT})
+    return f"""---
+{head}
+---
+
+# {algorithm} on {env}
+
+A policy trained by [operant](https://pypi.org/project/operant-rl/).
+
+| | |
+|---|---|
+{table}
+
+## Use it
+
+```sh
+pip install "operant-rl[hub]"
+operant pull {source}
+operant play --latest
+```
+
+```python
+import operant
+
+policy = operant.load(operant.pull({json.dumps(source)}))
+actions = policy.act(observations)
+```
+{needs}
+## Settings
+
+```toml
+{settings}```
+"""
+
+
+def _seeds_row(seeds: Mapping[int, float]) -> dict[str, str]:
+    if len(seeds) < 2:
+        return {}
+    mean, deviation = statistics.fmean(seeds.values()), statistics.stdev(seeds.values())
+    names = ", ".join(map(str, seeds))
+    return {"over seeds": f"{mean:.2f} +/- {deviation:.2f} over the {len(seeds)} seeds {names}"}

@@ -1,0 +1,132 @@
+"""A folder with one trained policy: its settings, its checkpoint and a model card.
+
+It is laid out as a run's folder, so `operant.load`, `eval` and `play` read it like one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...shared.errors import CheckpointError, UsageError
+from ...shared.runs.find_runs import own_runs
+from ...shared.runs.ranks import read_status
+from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ...shared.text.masking import masked
+from ...shared.text.plain_values import plain
+from ..config.stored_code import named_code
+from ..envs import env_spec_of
+from ..experiment.checkpoints import (
+    FREE_KEYS,
+    checkpoint_path,
+    list_checkpoints,
+    named_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
+from ..experiment.evaluation import evaluate
+from ..experiment.trained_policy import trained_in
+from .model_card import CARD_FILE, Results, model_card
+
+RETURN = "evaluation/return"
+# What a shared policy's run.toml has; a run's own names this machine's folders and commands.
+KEYS = ("name", "created", "seed", "versions", "config", "summary")
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PushedPolicy:
+    """The folder of a policy that was written to be shared, and how good the policy is."""
+
+    folder: Path
+    iteration: int
+    results: Results
+
+
+def write_policy_folder(
+    run: Run, folder: Path, source: str, checkpoint: str, num_episodes: int, warn: Warn
+) -> PushedPolicy:
+    """Evaluate a run's policy over greedy episodes and write it to `folder`, which replaces a
+    policy that is there. `source` is what the model card tells readers to pull.
+
+    Raises CheckpointError, and UsageError if the folder has other files in it.
+    """
+    _check_target(folder)
+    saved = named_checkpoint(run, checkpoint, warn)
+    trained = trained_in(saved, warn)
+    config = trained.config
+    if config.env == "tinyphysics":
+        raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")
+    played = evaluate(
+        trained.policy, env_spec_of(config), num_episodes, config.seed,
+        config.evaluation.max_episode_steps,
+    ).returns  # fmt: skip
+    mean, deviation = float(played.mean()), float(played.std())
+    results = Results(mean, deviation, len(played), _returns_of_seeds(run))
+
+    summary = {"return_mean": mean, "return_std": deviation, "episodes": len(played)}
+    shared = masked(plain({**_kept(run.manifest()), "config": saved.config, "summary": summary}))
+    card = model_card(shared, results, source, saved.env_steps, named_code(saved.config))
+    for old in list_checkpoints(folder / "checkpoints"):
+        old.unlink()
+    weights = replace(saved, state={"policy": saved.state["policy"]})
+    write_checkpoint(checkpoint_path(folder / "checkpoints", saved.iteration), weights)
+    Run(folder).write_manifest({"id": run.id, **shared})
+    (folder / CARD_FILE).write_text(card)
+    return PushedPolicy(folder, saved.iteration, results)
+
+
+def take_policy_folder(folder: Path, source: str, name: str) -> Run:
+    """Make a run called `name` of a folder that `write_policy_folder` wrote. Nothing in it is
+    executed. Raises CheckpointError if it has no policy, or one that cannot be read.
+    """
+    manifest = Run(folder).read_manifest()
+    paths = list_checkpoints(folder / "checkpoints")
+    if not paths or "config" not in manifest:
+        raise CheckpointError(f"{source} has no policy of operant's: no run.toml and checkpoint")
+    checkpoint = read_checkpoint(paths[-1])
+    kept = {**_kept(manifest), "config": dict(checkpoint.config)}
+    kept.pop("name", None)
+    run, lock = create_run(name, {**kept, PULLED_FROM: source}, rank=0)
+    try:
+        write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
+        if (card := folder / CARD_FILE).is_file():
+            shutil.copyfile(card, run.folder / CARD_FILE)
+    finally:
+        lock.release()
+    return run
+
+
+def _check_target(folder: Path) -> None:
+    """Raises UsageError where `folder` has anything else than a shared policy in it."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is a file: name a folder for the policy")
+    if any(folder.iterdir()) and not (folder / CARD_FILE).is_file():
+        raise UsageError(f"{folder} has other files in it: name a new folder for the policy")
+
+
+def _kept(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: manifest[key] for key in KEYS if key in manifest}
+
+
+def _returns_of_seeds(run: Run) -> dict[int, float]:
+    """The newest evaluation of each seed that a run's configuration was trained with here."""
+    config = _but_for_seed(run.manifest().get("config", {}))
+    found: dict[int, float] = {}
+    for other in own_runs():
+        theirs = other.manifest().get("config", {})
+        if _but_for_seed(theirs) == config:
+            value = read_status(other).metrics.get(RETURN)
+            if value is not None:
+                found.setdefault(int(theirs["seed"]), value)
+    return dict(sorted(found.items()))
+
+
+def _but_for_seed(config: Mapping[str, Any]) -> dict[str, Any]:
+    free = {"seed", *FREE_KEYS} - {"total_env_steps"}
+    return {key: value for key, value in config.items() if key not in free}
