@@ -1,5 +1,5 @@
 """This version of operant and another: waiting times of commands, the cost of publishing, and the
-speed of PPO. Sides alternate, each command in a process of its own.
+speed of training. Sides alternate, each command in a process of its own.
 
     git worktree add ../other TAG
     python benchmarks/releases.py ../other [--rounds 7] [--json FILE]
@@ -35,7 +35,11 @@ FOREVER = (
     "--set", f"num_threads={os.cpu_count()}",
 )  # fmt: skip
 TURN_S, NUM_TURNS = 0.5, 10  # of each side, between two looks at how far they are
-PRESETS = {"CartPole": "cart_pole_ppo", "Pendulum": "pendulum_ppo", "Acrobot": "acrobot_ppo"}
+PRESETS = {
+    "PPO on CartPole": "cart_pole_ppo", "PPO on Pendulum": "pendulum_ppo",
+    "PPO on Acrobot": "acrobot_ppo", "DQN on CartPole": "cart_pole_dqn",
+    "SAC on Pendulum": "pendulum_sac",
+}  # fmt: skip
 
 
 class Side:
@@ -176,7 +180,7 @@ def measured(sides: Mapping[str, Side], rounds: int) -> dict[str, Any]:
     for name, preset in PRESETS.items():
         rates = race(sides, preset, rounds)
         for side, values in rates.items():
-            found[side][f"PPO on {name} (env steps/s)"] = values
+            found[side][f"{name} (env steps/s)"] = values
     for what, this in found["this"].items():
         other = found["other"][what]
         ratios = [a / b for a, b in zip(this, other, strict=True)]
