@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,19 +80,18 @@ class Side:
         found: int = told["env_steps"]
         return found
 
-    def begin(self, preset: str) -> subprocess.Popen[bytes]:
-        """A training on the processor that goes on until it is killed, once it has begun."""
-        command = [sys.executable, "-m", "operant", "train", preset, "--device", "cpu", *FOREVER]
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """`python ARGUMENTS`, a training that goes on until it is killed, once it has begun."""
         trainer = subprocess.Popen(
-            command, env=self._environ, cwd=self.folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, *arguments], env=self._environ, cwd=self.folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while trainer.poll() is None:
             time.sleep(1)
             told = json.loads(self.operant("runs", "--json"))
             if any(run["state"] == "running" and run["env_steps"] for run in told):
                 return trainer
-        sys.exit(f"{self.checkout}: {preset}: exit code {trainer.returncode}")
+        sys.exit(f"{self.checkout}: {arguments}: exit code {trainer.returncode}")
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -119,18 +118,24 @@ def publishing(side: Side) -> dict[str, float]:
     return {"publish, 16 values (us)": answer["p50_us"]}
 
 
-def race(sides: Mapping[str, Side], preset: str, rounds: int) -> dict[str, list[float]]:
-    """Env steps/s of each side in each of the rounds, in turns of one and the other."""
+def training(preset: str) -> tuple[str, ...]:
+    return ("-m", "operant", "train", preset, "--device", "cpu", *FOREVER)
+
+
+def race(
+    sides: Mapping[str, Side], commands: Mapping[str, Sequence[str]], rounds: int
+) -> dict[str, list[float]]:
+    """Env steps/s of each side's command in each of the rounds, in turns of one and the other."""
     trainers = {}
     for name, side in sides.items():
-        trainers[name] = side.begin(preset)
+        trainers[name] = side.begin(*commands[name])
         trainers[name].send_signal(signal.SIGSTOP)
     found: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         before = {name: side.env_steps() for name, side in sides.items()}
         seconds = dict.fromkeys(sides, 0.0)
         for number in range(NUM_TURNS):
-            for name in SIDES[:: 1 if number % 2 else -1]:
+            for name in list(sides)[:: 1 if number % 2 else -1]:
                 seconds[name] += turn(trainers[name])
         for name, side in sides.items():
             found[name].append((side.env_steps() - before[name]) / seconds[name])
@@ -178,7 +183,7 @@ def measured(sides: Mapping[str, Side], rounds: int) -> dict[str, Any]:
                     if number:
                         found[name].setdefault(what, []).append(value)
     for name, preset in PRESETS.items():
-        rates = race(sides, preset, rounds)
+        rates = race(sides, dict.fromkeys(SIDES, training(preset)), rounds)
         for side, values in rates.items():
             found[side][f"{name} (env steps/s)"] = values
     for what, this in found["this"].items():
