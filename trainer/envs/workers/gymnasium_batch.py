@@ -15,6 +15,7 @@ from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
@@ -71,7 +72,7 @@ class GymnasiumSource:
         try:
             for env in range(num_envs):
                 counters.current[0] = env
-                envs.append(flattened(make()))
+                envs.append(make())
         except BaseException:
             for each in envs:
                 each.close()
@@ -118,7 +119,9 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._shape = envs, (source.obs_size,)
+        self._envs, self._space, self._name = envs, envs[0].observation_space, source.name
+        self._spaces = import_gymnasium().spaces
+        self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
         self._first_action = np.asarray(source.first_action)
         self._current = counters.current
 
@@ -126,9 +129,24 @@ class GymnasiumBatch:
         self._arrays = arrays
 
     def reset(self, seeds: NDArray[Any]) -> None:
-        for number, (env, seed) in enumerate(zip(self._envs, seeds.tolist(), strict=True)):
+        for number, seed in enumerate(seeds.tolist()):
             self._current[0] = number
-            self._arrays.obs[number] = self._checked(env.reset(seed=seed)[0])
+            self._begin(number, seed)
+        self._check_numbers("reset", self._arrays.obs)
+
+    def restart(self, env: int) -> None:
+        self._current[0] = env
+        self._begin(env)
+        self._check_numbers("reset", self._arrays.obs)
+
+    def _begin(self, number: int, seed: int | None = None) -> None:
+        env = self._envs[number]
+        given = env.reset() if seed is None else env.reset(seed=seed)
+        try:
+            obs, _ = given
+            self._arrays.obs[number] = self._flat(obs)
+        except (TypeError, ValueError, KeyError, IndexError):
+            raise self._error("reset", reset_problem(given, self._space)) from None
 
     def step(self) -> None:
         a, current = self._arrays, self._current
@@ -136,26 +154,42 @@ class GymnasiumBatch:
         actions = a.actions + self._first_action if self._first_action.any() else a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            obs, reward, terminated, truncated, _ = env.step(actions[number])
-            obs = self._checked(obs)
-            a.reward[number] = reward
-            a.terminated[number] = terminated
-            a.truncated[number] = truncated
+            given = env.step(actions[number])
+            try:
+                obs, a.reward[number], terminated, truncated, _ = given
+                a.obs[number] = self._flat(obs)
+                a.terminated[number], a.truncated[number] = terminated, truncated
+            except (TypeError, ValueError, KeyError, IndexError):
+                raise self._error("step", step_problem(given, self._space)) from None
             if terminated or truncated:
-                a.final_obs[number] = obs
-                obs = self._checked(env.reset()[0])
-            a.obs[number] = obs
+                a.final_obs[number] = a.obs[number]
+                self._check_numbers("step", a.final_obs[number : number + 1], number)
+                self._begin(number)
+        self._check_numbers("step", a.obs)
+        if not np.isfinite(a.reward).all():
+            current[0] = number = int(np.argmin(np.isfinite(a.reward)))
+            raise self._error("step", reward_problem(float(a.reward[number])))
 
-    def restart(self, env: int) -> None:
-        self._current[0] = env
-        self._arrays.obs[env] = self._checked(self._envs[env].reset()[0])
+    def _flat(self, obs: Any) -> NDArray[Any]:
+        """One row. Raises ValueError for another shape: NumPy would stretch some to fit."""
+        if self._space.shape and np.shape(obs) != self._space.shape:
+            raise ValueError
+        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
+        if row.shape != (self.obs_size,):
+            raise ValueError
+        return row
 
-    def _checked(self, obs: Any) -> NDArray[Any]:
-        """Raises ValueError for another shape: NumPy would stretch some to fit."""
-        checked = np.asarray(obs)
-        if checked.shape != self._shape:
-            raise ValueError(f"an observation has the shape {checked.shape}, and not {self._shape}")
-        return checked
+    def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
+        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none."""
+        if obs.dtype.kind != "f" or np.isfinite(obs).all():
+            return
+        row = int(np.argmin(np.isfinite(obs).all(1)))
+        self._current[0] = first + row
+        given = obs[row] if self._is_vector else self._spaces.unflatten(self._space, obs[row])
+        raise self._error(method, obs_problem(given, self._space))
+
+    def _error(self, method: str, problem: str) -> EnvError:
+        return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")
 
     def close(self) -> None:
         for env in self._envs:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ..checking import EnvError, obs_problem, reward_problem
 from ..names import PETTINGZOO_PREFIX
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
@@ -99,7 +100,7 @@ class PettingZooBatch:
 
     def __init__(self, envs: list[Any], source: PettingZooSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self.num_agents = source.num_agents
+        self.num_agents, self._name = source.num_agents, source.name
         self._envs, self._current = envs, counters.current
         self._first_action = np.asarray(source.first_action)
         agent = envs[0].possible_agents[0]
@@ -124,7 +125,7 @@ class PettingZooBatch:
         env = self._envs[number]
         obs, _ = env.reset(seed=seed)
         if not env.agents:
-            raise ValueError("an episode begins without agents")
+            raise EnvError(f"env = 'pettingzoo:{self._name}': reset gives no agents")
         self._welcome(number, obs)
 
     def _welcome(self, number: int, obs: dict[Any, Any]) -> None:
@@ -133,7 +134,7 @@ class PettingZooBatch:
             agent: first + i for i, agent in enumerate(env.possible_agents) if agent in env.agents
         }
         for agent, row in live.items():
-            self._arrays.obs[row] = self._flat(obs[agent])
+            self._arrays.obs[row] = self._flat(agent, obs[agent])
 
     def step(self) -> None:
         a = self._arrays
@@ -149,24 +150,34 @@ class PettingZooBatch:
             )
             for agent, row in live.items():
                 a.valid[row] = True
-                a.reward[row] = rewards.get(agent, 0.0)
+                reward = rewards.get(agent, 0.0)
+                if problem := reward_problem(reward):
+                    raise self._error(agent, problem)
+                a.reward[row] = reward
                 # One that is gone without a word has come to its end.
                 gone = agent not in env.agents and not truncated.get(agent, False)
                 a.terminated[row] = terminated.get(agent, False) or gone
                 a.truncated[row] = truncated.get(agent, False)
                 if agent in obs:
-                    a.final_obs[row] = self._flat(obs[agent])
+                    a.final_obs[row] = self._flat(agent, obs[agent])
             if env.agents:
                 self._welcome(number, obs)
             else:
                 self._begin(number, None)
 
-    def _flat(self, obs: Any) -> NDArray[Any]:
-        """Raises ValueError for another size than that of all."""
-        flat = np.asarray(self._flatten(self._space, obs))
-        if flat.shape != (self.obs_size,):
-            raise ValueError(f"an observation has {flat.size} numbers, and not {self.obs_size}")
+    def _flat(self, agent: Any, obs: Any) -> NDArray[Any]:
+        """Raises EnvError where `obs` is not in the space that all agents have."""
+        try:
+            flat = np.asarray(self._flatten(self._space, obs))
+            is_good = flat.shape == (self.obs_size,) and bool(np.isfinite(flat).all())
+        except (TypeError, ValueError, KeyError, IndexError):
+            is_good = False
+        if not is_good:
+            raise self._error(agent, obs_problem(obs, self._space))
         return flat
+
+    def _error(self, agent: Any, problem: str) -> EnvError:
+        return EnvError(f"env = 'pettingzoo:{self._name}': agent {agent!r} {problem}")
 
     def close(self) -> None:
         for env in self._envs:

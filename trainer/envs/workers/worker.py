@@ -22,6 +22,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ....shared.errors import OperantError
 from ....shared.processes.life_pipe import killed_when_closed
 from ....shared.text.harmless import one_line
 from .block import Block
@@ -109,7 +110,9 @@ def end_with_the_trainer(task: Task) -> None:
 
 
 def what_happened(error: BaseException) -> str:
-    """An error in one line, with the place where it was raised."""
+    """An error in one line, with the place where it was raised unless it is operant's own."""
+    if isinstance(error, OperantError):
+        return one_line(str(error), 600)
     said = traceback.format_exception_only(error)[-1]
     frames = traceback.extract_tb(error.__traceback__)
     place = frames[-1] if frames else None

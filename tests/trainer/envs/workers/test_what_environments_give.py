@@ -1,0 +1,146 @@
+"""What an environment gives that its spaces do not allow ends a run in one line, which names the
+environment, the method and the part of the observation.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, Tuple
+from own_lines import SMALL
+
+import operant
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.own_envs import register_own
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.jit.streams import TRAINING
+
+VECTOR = Box(-1, 1, (3,), np.float32)
+IMAGE = Box(0, 255, (4, 5, 3), np.uint8)
+PARTS = Dict({"camera": IMAGE, "arm": Tuple((VECTOR, Discrete(4)))})
+GOOD = np.zeros(3, np.float32)
+NAN = np.full(3, np.nan, np.float32)
+BLACK = np.zeros((4, 5, 3), np.uint8)
+
+
+def parts(camera=BLACK, arm=(GOOD, 2)):
+    return {"camera": camera, "arm": arm}
+
+
+STEP = (GOOD, 0.0, False, False, {})
+# What `step` gives in the third step; the space of observations; the words of the error.
+GIVEN = {
+    "None": (None, VECTOR, "gives a NoneType, expected a tuple (obs, reward, terminated, "),
+    "four": (STEP[1:], VECTOR, "gives a tuple of 4, expected a tuple (obs, reward"),
+    "shape": ((np.zeros(4), *STEP[1:]), VECTOR,
+              "gives an observation of shape (4,), and observation_space has (3,)"),
+    "a number": ((1.0, *STEP[1:]), VECTOR,
+                 "gives an observation of shape (), and observation_space has (3,)"),
+    "text": ((["a", "b", "c"], *STEP[1:]), VECTOR, "gives an observation of type <U1, expected "),
+    "ragged": (([[1], [1, 2], 3], *STEP[1:]), VECTOR, "gives an observation of type object"),
+    "NaN": ((NAN, *STEP[1:]), VECTOR, "gives an observation with NaN or infinity: [nan nan nan]"),
+    "NaN at the end": ((NAN, 0.0, True, False, {}), VECTOR, "gives an observation with NaN or "),
+    "axes": ((BLACK.transpose(2, 0, 1), *STEP[1:]), IMAGE,
+             "gives an observation of shape (3, 4, 5), and observation_space has (4, 5, 3)"),
+    "no number": ((GOOD, None, False, False, {}), VECTOR, "gives the reward nan, expected a "),
+    "two rewards": ((GOOD, np.zeros(2), False, False, {}), VECTOR,
+                    "gives the reward array([0., 0.]), expected a finite number"),
+    "infinite": ((GOOD, np.inf, False, False, {}), VECTOR, "gives the reward inf, expected a "),
+    "no dict": ((GOOD, *STEP[1:]), PARTS, "gives an observation that is a ndarray, expected a dict"),
+    "no key": (({"camera": BLACK}, *STEP[1:]), PARTS,
+               "gives an observation without the key 'arm', which observation_space has"),
+    "part's shape": ((parts(camera=BLACK[1:]), *STEP[1:]), PARTS,
+                     "gives observation['camera'] of shape (3, 5, 3), and observation_space has"),
+    "part's NaN": ((parts(arm=(NAN, 2)), *STEP[1:]), PARTS,
+                   "gives observation['arm'][0] with NaN or infinity: [nan nan nan]"),
+    "part's choice": ((parts(arm=(GOOD, 7)), *STEP[1:]), PARTS,
+                      "gives observation['arm'][1] 7, which is not in Discrete(4)"),
+    "short tuple": ((parts(arm=(GOOD,)), *STEP[1:]), PARTS,
+                    "gives observation['arm'] that is a tuple of 1, expected a tuple of 2"),
+}  # fmt: skip
+
+
+def make_class(space, at_step, given=None, first=None):
+    class Gives(gymnasium.Env):
+        observation_space = space
+        action_space = Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.number = 0
+            return (self.obs(), {}) if first is None else first
+
+        def step(self, action):
+            self.number += 1
+            return given if self.number == at_step else (self.obs(), *STEP[1:])
+
+        def obs(self):
+            return parts() if space is PARTS else BLACK if space is IMAGE else GOOD
+
+    return Gives
+
+
+def play(make_env, num_steps=5):
+    name = register_own(make_env)
+    spec = load_any_spec(name)
+    with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
+        out = Transitions.of(spec, 2)
+        envs.reset(out.obs)
+        for _ in range(num_steps):
+            envs.step(np.zeros(2, np.int64), out)
+    return name
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_a_wrong_step_is_named(kind):
+    given, space, words = GIVEN[kind]
+    with pytest.raises(EnvError) as raised:
+        play(make_class(space, 3, given))
+    said = str(raised.value)
+    assert said.startswith("env = 'gymnasium:own/")
+    assert f": step {words}" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [
+        (GOOD, "gives a ndarray, expected a tuple (obs, info)"),
+        ((GOOD,), "gives a tuple of 1, expected a tuple (obs, info)"),
+        ((NAN, {}), "gives an observation with NaN or infinity"),
+        ((np.zeros(2), {}), "gives an observation of shape (2,)"),
+    ],
+)
+def test_a_wrong_reset_is_named(first, words):
+    with pytest.raises(EnvError) as raised:
+        play(make_class(VECTOR, 0, first=first))
+    assert f": reset {words}" in str(raised.value)
+
+
+@pytest.mark.parametrize("space", [VECTOR, IMAGE, PARTS], ids=["vector", "image", "parts"])
+def test_what_is_right_passes(space):
+    play(make_class(space, 0))
+
+
+def test_a_run_that_meets_it_has_failed_with_that_line():
+    with pytest.raises(operant.OperantError, match="step gives an observation of shape") as raised:
+        operant.train(
+            make_class(VECTOR, 30, (np.zeros(4), *STEP[1:])), total_env_steps=1000,
+            ppo={"num_minibatches": 1}, **SMALL,
+        )  # fmt: skip
+    (run, *_) = operant.runs()
+    assert run.status().state == "failed"
+    assert run.status().message == str(raised.value)
+
+
+def test_what_an_environment_raises_is_raised_as_it_is():
+    class Hot(make_class(VECTOR, 0)):
+        def step(self, action):
+            raise TypeError("the motor is hot")
+
+    with pytest.raises(TypeError, match="the motor is hot"):
+        play(Hot)

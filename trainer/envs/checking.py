@@ -1,0 +1,93 @@
+"""What an environment with Gymnasium's interface gives, held against its spaces. What is wrong is
+said in words that follow "reset" or "step"; an empty text says that nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...shared.errors import OperantError
+from ...shared.text.harmless import one_line
+
+NAMES = "terminated", "truncated"
+
+
+class EnvError(OperantError):
+    """An environment gave what its spaces or Gymnasium's interface do not allow."""
+
+
+def reset_problem(given: Any, space: Any) -> str:
+    """`given` is what `reset` returned, `space` the space of observations."""
+    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[1], Mapping):
+        return f"gives {_in_words(given)}, expected a tuple (obs, info)"
+    return obs_problem(given[0], space)
+
+
+def step_problem(given: Any, space: Any) -> str:
+    """Likewise of `step`."""
+    if not isinstance(given, tuple) or len(given) != 5:
+        return (
+            f"gives {_in_words(given)}, expected a tuple (obs, reward, terminated, truncated, info)"
+        )
+    obs, reward, *flags, _ = given
+    return obs_problem(obs, space) or reward_problem(reward) or _flags_problem(flags)
+
+
+def obs_problem(obs: Any, space: Any, key: str = "") -> str:
+    """Of an observation, or of its part at `key`, as `['camera'][0]`."""
+    what = f"observation{key}" if key else "an observation"
+    parts = getattr(space, "spaces", None)
+    if isinstance(parts, Mapping):
+        if not isinstance(obs, Mapping):
+            return f"gives {what} that is {_in_words(obs)}, expected a dict"
+        if missing := [name for name in parts if name not in obs]:
+            return f"gives {what} without the key {missing[0]!r}, which observation_space has"
+        found = (obs_problem(obs[name], each, f"{key}[{name!r}]") for name, each in parts.items())
+        return next(filter(None, found), "")
+    if parts is not None:
+        if not isinstance(obs, tuple | list) or len(obs) != len(parts):
+            return f"gives {what} that is {_in_words(obs)}, expected a tuple of {len(parts)}"
+        found = (obs_problem(x, each, f"{key}[{i}]") for i, (x, each) in enumerate(zip(obs, parts)))
+        return next(filter(None, found), "")
+    try:
+        array = np.asarray(obs)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        return f"gives {what} of type {array.dtype}, expected {space.dtype}"
+    if array.shape != space.shape:
+        return f"gives {what} of shape {array.shape}, and observation_space has {space.shape}"
+    if array.dtype.kind == "f":
+        if np.issubdtype(space.dtype, np.integer):
+            return f"gives {what} of {array.dtype}, and observation_space has {space.dtype}"
+        if not np.isfinite(array).all():
+            return f"gives {what} with NaN or infinity: {one_line(str(obs), 100)}"
+    elif not hasattr(space, "low") and not space.contains(obs):
+        return f"gives {what} {one_line(str(obs), 60)}, which is not in {space}"
+    return ""
+
+
+def reward_problem(reward: Any) -> str:
+    try:
+        number = float(reward)
+    except (TypeError, ValueError):
+        number = np.nan
+    if np.isfinite(number):
+        return ""
+    return f"gives the reward {one_line(repr(reward), 60)}, expected a finite number"
+
+
+def _flags_problem(flags: Any) -> str:
+    for name, flag in zip(NAMES, flags, strict=True):
+        if not isinstance(flag, bool | np.bool_):
+            return f"gives {name} = {one_line(repr(flag), 60)}, expected True or False"
+    return ""
+
+
+def _in_words(given: Any) -> str:
+    if isinstance(given, tuple):
+        return f"a tuple of {len(given)}"
+    return f"a {type(given).__name__}"
