@@ -50,7 +50,8 @@ def obs_problem(obs: Any, space: Any, key: str = "") -> str:
     if parts is not None:
         if not isinstance(obs, tuple | list) or len(obs) != len(parts):
             return f"gives {what} that is {_in_words(obs)}, expected a tuple of {len(parts)}"
-        found = (obs_problem(x, each, f"{key}[{i}]") for i, (x, each) in enumerate(zip(obs, parts)))
+        pairs = enumerate(zip(obs, parts, strict=True))
+        found = (obs_problem(x, each, f"{key}[{i}]") for i, (x, each) in pairs)
         return next(filter(None, found), "")
     try:
         array = np.asarray(obs)

@@ -50,7 +50,7 @@ GIVEN = {
     "two rewards": ((GOOD, np.zeros(2), False, False, {}), VECTOR,
                     "gives the reward array([0., 0.]), expected a finite number"),
     "infinite": ((GOOD, np.inf, False, False, {}), VECTOR, "gives the reward inf, expected a "),
-    "no dict": ((GOOD, *STEP[1:]), PARTS, "gives an observation that is a ndarray, expected a dict"),
+    "no dict": ((GOOD, *STEP[1:]), PARTS, "gives an observation that is a ndarray, expected "),
     "no key": (({"camera": BLACK}, *STEP[1:]), PARTS,
                "gives an observation without the key 'arm', which observation_space has"),
     "part's shape": ((parts(camera=BLACK[1:]), *STEP[1:]), PARTS,

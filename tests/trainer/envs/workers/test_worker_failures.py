@@ -76,8 +76,8 @@ IN_3 = r"in environment 3"
         ("raises", rf": {IN_3} RuntimeError: the wheel fell off {FILE.format('_raise')}$"),
         (
             "changes shape",
-            rf": {IN_3} env = '.*': step gives an observation of shape \(1,\), and observation_space "
-            r"has \(3,\)$",
+            rf": {IN_3} env = '.*': step gives an observation of shape \(1,\), and "
+            r"observation_space has \(3,\)$",
         ),
         ("runs out of memory", rf": {IN_3} .*MemoryError: Unable to allocate .*\)$"),
         ("exits", rf": {IN_3} SystemExit: 3 {FILE.format('<lambda>')}$"),
