@@ -27,6 +27,7 @@ from ..envs.names import (
     MINATAR_ENV_NAMES,
     is_hosted,
 )
+from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
@@ -74,6 +75,7 @@ def resolve(
     if source is not None and not source.strip():
         raise ConfigError(f"CONFIG = '{source}': expected an environment, a preset or a TOML file")
     overrides, (name, overlays) = list(overrides), split_overlays(source or "")
+    name = full_name(name)
     given = dict(map(parse_override, overrides))
     is_file = False
     if not name or is_env_name(name):
@@ -280,6 +282,8 @@ def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, An
         for key in taken_away:
             if defaults.get(key) == NO_VALUE:
                 _unset(new, key)
+    if isinstance(new.get("env"), str):
+        new["env"] = full_name(new["env"])
     return new
 
 
@@ -303,8 +307,11 @@ def parse_override(override: str) -> tuple[str, Any]:
         shown = one_line(override, MOST_SHOWN)
         raise ConfigError(f"--set {shown}: write key=value, as in --set ppo.gamma=0.9")
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
+        typed = tomllib.loads(f"value = {value}")["value"]
+        return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
     except tomllib.TOMLDecodeError:
+        if key == "env":
+            return key, full_name(value)
         number = typed_number(value)
         if number is None:
             return key, value

@@ -68,7 +68,7 @@ class TrainConfig(Section):
 
     env: str = Field(
         DEFAULT_ENV,
-        description="the environment: a name, gymnasium:ID, gymnasium:module:function, "
+        description="the environment: a name, an id of Gymnasium's, gymnasium:module:function, "
         "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function or native:module:function",
     )
     algorithm: str = Field(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 import numpy as np
 
 from ...shared.errors import ConfigError
 from ..spaces import ActionSpec, Box, Discrete, MultiDiscrete
+from .names import GYMNASIUM_PREFIX
 
 ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
 
@@ -44,6 +46,12 @@ def knows_id(env_id: str) -> bool:
     except Exception:  # whatever it says of an id that it doesn't know
         return False
     return True
+
+
+def full_name(env: str) -> str:
+    """`gymnasium:CartPole-v1` for `CartPole-v1`, if Gymnasium knows that id; else `env`."""
+    is_plain = ":" not in env and re.search(r"-v\d+$", env)
+    return GYMNASIUM_PREFIX + env if is_plain and knows_id(env) else env
 
 
 def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:

@@ -13,6 +13,7 @@ from operant.trainer.config.files import (
     make_config,
     parse_override,
     preset_names,
+    resolve,
 )
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.train_config import TrainConfig
@@ -229,12 +230,19 @@ def test_a_python_file_is_answered_with_how_to_train_an_environment_of_your_own(
     assert error_of("my_env.py").endswith("write gymnasium:my_env:NAME")
 
 
-def test_an_id_of_gymnasiums_without_its_prefix_is_answered_with_it():
+def test_an_id_of_gymnasiums_needs_no_prefix(tmp_path):
     pytest.importorskip("gymnasium")
-    assert "; did you mean 'gymnasium:HalfCheetah-v5'?" in error_of(None, "env=HalfCheetah-v5")
-    assert error_of("HalfCheetah-v5").endswith("; did you mean 'gymnasium:HalfCheetah-v5'?")
-    assert error_of("ALE/Breakout-v5").endswith("; did you mean 'gymnasium:ALE/Breakout-v5'?")
-    assert "gymnasium:HalfCheetah-v55" not in error_of(None, "env=HalfCheetah-v55")
+    known = resolve("gymnasium:CartPole-v1", ["algorithm=dqn"])
+    assert resolve("CartPole-v1", ["algorithm=dqn"]) == known
+    for given in ("CartPole-v1", '"CartPole-v1"'):
+        assert resolve(None, ["algorithm=dqn", f"env={given}"]) == known
+    assert resolve("CartPole-v1", ["env=gymnasium:CartPole-v1", "algorithm=dqn"]) == known
+    file = tmp_path / "mine.toml"
+    file.write_text('env = "CartPole-v1"')
+    assert load_config(str(file)).env == "gymnasium:CartPole-v1"
+    assert "is not an environment" in error_of(None, "env=CartPole-v55")
+    assert error_of("CartPole-v55").startswith("no preset is called 'CartPole-v55'")
+    assert error_of("ALE/Breakout").endswith("; did you mean 'gymnasium:ALE/Breakout'?")
 
 
 @pytest.mark.parametrize(
