@@ -8,8 +8,8 @@ It needs a CUDA build of PyTorch, which `constraints.txt` does not have, and the
 environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal from one run to the
 next and serves all checkouts; OPERANT_GPU_REHEARSAL names another folder.
 
-Where the disk has no room for that environment, or the package registry has no such PyTorch, one
-line says so, and the exit status is 77. Every other failure to install shows what pip says: 1.
+Where the disk has no room for that environment, or the package registry has no such PyTorch or is
+too slow, one line says so, and the exit status is 77. Every other failure to install shows what pip says: 1.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ TESTS = ("tests/emulated_gpu", "tests/gpu")
 SHORT = ("-m", "not long_rehearsal")
 CANNOT_BE_INSTALLED = 77  # the exit status that Automake's tests are skipped with
 NEEDED_BYTES = 8 * 10**9  # 6 GB installed, and the wheels while pip unpacks them
+INSTALLED_WITHIN_S = 900
 
 
 class CannotBeInstalledError(Exception):
@@ -111,7 +112,15 @@ def install(folder: Path) -> None:
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command = [*pip, "-c", constraints, *requirements()]
-    ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    try:
+        ran = subprocess.run(
+            command, stderr=subprocess.PIPE, text=True, timeout=INSTALLED_WITHIN_S
+        )
+    except subprocess.TimeoutExpired:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise CannotBeInstalledError(
+            f"{TORCH} was not installed within {INSTALLED_WITHIN_S // 60} minutes"
+        ) from None
     if ran.returncode:
         reason = why_not_installable(ran.stderr)
         if reason is None:
