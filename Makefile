@@ -8,7 +8,7 @@ SIDES := api commands monitor shared trainer
 IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table bench first-contact learn soak zoo clean
+.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table api-page notebooks bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -91,6 +91,14 @@ device-table:
 # docs/gpu-conformance.md. It takes half an hour.
 gpu-conformance:
 	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
+
+# docs/notebooks, executed.
+notebooks: $(VENV)/installed-dev
+	$(BIN)/python tests/support/notebooks.py
+
+# docs/api.md from the docstrings.
+api-page: $(VENV)/installed-dev
+	$(BIN)/python tests/support/api_page.py
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev

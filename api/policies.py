@@ -151,14 +151,15 @@ def load(
     checkpoint: str | int = NEWEST,
     env: Callable[..., Any] | None = None,
     policy: Callable[..., Any] | None = None,
+    algorithm: Callable[..., Any] | None = None,
     trained: bool = False,
 ) -> Policy:
     """The policy of a run's newest checkpoint, on the processor. Default: of the latest run.
 
     `run` is a run, its id or name, a part of either, or its folder. `checkpoint` is "best",
     "newest", the number of an iteration, or a name that a callback saved it under. `env` is the
-    environment, and `policy` the network, if a script or a notebook defined it and this process
-    does not know it yet. With `trained`, `run` is an environment's name, such as "cart_pole": the
+    environment, `policy` the network, and `algorithm` the class of the algorithm, if a script or a
+    notebook defined it and this process does not know it yet. With `trained`, `run` is an environment's name, such as "cart_pole": the
     policy is the one that comes with operant.
 
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
@@ -171,6 +172,8 @@ def load(
         _register_again("env", str(config.get("env", "")).removeprefix(GYMNASIUM_PREFIX), env)
     if policy is not None:
         _register_again("policy", config.get("policy", {}).get("encoder"), policy)
+    if algorithm is not None:
+        _register_again("algorithm", config.get("algorithm"), algorithm)
     with told_where_it_began(folder):
         return Policy(load_trained(folder, warn_on_stderr, str(checkpoint)), Run(folder))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import os
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..commands.helpers.output import headline
-from ..commands.helpers.status_lines import facts_of, status_lines
 from ..commands.stop import stop_run
 from ..shared.errors import RunNotFoundError, UsageError
 from ..shared.runs.find_runs import find_run, latest_run, list_runs
@@ -108,10 +106,10 @@ class Run(metaclass=_AlsoRunsOfInit):
         return f"<operant.Run {self.id}: {headline(self.status())}>"
 
     def _repr_html_(self) -> str:
-        """HTML that notebooks display: the lines of `operant status`."""
-        run = self._run
-        lines = status_lines(self.status(), run.notes(), facts_of(run))
-        return f"<b>{html.escape(self.id)}</b><pre>{html.escape(chr(10).join(lines))}</pre>"
+        """HTML that notebooks display: the curve of its returns, the lines of `operant status`."""
+        from .notebook import run_html
+
+        return run_html(self._run)
 
 
 def runs() -> list[Run]:

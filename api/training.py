@@ -39,7 +39,7 @@ _children: list[
 def train(
     env: EnvLike | None = None,
     *,
-    algorithm: str | None = None,
+    algorithm: str | Callable[..., Any] | None = None,
     policy: Callable[..., Any] | Mapping[str, Any] | None = None,
     total_env_steps: int | None = None,
     callbacks: Sequence[Any] = (),
@@ -60,6 +60,9 @@ def train(
     with the shape of observations, it maps observations to the features that operant's heads begin
     with. A dict is the table of settings: `policy={"hidden_sizes": [64]}`.
 
+    `algorithm` is a name, such as "sac", or a class of your own that is derived from one of
+    `operant.algorithms`. Default: "ppo".
+
     `callbacks` are objects with any of the methods `on_start`, `on_iteration`, `on_evaluation`,
     `on_checkpoint` and `on_end`, each called with a `LiveRun`. An exception in one of them ends the
     run, with a checkpoint.
@@ -79,6 +82,8 @@ def train(
     elif policy is not None:
         settings["policy.encoder"] = network_name(policy)
     overrides = [*_overrides(settings)]
+    if algorithm is not None and not isinstance(algorithm, str):
+        algorithm = algorithm_name(algorithm)
     for key, value in (("algorithm", algorithm), ("total_env_steps", total_env_steps)):
         overrides += [] if value is None else _overrides({key: value})
     resumed = "" if resume is None else folder_of(resume).id
@@ -140,8 +145,10 @@ def _detached(prepare: Callable[[int], Prepared]) -> Run:
 
 
 def _code_for_another_process(config: TrainConfig) -> bytes:
-    """`sys.path`, and the pickled environment and network that the other process cannot import."""
-    names = (config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder)
+    """`sys.path`, and the pickled environment, network and algorithm that the other process cannot
+    import.
+    """
+    names = (config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder, config.algorithm)
     pickled = pickled_own(names)
     return pickle.dumps(sys.path) + pickled if pickled else b""
 
@@ -170,6 +177,16 @@ def network_name(policy: Any) -> str:
             "the shape of observations and returns a module"
         )
     return _importable(policy) or register(policy)
+
+
+def algorithm_name(algorithm: Any) -> str:
+    """The value of `algorithm` for a class of the user's. Raises UsageError."""
+    if not isinstance(algorithm, type):
+        raise UsageError(
+            f"algorithm = {algorithm!r:.80}: expected a name, or a class that is derived from one "
+            "of operant.algorithms"
+        )
+    return _importable(algorithm) or register(algorithm)
 
 
 def _importable(make: Callable[..., Any]) -> str:

@@ -113,9 +113,7 @@ def install(folder: Path) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command = [*pip, "-c", constraints, *requirements()]
     try:
-        ran = subprocess.run(
-            command, stderr=subprocess.PIPE, text=True, timeout=INSTALLED_WITHIN_S
-        )
+        ran = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=INSTALLED_WITHIN_S)
     except subprocess.TimeoutExpired:
         shutil.rmtree(folder, ignore_errors=True)
         raise CannotBeInstalledError(

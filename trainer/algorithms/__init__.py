@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..config.own_algorithms import is_own_algorithm, own_algorithm
+
 ALGORITHMS = {
     "ppo": "PPO",
     "pqn": "PQN",
@@ -26,5 +28,9 @@ ALGORITHMS = {
 
 
 def algorithm_class(learner: str) -> Any:
-    """The class of an algorithm, a subclass of `Algorithm`."""
+    """The class of an algorithm, a subclass of `Algorithm`. Raises ConfigError for one of a user's
+    own that cannot be imported.
+    """
+    if is_own_algorithm(learner):
+        return own_algorithm(learner)
     return getattr(importlib.import_module(f".{learner}", __name__), ALGORITHMS[learner])

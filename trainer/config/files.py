@@ -37,6 +37,7 @@ from .flat_keys import flat_keys
 from .hardware import hardware_overrides
 from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
+from .own_algorithms import algorithm_table
 from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -186,17 +187,18 @@ def _neutral_settings(
     env, algorithm = values["env"], values["algorithm"]
     if env not in ALL_ENV_NAMES and not is_hosted(str(env)):
         return values
-    if algorithm not in NEUTRAL or env in LEARNED_ENV_NAMES:
+    table = algorithm_table(str(algorithm))
+    if table not in NEUTRAL or env in LEARNED_ENV_NAMES:
         return values
     known = model_for(values).model_fields
     asked = dict(map(parse_override, [*overlay_overrides(overlays, known), *overrides]))
     is_fast = not is_hosted(env)
-    if env == "marine_nav" and algorithm_sections()[algorithm].action_kinds == ("Discrete",):
+    if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)
-        for key, value in neutral_settings(algorithm, asked, is_fast=is_fast, **found).items():
+        for key, value in neutral_settings(table, asked, is_fast=is_fast, **found).items():
             _set(filled, key, value)
         return filled
 

@@ -41,7 +41,7 @@ _said: set[str] = set()  # what --trust-code lets in, a line each
 def named_code(values: Mapping[str, Any]) -> list[str]:
     """The code that a configuration with these values imports, by the names it uses:
     `gymnasium:module:name`, `pettingzoo:module`, `native:module:function`, `mettagrid:file.json`,
-    and `encoder:module:Class` for a network. Registered ids name none.
+    `encoder:module:Class` for a network and `algorithm:module:Class`. Registered ids name none.
 
     Raises CheckpointError for values that are not text, which validation could turn into text.
     """
@@ -53,7 +53,7 @@ def named_code(values: Mapping[str, Any]) -> list[str]:
     policy = values.get("policy", {})
     if not isinstance(policy, dict):
         raise CheckpointError("policy is not a table")
-    encoder = _text(policy, "encoder")
+    encoder, algorithm = _text(policy, "encoder"), _text(values, "algorithm")
     rest = env.partition(":")[2]
     is_id = (env.startswith(GYMNASIUM_PREFIX) and ":" not in rest) or (
         env.startswith(PETTINGZOO_PREFIX) and ":" not in rest and "/" in rest
@@ -61,6 +61,7 @@ def named_code(values: Mapping[str, Any]) -> list[str]:
     is_hosted = env.startswith((GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX))
     found = [env] if is_hosted and not is_id else []
     found += [f"encoder:{encoder}"] if ":" in encoder else []
+    found += [f"algorithm:{algorithm}"] if ":" in algorithm else []
     # A game as JSON names classes, which MettaGrid imports.
     return found + ([f"mettagrid:{game}"] if game else [])
 

@@ -34,6 +34,7 @@ from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import metrics_of
+from .own_algorithms import algorithm_table, is_own_algorithm, section_of
 from .tables import (
     NO_BEST,
     CheckpointConfig,
@@ -74,7 +75,7 @@ class TrainConfig(Section):
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
         description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
-        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc or ac_iqn",
+        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc or ac_iqn; or module:Class of your own",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -152,7 +153,14 @@ class TrainConfig(Section):
     @property
     def algorithm_section(self) -> Any:
         """The table of the run's algorithm, a model of `config/sections/`."""
-        return getattr(self, self.algorithm)
+        return getattr(self, self.algorithm_table)
+
+    @property
+    def algorithm_table(self) -> str:
+        """The table with the algorithm's settings, and what it is by its kind: the algorithm's
+        name, or that of the one that a user's class is derived from.
+        """
+        return algorithm_table(self.algorithm)
 
     @property
     def env_section(self) -> Any:
@@ -205,10 +213,11 @@ class TrainConfig(Section):
     @classmethod
     def _algorithm_exists(cls, algorithm: str) -> str:
         names = tuple(algorithm_sections())
-        if algorithm not in names:
+        if algorithm not in names and not is_own_algorithm(algorithm):
             hint = algorithm_elsewhere(algorithm) or nearest(algorithm.lower(), names)
             raise ValueError(
-                f"algorithm = '{algorithm}' is not an algorithm{hint}; there are {', '.join(names)}"
+                f"algorithm = '{algorithm}' is not an algorithm{hint}; there are {', '.join(names)}, "
+                "and module:Class"
             )
         return algorithm
 
@@ -327,9 +336,8 @@ class CheckedConfig(TrainConfig):
 def config_model(algorithm: str, env: str) -> type[TrainConfig]:
     """`TrainConfig` with the tables of an algorithm and an environment, where they have any."""
     sections = env_sections(env)
-    if algorithm in algorithm_sections():
-        of_algorithm = algorithm_sections()[algorithm]
-        sections = {algorithm: of_algorithm, **of_algorithm.tables, **sections}
+    if of_algorithm := section_of(algorithm):
+        sections = {algorithm_table(algorithm): of_algorithm, **of_algorithm.tables, **sections}
     defaults: dict[str, Any] = {
         "algorithm": (str, Field(algorithm, description=_description("algorithm"))),
         "env": (str, Field(env, description=_description("env"))),

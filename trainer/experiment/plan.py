@@ -174,7 +174,7 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
         return f"policy.memory.kind = {config.policy.memory.kind}"
-    if config.algorithm == "ppo" and config.table("kickstart").teachers:
+    if config.algorithm_table == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
@@ -232,7 +232,7 @@ def _collector_on_gpu(config: TrainConfig) -> str:
         return "agents" if some_agents_retire(config) else "stepped"
     if config.policy.memory.is_on:
         return "recurrent_actor"
-    if config.algorithm != "ppo":
+    if config.algorithm_table != "ppo":
         return "stepped"
     return "fused" if config.rollout == "fused" else "actor"
 

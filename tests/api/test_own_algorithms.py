@@ -1,0 +1,191 @@
+"""Algorithms of a user's own, and `operant.testing.check_algorithm`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from command_line import operant as command
+from own_lines import SMALL
+
+import operant
+from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field, PPOConfig
+from operant.testing import check_algorithm
+
+MODULE = """
+from operant.algorithms import DQN, DQNConfig, Field
+
+class Config(DQNConfig):
+    penalty: float = Field(0.5, ge=0, description="of large values")
+
+class Mine(DQN):
+    section_class = Config
+
+    def losses(self, batch, outputs, next_obs):
+        found = super().losses(batch, outputs, next_obs)
+        return found._replace(by_outputs=found.by_outputs * (1 - self.section.penalty))
+
+def no_class(): ...
+class NoAlgorithm: ...
+class WrongSection(DQN):
+    section_class = int
+"""
+SIZES = (
+    "--set", "total_env_steps=600", "--set", "replay.capacity=1024",
+    "--set", "dqn.warmup_env_steps=128", "--set", "dqn.batch_size=16",
+    "--set", "evaluation.num_episodes=4",
+)  # fmt: skip
+
+
+class PenaltyConfig(DQNConfig):
+    penalty: float = Field(0.5, ge=0, description="of large values")
+
+
+class Penalty(DQN):
+    section_class = PenaltyConfig
+
+    def losses(self, batch, outputs, next_obs):
+        found = super().losses(batch, outputs, next_obs)
+        return found._replace(by_outputs=found.by_outputs * (1 - self.section.penalty))
+
+
+SMALL_DQN = {
+    **SMALL, "total_env_steps": 640, "replay": {"capacity": 1024},
+    "dqn.warmup_env_steps": 128, "dqn.batch_size": 16,
+}  # fmt: skip
+
+
+def weights(run, **own):
+    policy = operant.load(run, **own)._trained.policy
+    return torch.cat([x.flatten() for x in policy.parameters()])
+
+
+def test_a_class_of_a_script_learns_as_its_base_but_for_what_it_overrides():
+    dqn = operant.train("cart_pole", algorithm="dqn", **SMALL_DQN)
+    same = operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalty": 0.0})
+    other = operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN)
+    assert torch.equal(weights(dqn), weights(same))
+    assert not torch.equal(weights(dqn), weights(other))
+    assert same.status().metrics["loss/value"] == dqn.status().metrics["loss/value"]
+
+
+def test_its_keys_are_checked_like_others():
+    with pytest.raises(operant.UsageError, match="penalty"):
+        operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalty": -1.0})
+    with pytest.raises(operant.UsageError, match="unknown key 'dqn.penalties'"):
+        operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalties": 1.0})
+    with pytest.raises(operant.UsageError, match="unknown key 'dqn.penalty'"):
+        operant.train("cart_pole", algorithm="dqn", **SMALL_DQN, **{"dqn.penalty": 1.0})
+
+
+def test_a_run_of_a_module_is_trained_resumed_evaluated_and_not_by_others(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    done = command("train", "cart_pole", "--algorithm", "mine:Mine", *SIZES)
+    assert done.returncode == 0, done.stderr
+    assert "neutral defaults for mine:Mine" in done.stderr + done.stdout
+    (run,) = operant.runs()
+    assert command("eval", "--latest", "--episodes", "2").returncode == 0
+    more = command("train", "--resume", run.id, "--set", "total_env_steps=1200")
+    assert more.returncode == 0, more.stderr
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(elsewhere)
+    refused = command("eval", "--latest")
+    assert refused.returncode == 2
+    assert "algorithm:mine:Mine would run mine" in refused.stderr
+    assert not (elsewhere / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mine:no_class", "expected a class that is derived from one of operant.algorithms"),
+        ("mine:NoAlgorithm", "expected a class that is derived from one of operant.algorithms"),
+        ("mine:WrongSection", "section_class is <class 'int'>, expected a class that is derived"),
+        ("mine:Nothing", "algorithm: "),
+        ("nowhere:Mine", "algorithm: "),
+        ("own/Mine", "a script or notebook defined Mine, and this process does not know it"),
+    ],
+)
+def test_what_is_no_algorithm_is_one_line(name, words, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    done = command("train", "cart_pole", "--algorithm", name)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert words in line
+
+
+def test_an_object_is_refused_in_one_line():
+    with pytest.raises(operant.UsageError, match="algorithm = 5: expected a name, or a class"):
+        operant.train("cart_pole", algorithm=5)
+
+
+def test_a_detached_run_gets_the_class():
+    class Local(DQN):
+        pass
+
+    run = operant.train("cart_pole", algorithm=Local, detach=True, **SMALL_DQN)
+    assert run.wait(60).state == "finished"
+    assert operant.load(run).algorithm == "own/Local"
+
+
+@pytest.mark.parametrize("algorithm", [Penalty, DQN, SAC, PPO, "pqn"], ids=str)
+def test_sound_algorithms_pass_the_check(algorithm):
+    check_algorithm(algorithm)
+
+
+class Forgets(DQN):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.factor = 1.0
+
+    def losses(self, batch, outputs, next_obs):
+        self.factor *= 0.9
+        found = super().losses(batch, outputs, next_obs)
+        return found._replace(by_outputs=found.by_outputs * self.factor)
+
+
+class Random(DQN):
+    def losses(self, batch, outputs, next_obs):
+        found = super().losses(batch, outputs, next_obs)
+        return found._replace(by_outputs=found.by_outputs * torch.rand(1))
+
+
+class Idle(DQN):
+    def losses(self, batch, outputs, next_obs):
+        found = super().losses(batch, outputs, next_obs)
+        return found._replace(by_outputs=found.by_outputs * 0)
+
+
+class Undeclared(DQN):
+    def learn(self, *arguments):
+        figures, error = super().learn(*arguments)
+        return {**figures, "loss/own": figures["loss/value"]}, error
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (Forgets, "a run that goes on from a checkpoint differs in"),
+        (Random, "two runs with the same seed differ in"),
+        (Idle, "no weight of the policy changed"),
+        (Undeclared, "metrics of its section does not list 'loss/own'"),
+    ],
+)
+def test_what_does_not_hold_is_said(algorithm, words):
+    with pytest.raises(operant.UsageError, match=words):
+        check_algorithm(algorithm)
+
+
+def test_a_class_derived_from_ppo_learns_with_pytorch_as_ppo_does_in_loops():
+    class Own(PPO):
+        section_class = PPOConfig
+
+    loops, own = (
+        operant.train("cart_pole", algorithm=each, total_env_steps=256, **SMALL,
+                      **{"ppo.num_minibatches": 2, "ppo.learning_rate": 1e-3})
+        for each in ("ppo", Own)
+    )  # fmt: skip
+    assert torch.allclose(weights(loops), weights(own), atol=1e-4)

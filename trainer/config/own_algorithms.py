@@ -1,0 +1,63 @@
+"""Algorithms of a user's own: `algorithm = "module:Class"`, a class derived from one of operant's.
+
+Its settings are the table of the algorithm that it is derived from, such as `[dqn]`. With a
+`section_class`, derived from that table's model, the class adds keys of its own to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...shared.errors import ConfigError
+from ...shared.text.harmless import one_line
+from ..settings.importing import imported
+from ..settings.own_code import PREFIX, own_code
+from ..settings.section import AlgorithmSection
+from .sections import ALGORITHM_SECTIONS
+
+PACKAGE = f"{__package__.rpartition('.')[0]}.algorithms"
+
+
+def is_own_algorithm(name: str) -> bool:
+    return ":" in name or name.startswith(PREFIX)
+
+
+def own_algorithm(name: str) -> type[Any]:
+    """The class that `module:Class` or `own/Class` names. Raises ConfigError."""
+    setting = f"algorithm = '{name}'"
+    made: Any = own_code(name, setting, "algorithm", "set algorithm = MODULE:NAME")
+    made = made or imported("algorithm", name)
+    if not isinstance(made, type) or not _base(made):
+        raise ConfigError(
+            f"{setting}: it is {one_line(repr(made), 80)}, expected a class that is derived from "
+            "one of operant.algorithms, as operant.algorithms.DQN"
+        )
+    return made
+
+
+def algorithm_table(name: str) -> str:
+    """The table with the settings of an algorithm: its name, or the name of the one that a user's
+    class is derived from. Raises ConfigError.
+    """
+    return _base(own_algorithm(name)) if is_own_algorithm(name) else name
+
+
+def section_of(name: str) -> type[AlgorithmSection] | None:
+    """The model of that table; None for a name that is no algorithm's. Raises ConfigError."""
+    if not is_own_algorithm(name):
+        return ALGORITHM_SECTIONS.get(name)
+    of_base = ALGORITHM_SECTIONS[algorithm_table(name)]
+    section: Any = getattr(own_algorithm(name), "section_class", of_base)
+    if not isinstance(section, type) or not issubclass(section, of_base):
+        raise ConfigError(
+            f"algorithm = '{name}': section_class is {one_line(repr(section), 80)}, expected a "
+            f"class that is derived from operant.algorithms.{of_base.__name__}"
+        )
+    return section
+
+
+def _base(made: type[Any]) -> str:
+    """The algorithm of operant's that a class is derived from; empty where there is none."""
+    places = (each.__module__.rpartition(".") for each in made.__mro__)
+    names = (module for package, _, module in places if package == PACKAGE)
+    return next((name for name in names if name in ALGORITHM_SECTIONS), "")
