@@ -2,8 +2,9 @@
 
 A class that is derived from one of them is an algorithm of your own:
 `operant.train(env, algorithm=Mine)`, or `algorithm = "module:Mine"` in TOML. Its keys are those of
-the table of the class that it is derived from. For more keys, set `section_class` to a class that is
-derived from that table's model, such as `DQNConfig`. `operant.testing.check_algorithm` checks it.
+the table of the class that it is derived from. For more keys, set `section_class` to a class that
+is derived from the model of that table, such as `DQNConfig`. `operant.testing.check_algorithm`
+checks your class.
 """
 
 from pydantic import Field
@@ -42,8 +43,8 @@ from .trainer.returns.losses import LOSSES
 from .trainer.returns.td import td_target
 
 __all__ = [
-    "ACIQN", "ACIQNConfig", "Batch", "C51", "C51Config", "DDPG", "DDPGConfig", "DQN", "DQNConfig",
-    "Field", "IQN", "IQNConfig", "LOSSES", "Losses", "PPO", "PPOConfig", "PQN", "PQNConfig",
-    "QRDQN", "QRDQNConfig", "Rainbow", "RainbowConfig", "SAC", "SACConfig", "TD3", "TD3Config",
-    "TQC", "TQCConfig", "into_outputs", "td_target",
+    "ACIQN", "C51", "DDPG", "DQN", "IQN", "LOSSES", "PPO", "PQN", "QRDQN", "SAC", "TD3", "TQC",
+    "ACIQNConfig", "Batch", "C51Config", "DDPGConfig", "DQNConfig", "Field", "IQNConfig", "Losses",
+    "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow", "RainbowConfig", "SACConfig", "TD3Config",
+    "TQCConfig", "into_outputs", "td_target",
 ]  # fmt: skip

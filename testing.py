@@ -61,7 +61,7 @@ def check_algorithm(
     trained = _numbers(once.state_dict())
     for part, numbers in trained.items():
         if not numbers.isfinite().all():
-            raise UsageError(f"{name}: {part} has NaN or infinity after {NUM_ITERATIONS} iterations")
+            raise UsageError(f"{name}: {part} has NaN or infinity")
     policy = _numbers(once.state_dict()["policy"])
     if all(torch.equal(policy[part], numbers) for part, numbers in first.items()):
         raise UsageError(f"{name}: no weight of the policy changed in {NUM_ITERATIONS} iterations")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -71,13 +70,20 @@ class Policy:
         return self._trained.first_state(num_rows).numpy()
 
     @overload
-    def act(self, obs: Any, state: None = None, *, greedy: bool = True) -> Array: ...
+    def act(
+        self, obs: Any, state: None = None, *, greedy: bool = True, action_masks: Any = None
+    ) -> Array: ...
 
     @overload
     def act(self, obs: Any, state: Array, *, greedy: bool = True) -> tuple[Array, Array]: ...
 
     def act(
-        self, obs: Any, state: Array | None = None, *, greedy: bool = True
+        self,
+        obs: Any,
+        state: Array | None = None,
+        *,
+        greedy: bool = True,
+        action_masks: Any = None,
     ) -> Array | tuple[Array, Array]:
         """The actions for `obs`: greedy ones, or with `greedy=False` as the algorithm explores.
 
@@ -85,9 +91,15 @@ class Policy:
         beginning of episodes, and returns the next state:
         `actions, state = policy.act(obs, state)`.
 
-        Raises UsageError if observations have another size, or if a recurrent policy gets no state.
+        If the environment has action masks, `action_masks` are those of the observations: 1 for
+        each legal choice, and 0 for the others.
+
+        Raises UsageError if observations have another size, or if a recurrent policy gets no state,
+        or if masks are missing.
         """
         rows, is_one = self._rows(obs)
+        if num_choices := getattr(self._trained.policy, "mask_size", 0):
+            rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
         if state is None and self.remembers:
             raise UsageError(
                 f"the policy of {self.run.id} remembers the steps before: write actions, state = "
@@ -102,20 +114,13 @@ class Policy:
                 noise = policy.noise((len(rows),), self._generator)
                 drawn, _, after = policy.act_step(rows, noise, before)
                 actions = policy.env_actions(drawn)
-        result = actions.numpy()
-        result = result + self._first_action if np.any(self._first_action) else result
-        result = result[0] if is_one else result
+        result = actions.numpy()[0] if is_one else actions.numpy()
         return result if state is None else (result, after.numpy())
-
-    @cached_property
-    def _first_action(self) -> Array:
-        """The offset that is added to discrete actions whose space does not start at 0."""
-        source = getattr(env_spec_of(self._trained.config), "source", None)
-        return np.asarray(getattr(source, "first_action", 0))
 
     def _rows(self, obs: Any) -> tuple[torch.Tensor, bool]:
         """Observations [B, obs_size], and whether `obs` is a single observation."""
-        size = self._trained.policy.obs_size
+        policy = self._trained.policy
+        size = policy.obs_size - getattr(policy, "mask_size", 0)
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
         is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
@@ -127,6 +132,15 @@ class Policy:
             )
         rows = tensor.reshape(num_rows, size)
         return (rows.float() if rows.is_floating_point() else rows), is_one
+
+    def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
+        masks = torch.as_tensor(np.asarray(0 if given is None else given, np.float32))
+        if masks.numel() != num_rows * num_choices:
+            raise UsageError(
+                f"{self.env} has action masks: write policy.act(obs, action_masks=masks) with "
+                f"{num_choices} numbers for each observation"
+            )
+        return masks.reshape(num_rows, num_choices)
 
     def __repr__(self) -> str:
         return (
@@ -159,8 +173,8 @@ def load(
     `run` is a run, its id or name, a part of either, or its folder. `checkpoint` is "best",
     "newest", the number of an iteration, or a name that a callback saved it under. `env` is the
     environment, `policy` the network, and `algorithm` the class of the algorithm, if a script or a
-    notebook defined it and this process does not know it yet. With `trained`, `run` is an environment's name, such as "cart_pole": the
-    policy is the one that comes with operant.
+    notebook defined it and this process does not know it yet. With `trained`, `run` is an
+    environment's name, such as "cart_pole": the policy is the one that comes with operant.
 
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
     run's configuration names code that another user wrote, which is not imported then.

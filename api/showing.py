@@ -18,8 +18,8 @@ def show(run: Run | str | Path | None = None) -> None:
     """Show a run. Default: the latest.
 
     In a terminal this opens the monitor; the run goes on when you leave it. In a notebook the cell
-    shows the run's curve and numbers and updates them until the run ends or the cell is interrupted.
-    Otherwise, for example if output goes to a file, it prints the run's state.
+    shows the run's curve and numbers, and updates them until the run ends or the cell is
+    interrupted. Otherwise, for example if output goes to a file, it prints the run's state.
     """
     handle = Run(folder_of(run))
     if display := _display_of_a_notebook():

@@ -71,9 +71,9 @@ def test_a_class_of_a_script_learns_as_its_base_but_for_what_it_overrides():
 def test_its_keys_are_checked_like_others():
     with pytest.raises(operant.UsageError, match="penalty"):
         operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalty": -1.0})
-    with pytest.raises(operant.UsageError, match="unknown key 'dqn.penalties'"):
+    with pytest.raises(operant.UsageError, match=r"unknown key 'dqn.penalties'"):
         operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalties": 1.0})
-    with pytest.raises(operant.UsageError, match="unknown key 'dqn.penalty'"):
+    with pytest.raises(operant.UsageError, match=r"unknown key 'dqn.penalty'"):
         operant.train("cart_pole", algorithm="dqn", **SMALL_DQN, **{"dqn.penalty": 1.0})
 
 

@@ -9,7 +9,8 @@ environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal fr
 next and serves all checkouts; OPERANT_GPU_REHEARSAL names another folder.
 
 Where the disk has no room for that environment, or the package registry has no such PyTorch or is
-too slow, one line says so, and the exit status is 77. Every other failure to install shows what pip says: 1.
+too slow, one line says so, and the exit status is 77. Every other failure to install shows what pip
+says: 1.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from ..memory.replay import Batch
 from ..policies.draws import Kind
 from ..policies.encoder import make_encoder
 from ..policies.heads import Head
+from ..policies.masks import masked
 from ..policies.mlp import DTYPES
 from ..policies.q_network import QPolicy
 from ..policies.value_network import ActionValues, make_value_network
@@ -128,11 +129,11 @@ class ValueBased(OffPolicy):
             self.target.take_noise(theirs)
 
     def best_next(self, target_values: Tensor, next_obs: Tensor) -> Tensor:
-        """The actions [B] whose values count in the target: the online network's choice with
+        """The legal actions [B] whose values count in the target: the online network's choice with
         `double`, else the best of `target_values` [B, A].
         """
         values = self.network.values(next_obs) if self.section.double else target_values
-        return values.argmax(1)
+        return masked(values, next_obs, self.policy.mask_size).argmax(1)
 
     def state_dict(self) -> State:
         return {

@@ -145,10 +145,12 @@ def neutral_settings(
     is_fast: bool,
     is_continuous: bool = False,
     is_image: bool = False,
+    scales_itself: bool = False,
     obs_bytes: int = 4,
 ) -> Settings:
     """The settings of `algorithm`, by whole keys, for an environment that is fast or slow to step,
-    and whose observations, of `obs_bytes` each, may be images for convolutions.
+    and whose observations, of `obs_bytes` each, may be images for convolutions, or have parts that
+    are, whose encoder `scales_itself`.
 
     `asked` are the settings that the user chose. Minibatches, replay, warm-up, evaluations and
     checkpoints follow its sizes and its budget. Raises KeyError for an unknown algorithm.
@@ -160,7 +162,9 @@ def neutral_settings(
     if is_continuous:
         values |= CONTINUOUS.get(algorithm, {})
     if is_image:
-        values |= OF_IMAGES.get(algorithm, {}) | {"normalization.obs": False}
+        values |= OF_IMAGES.get(algorithm, {})
+    if is_image or scales_itself:
+        values["normalization.obs"] = False
     values = {key.replace("*", algorithm): value for key, value in values.items()}
     chosen = values | dict(asked)
 

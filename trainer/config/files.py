@@ -31,7 +31,7 @@ from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
-from ..spaces.encoders import IMAGE_ENCODERS
+from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
 from .flat_keys import flat_keys
 from .hardware import hardware_overrides
@@ -207,6 +207,7 @@ def _neutral_settings(
     return filled(
         is_continuous=isinstance(spec.actions, Box),
         is_image=config.encoder in IMAGE_ENCODERS,
+        scales_itself=config.encoder == PARTS,
         obs_bytes=spec.obs_size * np.dtype(obs_type(spec)).itemsize,
     )
 

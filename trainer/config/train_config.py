@@ -29,8 +29,8 @@ from ..envs.names import (
 )
 from ..settings.policy import PolicyConfig
 from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
-from ..spaces import obs_type
-from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, chosen_encoder
+from ..spaces import mask_size, obs_type
+from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import metrics_of
@@ -216,8 +216,8 @@ class TrainConfig(Section):
         if algorithm not in names and not is_own_algorithm(algorithm):
             hint = algorithm_elsewhere(algorithm) or nearest(algorithm.lower(), names)
             raise ValueError(
-                f"algorithm = '{algorithm}' is not an algorithm{hint}; there are {', '.join(names)}, "
-                "and module:Class"
+                f"algorithm = '{algorithm}' is not an algorithm{hint}; there are "
+                f"{', '.join(names)}, and module:Class"
             )
         return algorithm
 
@@ -235,6 +235,16 @@ class CheckedConfig(TrainConfig):
     @model_validator(mode="after")
     def _encoder_reads_the_observations(self) -> Self:
         encoder = self.encoder
+        if self.normalization.obs and encoder == PARTS:
+            raise ValueError(
+                "normalization.obs = true: observations have images, which their encoders scale; "
+                "use false"
+            )
+        if self.normalization.obs and is_hosted(self.env) and mask_size(spec_of(self)):
+            raise ValueError(
+                f"normalization.obs = true: observations of {self.env} have action masks behind "
+                "them, which are not normalised; use false"
+            )
         scales = self.normalization.obs and encoder not in (MLP, ENVIRONMENT)
         if scales and obs_type(spec_of(self)) is np.uint8:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Warnings of what operant ignores in other libraries' environments: scales, images, masks."""
+"""Warnings of what operant ignores in other libraries' environments: scales, images, some masks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..spaces import mask_size
 from ..spaces.encoders import MLP
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 MIN_IMAGE_SIDE = 8  # pixels; smaller arrays are taken for boards or grids
 MASK_KEY = "action_mask"  # of Gymnasium's and PettingZoo's observations and infos
-MASK_METHODS = ("action_masks", "action_mask")  # sb3-contrib's, and others'
+MASK_METHOD = "action_mask"  # of other libraries; sb3-contrib's `action_masks` is used
 
 
 def env_warnings(config: TrainConfig) -> list[str]:
@@ -26,6 +27,8 @@ def env_warnings(config: TrainConfig) -> list[str]:
     with what to do about it. Makes and resets one copy of the environment, also where workers
     step it; what fails here is left to the run.
     """
+    from . import spec_of  # which imports this module's neighbours
+
     with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
         if config.env.startswith(PETTINGZOO_PREFIX):
             agent = env.possible_agents[0]
@@ -34,7 +37,8 @@ def env_warnings(config: TrainConfig) -> list[str]:
             space, info = env.observation_space, env.reset(seed=config.seed)[1]
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
         of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
-        found = (*of_obs, *_of_masks(env, space, info))
+        of_masks = () if mask_size(spec_of(config)) else _of_masks(env, space, info)
+        found = (*of_obs, *of_masks)
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
 
@@ -87,8 +91,9 @@ def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
     in_obs = isinstance(getattr(space, "spaces", None), Mapping) and MASK_KEY in space.spaces
     in_info = isinstance(info, Mapping) and MASK_KEY in info
     has = getattr(env, "has_wrapper_attr", None) or partial(hasattr, getattr(env, "unwrapped", env))
-    if in_obs or in_info or any(map(has, MASK_METHODS)):
+    if in_obs or in_info or has(MASK_METHOD):
         yield (
-            "the environment offers action masks, which operant ignores: illegal actions will be "
-            "tried; have a wrapper ignore them, or answer them with a negative reward"
+            "the environment offers action masks that operant does not use: illegal actions will "
+            "be tried; operant uses info['action_mask'] and action_masks() of Gymnasium's "
+            "environments"
         )

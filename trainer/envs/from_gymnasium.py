@@ -17,6 +17,7 @@ from ...shared.errors import ConfigError
 from ..machine.values import State
 from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ..spaces.encoders import Part
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
@@ -37,6 +38,7 @@ class GymnasiumSpec:
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    obs_parts: tuple[Part, ...] = ()
 
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
@@ -96,8 +98,6 @@ class GymnasiumEnvs:
         self._done = np.zeros(num_envs, np.bool_)
         self._episode_return, self._elapsed = np.zeros(num_envs), np.zeros(num_envs, np.int64)
         self._totals = np.zeros(3)  # episodes, their returns, their lengths
-        # Of each choice, where the space does not count from 0.
-        self._first_action = np.asarray(getattr(self._envs.single_action_space, "start", 0))
 
     def _advance_in(self, mode: Any) -> Callable[[Array, Transitions], None]:
         ways = {
@@ -124,7 +124,7 @@ class GymnasiumEnvs:
 
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [N, ...]; writes `out`."""
-        self._advance(actions + self._first_action if self._first_action.any() else actions, out)
+        self._advance(actions, out)
         # When both happen in one step the end of the task wins: there is nothing to bootstrap.
         out.truncated[out.terminated] = False
         self._count(out)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...shared.errors import ConfigError
-from ..spaces import ActionSpec, Box, Discrete, MultiDiscrete
+from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete
+from ..spaces.encoders import Part
 from .names import GYMNASIUM_PREFIX
 
 ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
@@ -58,26 +60,36 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
     """Raises ConfigError for actions that no policy of ours gives."""
     spaces = gymnasium.spaces
     if isinstance(space, spaces.Discrete):
-        return Discrete(int(space.n))
+        return Discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        return MultiDiscrete(tuple(int(n) for n in space.nvec))
+        start = tuple(map(int, space.start)) if space.start.any() else ()
+        return MultiDiscrete(tuple(map(int, space.nvec)), start)
+    if isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
+        return MultiDiscrete((2,) * space.shape[0])
     is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
     if is_real and space.is_bounded() and len(space.shape) == 1:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
-        f"env = '{name}': actions are {space}; they may be Discrete, a row of "
-        "MultiDiscrete, or a bounded row of Box of floating-point numbers"
+        f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
+        "MultiBinary, or a bounded row of Box of floating-point numbers"
     )
 
 
 def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
-    """`obs_size`, `obs_type`, `obs_shape` and `obs_range` of a space of observations. Arrays of
-    bytes or truth values of two axes or more are kept as bytes, all else as float32. Raises
-    ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
+    """`obs_size`, `obs_type`, `obs_shape`, `obs_range` and `obs_parts` of a space of observations.
+    Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32.
+    Raises ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
     """
     flat = gymnasium.spaces.flatten_space(space)
     if not isinstance(flat, gymnasium.spaces.Box) or len(flat.shape) != 1:
-        raise ConfigError(f"{wrong}: observations must be vectors, and are {flat}")
+        raise ConfigError(
+            f"{wrong}: observations are {space}, whose size is not fixed; Box, Dict, Tuple, "
+            "Discrete, MultiDiscrete and MultiBinary are supported"
+        )
+    if not flat.shape[0]:
+        raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
+    if hasattr(space, "spaces"):
+        return {"obs_size": flat.shape[0], "obs_parts": tuple(_parts(gymnasium, wrong, space))}
     is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
     if not is_array or len(space.shape) < 2:
         return {"obs_size": flat.shape[0]}
@@ -89,6 +101,18 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
         "obs_shape": tuple(map(int, space.shape)),
         "obs_range": limits,
     }
+
+
+def _parts(gymnasium: Any, wrong: str, space: Any, start: int = 0) -> Iterator[Part]:
+    """The parts of a dictionary or a tuple, nested ones too, in the order of a row's columns."""
+    spaces = getattr(space, "spaces", None)
+    if spaces is None:
+        seen = {"obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS}
+        yield Part(start=start, **seen | seen_in(gymnasium, wrong, space))
+        return
+    for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
+        yield from _parts(gymnasium, wrong, each, start)
+        start += gymnasium.spaces.flatdim(each)
 
 
 def first_line(error: BaseException) -> str:

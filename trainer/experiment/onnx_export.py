@@ -2,7 +2,7 @@
 
 What is exported is the greedy policy of evaluation, its normaliser included, in float32. One that
 remembers has its state as a second input and output: zeros before the first step of an episode,
-then what the step before gave.
+then what the step before gave. One with action masks has the mask as a second input.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..policies.policy import Policy
 
 INPUT, OUTPUT = "observation", "action"
 STATE, NEXT_STATE = "state", "next_state"
+MASK = "action_mask"  # 1 for what is legal
 
 
 class Greedy(nn.Module):
@@ -43,20 +44,32 @@ class RecurrentGreedy(Greedy):
         return self.policy.greedy_step(obs, state)
 
 
+class MaskedGreedy(Greedy):
+    """Observations, and masks [B, mask_size], to those actions."""
+
+    def forward(self, obs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        rows = torch.cat([obs, mask], -1)
+        return self.policy.greedy_step(rows, rows[:, :0])[0]
+
+
 def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
     time may go in. Raises OSError when the file cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
     remembers = policy.state_size > 0
-    greedy = (RecurrentGreedy if remembers else Greedy)(policy).eval()
-    sizes = (obs_size, policy.state_size) if remembers else (obs_size,)
+    num_choices = getattr(policy, "mask_size", 0)
+    kind = RecurrentGreedy if remembers else MaskedGreedy if num_choices else Greedy
+    greedy = kind(policy).eval()
+    sizes = (obs_size - num_choices, policy.state_size or num_choices)
+    sizes = sizes if sizes[1] else sizes[:1]
+    names = [INPUT, MASK if num_choices else STATE]
     with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(
             greedy,
-            tuple(torch.zeros(2, size) for size in sizes),
-            input_names=[INPUT, STATE][: len(sizes)],
-            output_names=[OUTPUT, NEXT_STATE][: len(sizes)],
+            tuple(torch.ones(2, size) if num_choices else torch.zeros(2, size) for size in sizes),
+            input_names=names[: len(sizes)],
+            output_names=[OUTPUT, NEXT_STATE] if remembers else [OUTPUT],
             dynamic_shapes=tuple({0: torch.export.Dim("batch", min=1)} for _ in sizes),
             dynamo=True,
             verbose=False,

@@ -43,7 +43,7 @@ from ..distributed.split import AUTO, shares_of
 from ..envs import host_of, num_agents_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
-from ..spaces import obs_shape
+from ..spaces import mask_size, obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
 from ..spaces.encoders import MLP
 from .refusals import refusals
@@ -176,6 +176,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.memory.kind = {config.policy.memory.kind}"
     if config.algorithm_table == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
+    if is_hosted(config.env) and mask_size(spec_of(config)):
+        return "action masks"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
     if reasons or config.encoder == MLP:

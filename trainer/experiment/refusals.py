@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import num_agents_of
+from ..envs import num_agents_of, spec_of
 from ..envs.names import (
     CONFIGURED_ENV_NAMES,
     LEARNED_ENV_NAMES,
@@ -16,6 +16,7 @@ from ..envs.names import (
     is_hosted,
 )
 from ..envs.tinyphysics.sections import GPU_ENGINES
+from ..spaces import mask_size
 from ..spaces.encoders import AUTO, MLP
 from .traits import can_be_on_gpu, why_one_piece
 
@@ -135,6 +136,8 @@ def _memory(config: TrainConfig) -> Iterator[str]:
         yield f"{key}: {config.algorithm} learns policies without memory; only ppo has them"
     if config.env in LEARNED_ENV_NAMES:
         yield f"{key}: {config.env} is steered by a policy without memory; use none"
+    if is_hosted(config.env) and mask_size(spec_of(config)):
+        yield f"{key}: {config.env} gives action masks, which only policies without memory have"
     if config.policy.precision != "float32":
         yield f"policy.precision = {config.policy.precision}: with {key} it is float32"
 

@@ -38,9 +38,8 @@ class TrainedPolicy:
 
     @torch.inference_mode()
     def act(self, obs: Tensor | np.ndarray) -> Tensor:
-        """Greedy actions as the environment takes them, from obs [B, obs_size]; choices
-        count from 0, also where those of a Gymnasium environment do not. Raises ValueError where
-        the policy remembers: that takes `step`.
+        """Greedy actions as the environment takes them, from obs [B, obs_size]. Raises ValueError
+        if the policy remembers: that takes `step`.
         """
         if self.policy.state_size:
             raise ValueError("this policy remembers the steps before: use step, from first_state")

@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
 from ..envs import env_spec_of
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.spaces import first_line, import_gymnasium
-from ..envs.workers.gymnasium_batch import flattened, is_factory
+from ..envs.workers.gymnasium_batch import flattened, is_factory, mask_of
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
 from ..settings.importing import imported
-from ..spaces import Box
+from ..spaces import mask_size
 
 MODE = "rgb_array"
 
@@ -39,28 +40,34 @@ class GymnasiumEpisodes:
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained = trained
         spec = env_spec_of(trained.config)
-        self._is_real = isinstance(spec.actions, Box)
+        self._mask_size = mask_size(spec)
         self._env = make_drawn(spec.name)
-        # Of each choice, where the space does not count from 0.
-        self._first_action = getattr(self._env.action_space, "start", 0)
 
     def begin(self, seed: int, number: int) -> None:
-        self._obs, _ = self._env.reset(seed=first_seed(seed, EVALUATION) + number)
+        obs, info = self._env.reset(seed=first_seed(seed, EVALUATION) + number)
+        self._obs = self._row(obs, info)
         self._elapsed, self._return, self._ending = 0, 0.0, ""
         self._memory = self._trained.first_state(1)
 
     def step(self) -> bool:
         if self._ending:
             return True
-        obs = torch.from_numpy(np.asarray(self._obs, np.float32).reshape(1, -1))
+        obs = torch.from_numpy(self._obs.reshape(1, -1))
         actions, self._memory = self._trained.step(obs, self._memory)
-        action = actions.numpy()[0]
-        action = action if self._is_real else action + self._first_action
-        self._obs, reward, terminated, truncated, _ = self._env.step(action)
+        obs, reward, terminated, truncated, info = self._env.step(actions.numpy()[0])
+        self._obs = self._row(obs, info)
         self._elapsed += 1
         self._return += float(reward)
         self._ending = "ended" if terminated else "time limit" if truncated else ""
         return bool(self._ending)
+
+    def _row(self, obs: Any, info: Any) -> NDArray[np.float32]:
+        """As a policy takes it, with the action mask."""
+        row = np.asarray(obs, np.float32).reshape(-1)
+        if not self._mask_size:
+            return row
+        mask = mask_of(self._env, info, self._mask_size, may_be_empty=True)
+        return np.concatenate([row, mask.astype(np.float32)])
 
     def moment(self, selected: int) -> Moment:
         try:

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
 from .distribution_policy import DistributionPolicy
-from .encoder import ShapedEncoder, begun_with, make_encoder, sizes_behind
+from .encoder import PartsEncoder, ShapedEncoder, begun_with, make_encoder, sizes_behind
+from .masks import masked
 from .mlp import ACTIVATIONS, DTYPES, autocast, flattened, init_orthogonal, make_mlp
 from .policy import Memoryless
 
@@ -33,7 +34,8 @@ class ActorCritic(Memoryless, DistributionPolicy):
         self.precision = DTYPES[config.precision]
         make = partial(make_encoder, config, spec, seed, from_replay=False, orthogonal=True)
         actor_encoder = make(0)
-        self.encoder = actor_encoder if isinstance(actor_encoder, ShapedEncoder) else None
+        is_shared = isinstance(actor_encoder, ShapedEncoder | PartsEncoder)
+        self.encoder = actor_encoder if is_shared else None
         critic_encoder = self.encoder or make(1)
         self.actor_sizes = sizes_behind(
             actor_encoder, spec, *config.hidden_sizes, self.num_network_outputs
@@ -59,7 +61,7 @@ class ActorCritic(Memoryless, DistributionPolicy):
         """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
         with autocast(self.precision, obs.device):
             outputs: Tensor = self.actor(self._seen(obs)).float()
-        return self.with_log_stds(outputs)
+        return masked(self.with_log_stds(outputs), obs, self.mask_size)
 
     def values(self, obs: Tensor) -> Tensor:
         """Expected discounted returns [B], from obs [B, obs_size]."""
@@ -74,7 +76,7 @@ class ActorCritic(Memoryless, DistributionPolicy):
         with autocast(self.precision, obs.device):
             seen = self._seen(obs)
             outputs, values = self.actor(seen).float(), self.critic(seen).float()
-        return self.with_log_stds(outputs), values.squeeze(-1)
+        return masked(self.with_log_stds(outputs), obs, self.mask_size), values.squeeze(-1)
 
     def _seen(self, obs: Tensor) -> Tensor:
         """The input of both networks' layers."""

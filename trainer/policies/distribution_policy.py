@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
-from ..spaces import Spaces
+from ..spaces import Spaces, mask_size
 from .distributions import make_distribution
+from .distributions.categorical import Categorical, MultiCategorical
 from .distributions.gaussian import MAX_LOG_STD, MIN_LOG_STD
 from .mlp import flattened
 from .normalizers import ObsNormalizer
@@ -30,6 +31,10 @@ class DistributionPolicy(nn.Module):
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.obs_size, self.activation = spec.obs_size, config.activation
+        self.mask_size = mask_size(spec)
+        if self.mask_size:
+            assert isinstance(self.distribution, Categorical | MultiCategorical)
+            self.distribution.is_masked = True
         num_log_stds = self.distribution.num_log_stds
         self.num_network_outputs = self.distribution.num_outputs - num_log_stds
         log_stds = torch.full((num_log_stds,), config.initial_log_std)

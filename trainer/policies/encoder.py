@@ -17,14 +17,17 @@ from ...shared.text.harmless import one_line
 from ..settings.importing import imported
 from ..settings.own_code import own_code
 from ..settings.policy import PolicyConfig, is_own
-from ..spaces import Spaces, obs_range, obs_shape, obs_type
+from ..spaces import Spaces, mask_size, obs_range, obs_shape, obs_type
 from ..spaces.encoders import (
     ENVIRONMENT,
     IMAGE_ENCODERS,
     MLP,
+    PARTS,
     Image,
+    Part,
     chosen_encoder,
     image_of,
+    obs_parts,
     shows_tokens,
 )
 from .convolutions import CONVOLUTIONS
@@ -49,7 +52,7 @@ class ShapedEncoder(nn.Module):
     """
 
     def __init__(
-        self, module: nn.Module, spec: Spaces, num_features: int, image: Image | None = None
+        self, module: nn.Module, spec: Any, num_features: int, image: Image | None = None
     ) -> None:
         """With `image` the module gets images [B, channels, height, width], whatever the
         environment's order.
@@ -57,13 +60,14 @@ class ShapedEncoder(nn.Module):
         super().__init__()
         self.module, self.num_features = module, num_features
         self.obs_shape = obs_shape(spec)
+        self.num_inputs = math.prod(self.obs_shape)  # of a row; behind them lies an action mask
         is_bytes = obs_type(spec) is np.uint8 and not shows_tokens(spec)
         self.largest = max(obs_range(spec)[1], 1.0) if is_bytes else None
         self.is_large = image is not None and image.side >= IMAGE_ENCODERS["nature"]
         self.channel_axis = image.channel_axis if image else 0
 
     def forward(self, obs: Tensor) -> Tensor:
-        x = obs.reshape(-1, *self.obs_shape)
+        x = obs[..., : self.num_inputs].reshape(-1, *self.obs_shape)
         if self.largest is not None:
             x = x.float() / self.largest
         if self.channel_axis is None:
@@ -78,14 +82,37 @@ class ShapedEncoder(nn.Module):
 
 
 class AsNumbers(nn.Module):
-    """Bytes [..., obs_size] as numbers of the same size."""
+    """Rows [..., obs_size], of bytes or with an action mask at the end, as numbers without it."""
 
-    def __init__(self, obs_size: int) -> None:
+    def __init__(self, num_features: int) -> None:
         super().__init__()
-        self.num_features = obs_size
+        self.num_features = num_features
 
     def forward(self, obs: Tensor) -> Tensor:
-        return obs.float()
+        return obs[..., : self.num_features].float()
+
+
+class PartsEncoder(nn.Module):
+    """Rows [..., obs_size] of observations with several parts, such as those of dictionaries: each
+    image through an encoder of its own, and all other numbers as they are, joined.
+    """
+
+    def __init__(self, parts: Sequence[Part], make: Callable[[Part, int], ShapedEncoder]) -> None:
+        """`make` gives the encoder of an image, by its number."""
+        super().__init__()
+        self.parts = tuple(parts)
+        images = [part for part in parts if part.encoder != MLP]
+        self.images = nn.ModuleList(make(part, number) for number, part in enumerate(images))
+        self.num_features = sum(encoder.num_features for encoder in self.images)  # type: ignore[misc]
+        self.num_features += sum(part.obs_size for part in parts if part.encoder == MLP)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        encoders = iter(self.images)
+        features = []
+        for part in self.parts:
+            x = obs[..., part.start : part.start + part.obs_size]
+            features.append(x if part.encoder == MLP else next(encoders)(x))
+        return torch.cat(features, -1)
 
 
 def make_encoder(
@@ -115,16 +142,24 @@ def make_encoder(
     if is_own(name):
         return own_encoder(name, spec, own_seed)
     if name == MLP:
-        return AsNumbers(spec.obs_size) if obs_type(spec) is np.uint8 else None
-    image = image_of(obs_shape(spec))
-    assert image
-    module = CONVOLUTIONS[name](image, layer_norm)
-    generator = torch.Generator().manual_seed(own_seed)
-    if orthogonal:
-        init_orthogonal(module, math.sqrt(2), generator)
-    else:
-        init_default(module, generator)
-    return ShapedEncoder(module, spec, _num_features(module), image)
+        is_plain = obs_type(spec) is not np.uint8 and not mask_size(spec)
+        return None if is_plain else AsNumbers(spec.obs_size - mask_size(spec))
+
+    def convolutions(name: str, spec: Any, seed: int) -> ShapedEncoder:
+        image = image_of(obs_shape(spec))
+        assert image
+        module = CONVOLUTIONS[name](image, layer_norm)
+        generator = torch.Generator().manual_seed(seed)
+        if orthogonal:
+            init_orthogonal(module, math.sqrt(2), generator)
+        else:
+            init_default(module, generator)
+        return ShapedEncoder(module, spec, _num_features(module), image)
+
+    if name == PARTS:
+        parts = obs_parts(spec)
+        return PartsEncoder(parts, lambda x, number: convolutions(x.encoder, x, own_seed + number))
+    return convolutions(name, spec, own_seed)
 
 
 def _num_features(module: nn.Sequential) -> int:

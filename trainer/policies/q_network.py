@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ..spaces import Discrete, Spaces
+from ..spaces import Discrete, Spaces, mask_size
+from .masks import any_legal, masked
 from .noisy import shaped
 from .normalizers import ObsNormalizer
 from .policy import Memoryless, obs_dtype
@@ -37,7 +38,9 @@ class QPolicy(Memoryless, nn.Module):
         super().__init__()
         if not isinstance(spec.actions, Discrete):
             raise TypeError(f"Q-values of {spec.actions}: there are none but of discrete actions")
-        self.num_actions, self.obs_size = spec.actions.n, spec.obs_size
+        self.num_actions, self._start = spec.actions.n, spec.actions.start
+        self.obs_size = spec.obs_size
+        self.mask_size = mask_size(spec)
         self.obs_dtype = obs_dtype(spec)
         self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.network = make_network(spec.obs_size, self.num_actions)
@@ -61,8 +64,10 @@ class QPolicy(Memoryless, nn.Module):
         return self.network.parameters_to_learn()
 
     def values(self, obs: Tensor) -> Tensor:
-        """Q(s, a) of every action [B, num_actions], from obs [B, obs_size]."""
-        return self.network.values(self.normalizer(obs))
+        """Q(s, a) of every action [B, num_actions], from obs [B, obs_size]; no illegal action has
+        the highest.
+        """
+        return masked(self.network.values(self.normalizer(obs)), obs, self.mask_size)
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """[..., 2] in [0, 1): whether to explore, and where to."""
@@ -72,7 +77,10 @@ class QPolicy(Memoryless, nn.Module):
         """Actions [B]: any, where the first of `noise` [B, 2] is below epsilon, else the best.
         Where layers are noisy, every row has the noise that `take_noise` left.
         """
-        anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
+        if self.mask_size:
+            anywhere = any_legal(obs, noise[..., 1], self.mask_size)
+        else:
+            anywhere = (noise[..., 1] * self.num_actions).long().clamp(max=self.num_actions - 1)
         if self.is_noisy:
             with self.network.with_noise_of_rows(self.row_noise):
                 best = self.values(obs).argmax(-1)
@@ -89,7 +97,7 @@ class QPolicy(Memoryless, nn.Module):
 
     def greedy(self, obs: Tensor) -> Tensor:
         with self.network.without_noise():
-            return self.values(obs).argmax(-1)
+            return self.env_actions(self.values(obs).argmax(-1))
 
     def env_actions(self, actions: Tensor) -> Tensor:
-        return actions
+        return actions + self._start if self._start else actions

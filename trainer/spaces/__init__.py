@@ -11,16 +11,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Discrete:
-    """Actions 0 to `n` - 1."""
+    """One of `n` actions. The environment counts them from `start`, policies from 0."""
 
     n: int
+    start: int = 0
 
 
 @dataclass(frozen=True)
 class MultiDiscrete:
-    """Several choices at once: choice i is one of 0 to `nvec[i]` - 1. Actions are [N, choices]."""
+    """Several choices at once: choice i is one of `nvec[i]`. Actions are [N, choices].
+
+    The environment counts choice i from `start[i]`, or from 0 if `start` is empty; policies count
+    from 0.
+    """
 
     nvec: tuple[int, ...]
+    start: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,9 +66,19 @@ ANY_NUMBERS = -math.inf, math.inf
 
 
 def obs_shape(spec: Any) -> tuple[int, ...]:
-    """The shape of an observation in its environment; a row has it flattened, [obs_size]."""
+    """The shape of an observation in its environment; a row [obs_size] has it flattened, and behind
+    it the action mask, if there is one.
+    """
     found: tuple[int, ...] = getattr(spec, "obs_shape", ())
-    return found or (spec.obs_size,)
+    return found or (spec.obs_size - mask_size(spec),)
+
+
+def mask_size(spec: Any) -> int:
+    """The number of entries of an action mask at the end of each row of observations, 1 for a legal
+    choice and 0 for another; 0 without masks.
+    """
+    found: int = getattr(spec, "mask_size", 0)
+    return found
 
 
 def obs_range(spec: Any) -> tuple[float, float]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...shared.errors import ConfigError
-from . import Spaces, obs_range, obs_shape, obs_type
+from . import ObsType, Spaces, obs_range, obs_shape, obs_type
 
 AUTO, MLP, ENVIRONMENT = "auto", "mlp", "environment"
+PARTS = "parts"  # one for each image of a dictionary or a tuple; what `auto` may choose
 # For images, with the smallest height and width that each has a use for.
 IMAGE_ENCODERS = {"nature": 36, "impala": 8, "minatar": 3}
 
@@ -28,6 +30,30 @@ class Image(NamedTuple):
     def side(self) -> int:
         """The smaller of height and width."""
         return min(self.height, self.width)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of observations that are dictionaries or tuples: `obs_size` columns of a row, from
+    `start` on, with the type and the range that the environment gives it.
+    """
+
+    start: int
+    obs_size: int
+    obs_shape: tuple[int, ...]
+    obs_type: ObsType
+    obs_range: tuple[float, float]
+
+    @property
+    def encoder(self) -> str:
+        """The name of its encoder: `mlp` for what is no image."""
+        return _fitting(self, from_replay=False)
+
+
+def obs_parts(spec: Any) -> tuple[Part, ...]:
+    """The parts of observations that are dictionaries or tuples; empty for others."""
+    found: tuple[Part, ...] = getattr(spec, "obs_parts", ())
+    return found
 
 
 def image_of(shape: tuple[int, ...]) -> Image | None:
@@ -51,8 +77,8 @@ def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
     """The name of the encoder that a run uses, if `policy.encoder` is `wanted`; never `auto`.
 
     `auto` is the environment's own encoder, for tokens and for algorithms that learn `from_replay`;
-    `nature` or `minatar` for images; and else `mlp`. Raises ConfigError for an encoder that cannot
-    read the observations.
+    `nature` or `minatar` for images; `parts` for dictionaries and tuples with images; else `mlp`.
+    Raises ConfigError for an encoder that cannot read the observations.
     """
     if wanted == AUTO:
         return _fitting(spec, from_replay)
@@ -77,9 +103,11 @@ def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
     return wanted
 
 
-def _fitting(spec: Spaces, from_replay: bool) -> str:
+def _fitting(spec: Any, from_replay: bool) -> str:
     if getattr(spec, "make_encoder", None) and (from_replay or shows_tokens(spec)):
         return ENVIRONMENT
+    if any(part.encoder != MLP for part in obs_parts(spec)):
+        return PARTS
     image, is_bytes = image_of(obs_shape(spec)), obs_type(spec) is np.uint8
     if image is None or image.side < IMAGE_ENCODERS["minatar"]:
         return MLP
@@ -91,12 +119,12 @@ def _fitting(spec: Spaces, from_replay: bool) -> str:
     return "nature" if is_large else "minatar"
 
 
-def _is_unit(spec: Spaces) -> bool:
+def _is_unit(spec: Any) -> bool:
     low, high = obs_range(spec)
     return low >= 0 and high <= 1
 
 
-def _check_range(setting: str, spec: Spaces) -> None:
+def _check_range(setting: str, spec: Any) -> None:
     if obs_type(spec) is not np.uint8 and not _is_unit(spec):
         low, high = obs_range(spec)
         raise ConfigError(

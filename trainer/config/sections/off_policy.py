@@ -132,7 +132,8 @@ class OffPolicyConfig(EpsilonGreedyConfig):
             return ()
         return (
             f"this run learns nothing: it ends after {num_env_steps} env steps, and the first "
-            f"update comes after {config.algorithm_table}.warmup_env_steps = {self.warmup_env_steps}",
+            f"update comes after {config.algorithm_table}.warmup_env_steps = "
+            f"{self.warmup_env_steps}",
         )
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:

@@ -22,8 +22,8 @@ def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
         _check_rows(config, num_minibatches)
     elif config.rollout_size % num_minibatches:
         raise ValueError(
-            f"{config.algorithm_table}.num_minibatches = {num_minibatches} does not divide the rollout "
-            f"of {config.rollout_in_words} = {config.rollout_size}; "
+            f"{config.algorithm_table}.num_minibatches = {num_minibatches} does not divide the "
+            f"rollout of {config.rollout_in_words} = {config.rollout_size}; "
             f"use {nearest_divisors(config.rollout_size, num_minibatches)}"
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +14,15 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
-from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ...spaces import ANY_NUMBERS, ActionSpec, Discrete, MultiDiscrete, ObsType
+from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
+
+MASK_KEY = "action_mask"  # of infos, as in Gymnasium's own environments
+MASK_METHOD = "action_masks"  # sb3-contrib's
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,14 @@ class GymnasiumSource:
     name: str
     obs_size: int
     actions: ActionSpec
-    first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
     registered: bytes = b""  # what this process knows of the id, for workers
     num_agents: int = 1
     can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    obs_parts: tuple[Part, ...] = ()
+    mask_size: int = 0  # of these, the last of `obs_size` columns
 
     @classmethod
     def of(cls, name: str) -> GymnasiumSource:
@@ -51,10 +56,10 @@ class GymnasiumSource:
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
         seen = seen_in(gymnasium, wrong, env.observation_space)
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
+        num_choices = num_choices_of(actions) if offers_masks(env) else 0
         env.close()
-        first = np.asarray(getattr(env.action_space, "start", 0)).tolist()
-        first = tuple(first) if isinstance(first, list) else first
-        return cls(name, actions=actions, first_action=first, **seen)
+        seen["obs_size"] += num_choices
+        return cls(name, actions=actions, mask_size=num_choices, **seen)
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -112,6 +117,53 @@ def flattened(env: Any) -> Any:
     return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
 
 
+def num_choices_of(actions: ActionSpec) -> int:
+    """The number of entries of an action mask; 0 where actions are real numbers."""
+    if isinstance(actions, Discrete):
+        return actions.n
+    return sum(actions.nvec) if isinstance(actions, MultiDiscrete) else 0
+
+
+def offers_masks(env: Any) -> bool:
+    """Whether an environment says which actions are legal: as `info["action_mask"]`, or by a method
+    `action_masks()`. What fails in `reset` is left to the run.
+    """
+    if _mask_method(env):
+        return True
+    try:
+        _, info = env.reset(seed=0)
+    except Exception:
+        return False
+    return isinstance(info, Mapping) and MASK_KEY in info
+
+
+def _mask_method(env: Any) -> Callable[[], Any] | None:
+    if not env.has_wrapper_attr(MASK_METHOD):
+        return None
+    method: Callable[[], Any] = env.get_wrapper_attr(MASK_METHOD)
+    return method
+
+
+def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -> NDArray[Any]:
+    """The mask [num_choices] of an environment's present actions. Raises EnvError for one of
+    another length, and for one with nothing legal: at the end of an episode all are then.
+    """
+    method = _mask_method(env)
+    in_info = isinstance(info, Mapping) and MASK_KEY in info
+    if not in_info and method is None:
+        raise EnvError(f"gives no info['{MASK_KEY}'], which it gave when the run began")
+    given = info[MASK_KEY] if in_info else method() if method else ()
+    parts = given if isinstance(given, tuple | list) and np.ndim(given[0]) else [given]
+    mask = np.concatenate([np.asarray(part).reshape(-1) for part in parts])
+    if mask.shape != (num_choices,):
+        raise EnvError(f"gives an action mask of {len(mask)} entries, expected {num_choices}")
+    if not mask.any():
+        if not may_be_empty:
+            raise EnvError("gives an action mask in which no action is legal")
+        return np.ones(num_choices, np.bool_)
+    return mask != 0
+
+
 class GymnasiumBatch:
     """Environments one after the other, each reset in the step in which its episode ends."""
 
@@ -122,8 +174,9 @@ class GymnasiumBatch:
         self._envs, self._space, self._name = envs, envs[0].observation_space, source.name
         self._spaces = import_gymnasium().spaces
         self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
-        self._first_action = np.asarray(source.first_action)
         self._current = counters.current
+        self._num_numbers, self._mask_size = source.obs_size - source.mask_size, source.mask_size
+        self._nvec = source.actions.nvec if isinstance(source.actions, MultiDiscrete) else ()
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -143,24 +196,38 @@ class GymnasiumBatch:
         env = self._envs[number]
         given = env.reset() if seed is None else env.reset(seed=seed)
         try:
-            obs, _ = given
-            self._arrays.obs[number] = self._flat(obs)
+            obs, info = given
+            self._arrays.obs[number, : self._num_numbers] = self._flat(obs)
         except (TypeError, ValueError, KeyError, IndexError):
             raise self._error("reset", reset_problem(given, self._space)) from None
+        if self._mask_size:
+            self._write_mask(number, "reset", info)
+
+    def _write_mask(self, number: int, method: str, info: Any, is_over: bool = False) -> None:
+        try:
+            mask = mask_of(self._envs[number], info, self._mask_size, is_over)
+            for choice in np.split(mask, np.cumsum(self._nvec)[:-1]) if self._nvec else ():
+                if not choice.any():
+                    raise EnvError("gives an action mask in which a choice has no legal action")
+        except EnvError as error:
+            raise self._error(method, str(error)) from None
+        self._arrays.obs[number, self._num_numbers :] = mask
 
     def step(self) -> None:
         a, current = self._arrays, self._current
         # A copy: environments may keep their action, or change it.
-        actions = a.actions + self._first_action if self._first_action.any() else a.actions.copy()
+        actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
             given = env.step(actions[number])
             try:
-                obs, a.reward[number], terminated, truncated, _ = given
-                a.obs[number] = self._flat(obs)
+                obs, a.reward[number], terminated, truncated, info = given
+                a.obs[number, : self._num_numbers] = self._flat(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
             except (TypeError, ValueError, KeyError, IndexError):
                 raise self._error("step", step_problem(given, self._space)) from None
+            if self._mask_size:
+                self._write_mask(number, "step", info, is_over=terminated or truncated)
             if terminated or truncated:
                 a.final_obs[number] = a.obs[number]
                 self._check_numbers("step", a.final_obs[number : number + 1], number)
@@ -175,7 +242,7 @@ class GymnasiumBatch:
         if self._space.shape and np.shape(obs) != self._space.shape:
             raise ValueError
         row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
-        if row.shape != (self.obs_size,):
+        if row.shape != (self._num_numbers,):
             raise ValueError
         return row
 
@@ -185,7 +252,8 @@ class GymnasiumBatch:
             return
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
-        given = obs[row] if self._is_vector else self._spaces.unflatten(self._space, obs[row])
+        given = obs[row, : self._num_numbers]
+        given = given if self._is_vector else self._spaces.unflatten(self._space, given)
         raise self._error(method, obs_problem(given, self._space))
 
     def _error(self, method: str, problem: str) -> EnvError:

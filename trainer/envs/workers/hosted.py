@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ....shared.errors import ConfigError
 from ...jit.streams import FIRST_EPISODES, TRAINING, unit
 from ...machine.values import State
-from ...spaces import ActionSpec, ObsType, obs_range, obs_shape, obs_type
+from ...spaces import ActionSpec, ObsType, mask_size, obs_range, obs_shape, obs_type
+from ...spaces.encoders import Part, obs_parts
 from ..vector import Transitions
 from .arrays import Array
 from .block import Block
@@ -93,6 +94,14 @@ class HostedSpec:
     @property
     def obs_range(self) -> tuple[float, float]:
         return obs_range(self.source)
+
+    @property
+    def mask_size(self) -> int:
+        return mask_size(self.source)
+
+    @property
+    def obs_parts(self) -> tuple[Part, ...]:
+        return obs_parts(self.source)
 
     @property
     def make_encoder(self) -> Callable[[int], Any] | None:

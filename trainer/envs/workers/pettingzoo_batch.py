@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reward_problem
 from ..names import PETTINGZOO_PREFIX
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
@@ -29,11 +30,11 @@ class PettingZooSource:
     obs_size: int
     actions: ActionSpec
     num_agents: int
-    first_action: int | tuple[int, ...] = 0  # where choices do not count from 0
     can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    obs_parts: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:
@@ -54,9 +55,7 @@ class PettingZooSource:
                 )
         seen = seen_in(gymnasium, wrong, spaces[0][0])
         actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
-        first = np.asarray(getattr(spaces[0][1], "start", 0)).tolist()
-        first = tuple(first) if isinstance(first, list) else first
-        return cls(path, actions=actions, num_agents=len(agents), first_action=first, **seen)
+        return cls(path, actions=actions, num_agents=len(agents), **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -102,7 +101,6 @@ class PettingZooBatch:
         self.obs_size, self.actions = source.obs_size, source.actions
         self.num_agents, self._name = source.num_agents, source.name
         self._envs, self._current = envs, counters.current
-        self._first_action = np.asarray(source.first_action)
         agent = envs[0].possible_agents[0]
         self._space = envs[0].observation_space(agent)
         self._flatten = import_gymnasium().spaces.flatten
@@ -141,7 +139,7 @@ class PettingZooBatch:
         a.valid[:] = False
         for array in (a.reward, a.terminated, a.truncated):
             array[:] = 0
-        actions = a.actions + self._first_action if self._first_action.any() else a.actions.copy()
+        actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             self._current[0] = number
             live = self._live[number]

@@ -16,9 +16,10 @@ class Categorical:
     action_dtype = torch.int64
     action_shape: tuple[int, ...] = ()
     num_log_stds = 0
+    is_masked = False  # whether some outputs may be those of illegal actions
 
     def __init__(self, actions: Discrete) -> None:
-        self.num_outputs = actions.n
+        self.num_outputs, self._start = actions.n, actions.start
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         return torch.rand(shape, generator=generator, device=generator.device)
@@ -27,13 +28,16 @@ class Categorical:
         """The inverse of the cumulative distribution at `noise` [B], uniform in [0, 1)."""
         cumulative = outputs.float().softmax(-1).cumsum(-1)
         # Rounding can leave the last sum below 1: the last action takes what remains.
-        return (noise.unsqueeze(-1) >= cumulative[..., :-1]).sum(-1)
+        drawn = (noise.unsqueeze(-1) >= cumulative[..., :-1]).sum(-1)
+        if self.is_masked:  # then the last one with any probability does
+            drawn = torch.minimum(drawn, (cumulative < cumulative[..., -1:]).sum(-1))
+        return drawn
 
     def mode(self, outputs: Tensor) -> Tensor:
         return outputs.argmax(-1)
 
     def env_actions(self, actions: Tensor) -> Tensor:
-        return actions
+        return actions + self._start if self._start else actions
 
     def log_prob_and_entropy(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         log_probs = outputs.float().log_softmax(-1)
@@ -53,9 +57,18 @@ class MultiCategorical:
 
     def __init__(self, actions: MultiDiscrete) -> None:
         self.nvec = actions.nvec
-        self.num_outputs = sum(actions.nvec)
+        self.num_outputs, self._start = sum(actions.nvec), actions.start
         self.action_shape: tuple[int, ...] = (len(actions.nvec),)
         self._choices = [Categorical(Discrete(n)) for n in actions.nvec]
+
+    @property
+    def is_masked(self) -> bool:
+        return self._choices[0].is_masked
+
+    @is_masked.setter
+    def is_masked(self, value: bool) -> None:
+        for choice in self._choices:
+            choice.is_masked = value
 
     def _parts(self, outputs: Tensor) -> Iterator[tuple[Categorical, Tensor]]:
         return zip(self._choices, torch.split(outputs, list(self.nvec), -1), strict=True)
@@ -73,7 +86,7 @@ class MultiCategorical:
         return torch.stack([choice.mode(part) for choice, part in self._parts(outputs)], -1)
 
     def env_actions(self, actions: Tensor) -> Tensor:
-        return actions
+        return actions + actions.new_tensor(self._start) if self._start else actions
 
     def log_prob_and_entropy(self, outputs: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         parts = zip(self._parts(outputs), actions.unbind(-1), strict=True)
