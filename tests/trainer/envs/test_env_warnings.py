@@ -14,7 +14,10 @@ from operant.trainer.config.files import load_config, resolve
 from operant.trainer.envs.env_warnings import env_warnings
 from operant.trainer.running.process import run_training
 
-MASKS = "the environment offers action masks, which operant ignores: illegal actions will be tried"
+MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
+JOINED = (
+    "observations are dictionaries (goal, vector): their parts are joined as they are, unscaled"
+)
 BYTES = "observations are bytes, 0 to 255, and are not scaled"
 NUMBERS = spaces.Box(-1, 1, (3,), np.float32)
 PICTURE = spaces.Box(0, 255, (210, 160, 3), np.uint8)
@@ -40,6 +43,16 @@ class Shown(gymnasium.Env):
 class Masked(Shown):
     def action_masks(self):
         return np.ones(2, np.bool_)
+
+
+class MaskedOtherwise(Shown):
+    def action_mask(self):
+        return np.ones(2, np.bool_)
+
+
+class Joined(Shown):
+    def __init__(self):
+        super().__init__(spaces.Dict({"goal": NUMBERS, "vector": NUMBERS}))
 
 
 class Broken(Shown):
@@ -81,7 +94,8 @@ def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
 
 def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
     space = spaces.Dict({"image": PICTURE, "vector": NUMBERS})
-    joined, images, of_bytes = warnings_of(Shown(space))
+    assert warnings_of(Shown(space)) == []  # the picture has an encoder of its own
+    joined, images, of_bytes = warnings_of(Shown(space), "policy.encoder=mlp")
     assert joined.startswith(
         "observations are dictionaries (image, vector): their parts are joined"
     )
@@ -90,7 +104,8 @@ def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
     assert of_bytes.startswith(BYTES)
     (tuples,) = warnings_of(Shown(spaces.Tuple((NUMBERS, NUMBERS))))
     assert tuples.startswith("observations are tuples of 2 parts")
-    joined, images, of_bytes = warnings_of(Shown(spaces.Dict({"left": PICTURE, "right": PICTURE})))
+    pictures = Shown(spaces.Dict({"left": PICTURE, "right": PICTURE}))
+    joined, images, of_bytes = warnings_of(pictures, "policy.encoder=mlp")
     assert [images.startswith(IMAGES), of_bytes.startswith(BYTES)] == [True, True]
     scaled = spaces.Dict({"vector": NUMBERS, "goal": NUMBERS})
     assert len(warnings_of(Shown(scaled))) == 1
@@ -106,8 +121,12 @@ def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
     ],
     ids=["method", "behind a wrapper", "info"],
 )
-def test_masks_are_said_wherever_an_environment_offers_them(warnings_of, env):
-    (masks,) = warnings_of(env)
+def test_masks_that_are_used_are_nothing_to_say(warnings_of, env):
+    assert warnings_of(env) == []
+
+
+def test_masks_of_another_method_are_said(warnings_of):
+    (masks,) = warnings_of(MaskedOtherwise())
     assert masks.startswith(MASKS)
 
 
@@ -115,11 +134,6 @@ def test_masks_among_observations_are_said(warnings_of):
     space = spaces.Dict({"observation": NUMBERS, "action_mask": spaces.MultiBinary(2)})
     joined, masks = warnings_of(Shown(space))
     assert "(action_mask, observation)" in joined
-    assert masks.startswith(MASKS)
-
-
-def test_masks_of_taxi_are_said():
-    (masks,) = env_warnings(load_config("gymnasium:Taxi-v4", ["policy.hidden_sizes=[2]"]))
     assert masks.startswith(MASKS)
 
 
@@ -135,21 +149,22 @@ def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of)
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, capsys):
+def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, capsys, monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Joined-v0", EnvSpec("Joined-v0", entry_point=Joined))
     config, origin = resolve(
-        "gymnasium:Taxi-v4",
+        "gymnasium:Joined-v0",
         [
             "algorithm=dqn", "policy.hidden_sizes=[2]", "total_env_steps=8", "num_threads=1",
             "evaluation.num_episodes=0", f"workers.num_workers={num_workers}",
         ],
     )  # fmt: skip
-    run, lock = create_run("taxi", {"settings": origin}, rank=0)
+    run, lock = create_run("joined", {"settings": origin}, rank=0)
     assert run_training(run, lock, config) == 0
     settings, *others = open_page(run).events()
     told = "settings: neutral defaults for dqn, 5 values of yours"
     assert (settings.level, settings.text) == ("info", told)
-    (masks,) = [e.text for e in others if e.level == "warning" and "masks" in e.text]
-    assert masks.startswith(MASKS)
+    (joined,) = [e.text for e in others if e.level == "warning" and "joined" in e.text]
+    assert joined.startswith(JOINED)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"operant: {told}"
-    assert f"operant: {masks}" in lines
+    assert f"operant: {joined}" in lines
