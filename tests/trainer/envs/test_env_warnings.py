@@ -15,7 +15,7 @@ from operant.trainer.envs.env_warnings import env_warnings
 from operant.trainer.running.process import run_training
 
 MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
-JOINED = (
+JOINED = "observations are dictionaries (goal, vector): their parts are joined as they are"
     "observations are dictionaries (goal, vector): their parts are joined as they are, unscaled"
 )
 BYTES = "observations are bytes, 0 to 255, and are not scaled"
