@@ -16,8 +16,6 @@ from operant.trainer.running.process import run_training
 
 MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
 JOINED = "observations are dictionaries (goal, vector): their parts are joined as they are"
-    "observations are dictionaries (goal, vector): their parts are joined as they are, unscaled"
-)
 BYTES = "observations are bytes, 0 to 255, and are not scaled"
 NUMBERS = spaces.Box(-1, 1, (3,), np.float32)
 PICTURE = spaces.Box(0, 255, (210, 160, 3), np.uint8)
