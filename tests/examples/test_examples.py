@@ -20,6 +20,7 @@ EXPECTED = {
     "stable_baselines3_ppo": ("episode/return", ["512"]),
     "gymnasium_environment": ("loss/policy", ["1024"]),
     "own_environment": ("episode/return", ["1024"]),
+    "own_algorithm": ("loss/value", ["2048"]),
 }
 
 

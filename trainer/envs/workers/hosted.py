@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from ....shared.errors import ConfigError
 from ...jit.streams import FIRST_EPISODES, TRAINING, unit
 from ...machine.values import State
-from ...spaces import ActionSpec, ObsType, mask_size, obs_range, obs_shape, obs_type
+from ...spaces import (
+    ActionSpec,
+    ObsType,
+    first_action,
+    mask_size,
+    obs_range,
+    obs_shape,
+    obs_type,
+)
 from ...spaces.encoders import Part, obs_parts
 from ..vector import Transitions
 from .arrays import Array
@@ -94,6 +102,10 @@ class HostedSpec:
     @property
     def obs_range(self) -> tuple[float, float]:
         return obs_range(self.source)
+
+    @property
+    def first_action(self) -> int | tuple[int, ...]:
+        return first_action(self.source)
 
     @property
     def mask_size(self) -> int:
