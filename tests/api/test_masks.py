@@ -197,6 +197,23 @@ def test_an_onnx_file_takes_masks(tmp_path):
     assert actions.tolist() == policy.act(obs, action_masks=masks).tolist()
 
 
+def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
+    class From5(Legal):
+        action_space = Discrete(NUM_ACTIONS, start=5)
+
+        def step(self, action):
+            return super().step(action - 5)
+
+    policy = operant.load(operant.train(From5, **settings_of("ppo")))
+    obs, masks = np.zeros((5, NUM_ACTIONS), np.float32), np.eye(NUM_ACTIONS, dtype=np.float32)
+    assert policy.act(obs, action_masks=masks).tolist() == [5, 6, 7, 8, 9]
+    inner = policy._trained.policy
+    write_onnx(inner, inner.obs_size, tmp_path / "policy.onnx", "a test")
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
+    (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
+    assert actions.tolist() == [5, 6, 7, 8, 9]
+
+
 class Faulty(Legal):
     def step(self, action):
         *given, info = super().step(action)

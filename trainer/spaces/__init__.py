@@ -73,14 +73,6 @@ def obs_shape(spec: Any) -> tuple[int, ...]:
     return found or (spec.obs_size - mask_size(spec),)
 
 
-def first_action(spec: Any) -> int | tuple[int, ...]:
-    """The number of the first choice in the environment, one for each of several choices; policies
-    count from 0.
-    """
-    found: int | tuple[int, ...] = getattr(spec, "first_action", 0)
-    return found
-
-
 def mask_size(spec: Any) -> int:
     """The number of entries of an action mask at the end of each row of observations, 1 for a legal
     choice and 0 for another; 0 without masks.

@@ -15,7 +15,6 @@ from ...machine.values import State
 from ...spaces import (
     ActionSpec,
     ObsType,
-    first_action,
     mask_size,
     obs_range,
     obs_shape,
@@ -102,10 +101,6 @@ class HostedSpec:
     @property
     def obs_range(self) -> tuple[float, float]:
         return obs_range(self.source)
-
-    @property
-    def first_action(self) -> int | tuple[int, ...]:
-        return first_action(self.source)
 
     @property
     def mask_size(self) -> int:
