@@ -107,7 +107,10 @@ def test_masks_of_a_method_and_of_several_choices(make):
 
 
 def test_workers_have_masks_too():
-    run = operant.train(Legal, **settings_of("ppo", **{"workers.num_workers": 2}))
+    class Local(Legal):  # not of a module, which workers would import
+        pass
+
+    run = operant.train(Local, **settings_of("ppo", **{"workers.num_workers": 1}))
     assert run.status().state == "finished"
 
 

@@ -97,8 +97,8 @@ def test_vectors_in_a_dictionary_need_no_encoder():
     ("space", "words"),
     [
         (Dict({}), "has no numbers in it"),
-        (Sequence(Box(-1, 1, (2,), np.float32)), "whose size is not fixed"),
-        (Dict({"a": Text(5)}), "observations are Dict|Text"),
+        (Sequence(Box(-1, 1, (2,), np.float32)), "observations have Sequence"),
+        (Dict({"a": Text(5), "b": Discrete(2)}), "observations have Text"),
     ],
 )
 def test_what_has_no_fixed_size_is_refused_in_one_line(space, words):

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
+from .masks import MASK_KEY
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
 
 MIN_IMAGE_SIDE = 8  # pixels; smaller arrays are taken for boards or grids
-MASK_KEY = "action_mask"  # of Gymnasium's and PettingZoo's observations and infos
-MASK_METHOD = "action_mask"  # of other libraries; sb3-contrib's `action_masks` is used
+OTHER_MASK_METHOD = "action_mask"  # of other libraries
 
 
 def env_warnings(config: TrainConfig) -> list[str]:
@@ -91,7 +91,7 @@ def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
     in_obs = isinstance(getattr(space, "spaces", None), Mapping) and MASK_KEY in space.spaces
     in_info = isinstance(info, Mapping) and MASK_KEY in info
     has = getattr(env, "has_wrapper_attr", None) or partial(hasattr, getattr(env, "unwrapped", env))
-    if in_obs or in_info or has(MASK_METHOD):
+    if in_obs or in_info or has(OTHER_MASK_METHOD):
         yield (
             "the environment offers action masks that operant does not use: illegal actions will "
             "be tried; operant uses info['action_mask'] and action_masks() of Gymnasium's "

@@ -8,7 +8,8 @@ from typing import Any
 from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID, name_of, own_code, register
-from .checking import reset_problem, step_problem
+from .checking import EnvError, reset_problem, step_problem
+from .masks import sampled_action
 from .names import GYMNASIUM_PREFIX
 
 MakeEnv = Callable[[], Any]
@@ -31,7 +32,7 @@ def check_own(make: MakeEnv) -> None:
     """Make one, reset it and take a step. Raises ConfigError, a line that names the environment,
     its method, what it gave and what is expected.
     """
-    from .spaces import import_gymnasium
+    from .spaces import action_spec, import_gymnasium
 
     gymnasium = import_gymnasium()
     name = name_of(make)
@@ -52,7 +53,11 @@ def check_own(make: MakeEnv) -> None:
         if problem := reset_problem(given, space):
             raise ConfigError(f"env {name}: reset {problem}")
         env.action_space.seed(0)
-        action = env.action_space.sample()
+        actions = action_spec(gymnasium, name, env.action_space)
+        try:
+            action = sampled_action(env, given[1], actions)
+        except EnvError as error:
+            raise ConfigError(f"env {name}: reset {error}") from None
         given = _called(name, "step", lambda: env.step(action))
         if problem := step_problem(given, space):
             raise ConfigError(f"env {name}: step {problem}")

@@ -80,14 +80,17 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32.
     Raises ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
     """
-    flat = gymnasium.spaces.flatten_space(space)
-    if not isinstance(flat, gymnasium.spaces.Box) or len(flat.shape) != 1:
-        raise ConfigError(
-            f"{wrong}: observations are {space}, whose size is not fixed; Box, Dict, Tuple, "
-            "Discrete, MultiDiscrete and MultiBinary are supported"
-        )
-    if not flat.shape[0]:
+    spaces = gymnasium.spaces
+    for each in _leaves(space):
+        known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+        if not isinstance(each, known):
+            raise ConfigError(
+                f"{wrong}: observations have {each}; Box, Dict, Tuple, Discrete, MultiDiscrete and "
+                "MultiBinary are supported"
+            )
+    if not any(spaces.flatdim(each) for each in _leaves(space)):
         raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
+    flat = spaces.flatten_space(space)
     if hasattr(space, "spaces"):
         return {"obs_size": flat.shape[0], "obs_parts": tuple(_parts(gymnasium, wrong, space))}
     is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
@@ -103,15 +106,22 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     }
 
 
-def _parts(gymnasium: Any, wrong: str, space: Any, start: int = 0) -> Iterator[Part]:
-    """The parts of a dictionary or a tuple, nested ones too, in the order of a row's columns."""
+def _leaves(space: Any) -> Iterator[Any]:
+    """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
     spaces = getattr(space, "spaces", None)
     if spaces is None:
-        seen = {"obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS}
-        yield Part(start=start, **seen | seen_in(gymnasium, wrong, space))
+        yield space
         return
     for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from _parts(gymnasium, wrong, each, start)
+        yield from _leaves(each)
+
+
+def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
+    """The parts of a dictionary or a tuple, in the order of a row's columns."""
+    start = 0
+    for each in _leaves(space):
+        seen = {"obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS}
+        yield Part(start=start, **seen | seen_in(gymnasium, wrong, each))
         start += gymnasium.spaces.flatdim(each)
 
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
 from ..envs import env_spec_of
+from ..envs.masks import mask_of
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.spaces import first_line, import_gymnasium
-from ..envs.workers.gymnasium_batch import flattened, is_factory, mask_of
+from ..envs.workers.gymnasium_batch import flattened, is_factory
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +14,13 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
-from ...spaces import ANY_NUMBERS, ActionSpec, Discrete, MultiDiscrete, ObsType
+from ...spaces import ANY_NUMBERS, ActionSpec, MultiDiscrete, ObsType
 from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
+from ..masks import mask_of, num_choices_of, offers_masks
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
-
-MASK_KEY = "action_mask"  # of infos, as in Gymnasium's own environments
-MASK_METHOD = "action_masks"  # sb3-contrib's
 
 
 @dataclass(frozen=True)
@@ -115,53 +113,6 @@ def flattened(env: Any) -> Any:
     space = env.observation_space
     is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
     return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
-
-
-def num_choices_of(actions: ActionSpec) -> int:
-    """The number of entries of an action mask; 0 where actions are real numbers."""
-    if isinstance(actions, Discrete):
-        return actions.n
-    return sum(actions.nvec) if isinstance(actions, MultiDiscrete) else 0
-
-
-def offers_masks(env: Any) -> bool:
-    """Whether an environment says which actions are legal: as `info["action_mask"]`, or by a method
-    `action_masks()`. What fails in `reset` is left to the run.
-    """
-    if _mask_method(env):
-        return True
-    try:
-        _, info = env.reset(seed=0)
-    except Exception:
-        return False
-    return isinstance(info, Mapping) and MASK_KEY in info
-
-
-def _mask_method(env: Any) -> Callable[[], Any] | None:
-    if not env.has_wrapper_attr(MASK_METHOD):
-        return None
-    method: Callable[[], Any] = env.get_wrapper_attr(MASK_METHOD)
-    return method
-
-
-def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -> NDArray[Any]:
-    """The mask [num_choices] of an environment's present actions. Raises EnvError for one of
-    another length, and for one with nothing legal: at the end of an episode all are then.
-    """
-    method = _mask_method(env)
-    in_info = isinstance(info, Mapping) and MASK_KEY in info
-    if not in_info and method is None:
-        raise EnvError(f"gives no info['{MASK_KEY}'], which it gave when the run began")
-    given = info[MASK_KEY] if in_info else method() if method else ()
-    parts = given if isinstance(given, tuple | list) and np.ndim(given[0]) else [given]
-    mask = np.concatenate([np.asarray(part).reshape(-1) for part in parts])
-    if mask.shape != (num_choices,):
-        raise EnvError(f"gives an action mask of {len(mask)} entries, expected {num_choices}")
-    if not mask.any():
-        if not may_be_empty:
-            raise EnvError("gives an action mask in which no action is legal")
-        return np.ones(num_choices, np.bool_)
-    return mask != 0
 
 
 class GymnasiumBatch:
