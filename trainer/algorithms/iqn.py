@@ -10,6 +10,7 @@ from ..memory.replay import Batch
 from ..policies.draws import Kind
 from ..policies.encoder import make_encoder
 from ..policies.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
+from ..policies.masks import masked
 from ..policies.mlp import DTYPES
 from ..policies.q_network import QPolicy
 from ..returns.distributional import quantile_huber
@@ -57,14 +58,14 @@ class IQN(ValueBased):
         self._taus, self._next_taus = self.next_draw("taus", dim=1)
         return obs, self._taus
 
-    def best_next(self, target_values: Tensor, next_obs: Tensor) -> Tensor:
-        """By the mean over all fractions: `risk` is for acting alone."""
-        if not self.section.double:
-            return target_values.argmax(1)
-        return self.network.expected_values(next_obs).argmax(1)
+    def online_values(self, obs: Tensor) -> Tensor:
+        """The mean over all fractions: `risk` is for acting alone."""
+        return self.network.expected_values(obs)
 
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
-        next_quantiles = self.target(next_obs, self._next_taus).mT  # [B, A, N']
+        next_quantiles = self.target(next_obs, self._next_taus)
+        mask_size = self.policy.mask_size
+        next_quantiles = masked(next_quantiles, next_obs.unsqueeze(1), mask_size).mT  # [B, A, N']
         if self.section.best_by == "quantile":
             best_quantiles = next_quantiles.amax(1)
         else:

@@ -132,8 +132,12 @@ class ValueBased(OffPolicy):
         """The legal actions [B] whose values count in the target: the online network's choice with
         `double`, else the best of `target_values` [B, A].
         """
-        values = self.network.values(next_obs) if self.section.double else target_values
+        values = self.online_values(next_obs) if self.section.double else target_values
         return masked(values, next_obs, self.policy.mask_size).argmax(1)
+
+    def online_values(self, obs: Tensor) -> Tensor:
+        """The values [B, A] by which `double` chooses, from `obs`, normalised."""
+        return self.network.values(obs)
 
     def state_dict(self) -> State:
         return {
