@@ -50,7 +50,7 @@ def check_algorithm(
     name = algorithm if isinstance(algorithm, str) else algorithm_name(algorithm)
     config = _config(name, env, settings or {})
     once, again, whole = (_made(config) for _ in range(3))
-    first = _numbers(once.state_dict()["policy"])
+    first = once.policy.flat_parameters.clone()
     known = {metric.name for metric in metrics_of(config)}
     for number in range(1, NUM_ITERATIONS + 1):
         for metric, value in _iterate(once, 1).items():
@@ -62,8 +62,7 @@ def check_algorithm(
     for part, numbers in trained.items():
         if not numbers.isfinite().all():
             raise UsageError(f"{name}: {part} has NaN or infinity")
-    policy = _numbers(once.state_dict()["policy"])
-    if all(torch.equal(policy[part], numbers) for part, numbers in first.items()):
+    if torch.equal(first, once.policy.flat_parameters):
         raise UsageError(f"{name}: no weight of the policy changed in {NUM_ITERATIONS} iterations")
     _iterate(again, NUM_ITERATIONS)
     if different := _difference(trained, _numbers(again.state_dict())):

@@ -8,7 +8,7 @@ from command_line import operant as command
 from own_lines import SMALL
 
 import operant
-from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field, PPOConfig
+from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field
 from operant.testing import check_algorithm
 
 MODULE = """
@@ -60,9 +60,10 @@ def weights(run, **own):
 
 
 def test_a_class_of_a_script_learns_as_its_base_but_for_what_it_overrides():
-    dqn = operant.train("cart_pole", algorithm="dqn", **SMALL_DQN)
-    same = operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalty": 0.0})
-    other = operant.train("cart_pole", algorithm=Penalty, **SMALL_DQN)
+    # No preset is tuned for DQN there: both have the neutral defaults.
+    dqn = operant.train("mountain_car", algorithm="dqn", **SMALL_DQN)
+    same = operant.train("mountain_car", algorithm=Penalty, **SMALL_DQN, **{"dqn.penalty": 0.0})
+    other = operant.train("mountain_car", algorithm=Penalty, **SMALL_DQN)
     assert torch.equal(weights(dqn), weights(same))
     assert not torch.equal(weights(dqn), weights(other))
     assert same.status().metrics["loss/value"] == dqn.status().metrics["loss/value"]
@@ -128,10 +129,14 @@ def test_a_detached_run_gets_the_class():
 
     run = operant.train("cart_pole", algorithm=Local, detach=True, **SMALL_DQN)
     assert run.wait(60).state == "finished"
-    assert operant.load(run).algorithm == "own/Local"
+    assert operant.load(run).algorithm.startswith("own/Local")
 
 
-@pytest.mark.parametrize("algorithm", [Penalty, DQN, SAC, PPO, "pqn"], ids=str)
+class OwnPPO(PPO):
+    """It learns with PyTorch, as compiled loops are for operant's own."""
+
+
+@pytest.mark.parametrize("algorithm", [Penalty, DQN, SAC, OwnPPO, "pqn"], ids=str)
 def test_sound_algorithms_pass_the_check(algorithm):
     check_algorithm(algorithm)
 
@@ -177,15 +182,3 @@ class Undeclared(DQN):
 def test_what_does_not_hold_is_said(algorithm, words):
     with pytest.raises(operant.UsageError, match=words):
         check_algorithm(algorithm)
-
-
-def test_a_class_derived_from_ppo_learns_with_pytorch_as_ppo_does_in_loops():
-    class Own(PPO):
-        section_class = PPOConfig
-
-    loops, own = (
-        operant.train("cart_pole", algorithm=each, total_env_steps=256, **SMALL,
-                      **{"ppo.num_minibatches": 2, "ppo.learning_rate": 1e-3})
-        for each in ("ppo", Own)
-    )  # fmt: skip
-    assert torch.allclose(weights(loops), weights(own), atol=1e-4)
