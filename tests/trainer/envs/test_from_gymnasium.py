@@ -16,7 +16,8 @@ from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
 from operant.trainer.envs.spaces import action_spec
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.spaces import Discrete
+from operant.trainer.policies.distributions import make_distribution
+from operant.trainer.spaces import Discrete, MultiDiscrete
 
 SPEC = GymnasiumSpec("count", 1, Discrete(2))
 MODES = tuple(AutoresetMode)
@@ -204,19 +205,13 @@ def test_a_resumed_run_plays_other_episodes(make_experiment):
     ],
 )
 def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected):
-    class Choices(Count):
-        action_space = space
+    distribution = make_distribution(action_spec(gymnasium, "env", space))
+    assert distribution.env_actions(torch.tensor([greedy])).tolist() == [expected]
 
-        def step(self, action):
-            seen.append(np.asarray(action).tolist())
-            return super().step(action)
 
-    seen = []
-    envs = GymnasiumEnvs(SPEC, 1, 1, 0, envs=SyncVectorEnv([Choices]))
-    out = Transitions.empty(SPEC.obs_size, 1)
-    envs.reset(out.obs)
-    envs.step(np.array([greedy]), out)
-    assert seen == [expected]
+def test_binary_choices_are_choices_of_two():
+    actions = action_spec(gymnasium, "env", gymnasium.spaces.MultiBinary(3))
+    assert actions == MultiDiscrete((2, 2, 2))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +220,8 @@ def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected
         gymnasium.spaces.Box(0, 5, (2,), np.int64),
         gymnasium.spaces.Box(-np.inf, np.inf, (2,)),
         gymnasium.spaces.Box(0, 1, (2, 2)),
-        gymnasium.spaces.MultiBinary(3),
+        gymnasium.spaces.MultiBinary((3, 2)),
+        gymnasium.spaces.Tuple((gymnasium.spaces.Discrete(2),)),
     ],
 )
 def test_actions_that_no_policy_gives_are_refused_in_one_line(space):
