@@ -244,12 +244,21 @@ def test_a_wrong_mask_is_named(fault, words):
         operant.train(faulty(fault), **settings_of("ppo"))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("policy.memory.kind", "lstm"), ("normalization.obs", True)]
-)
-def test_what_masks_do_not_go_with_is_refused_in_one_line(key, value):
-    with pytest.raises(operant.UsageError, match=key):
-        operant.train(Legal, **settings_of("ppo", **{key: value}))
+def test_policies_with_memory_have_no_masks_which_is_refused_in_one_line():
+    with pytest.raises(operant.UsageError, match=r"policy\.memory\.kind = lstm: .* action masks"):
+        operant.train(Legal, **settings_of("ppo", **{"policy.memory.kind": "lstm"}))
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn", "iqn"])
+def test_normalisation_leaves_masks_alone(algorithm):
+    run = operant.train(Legal, **settings_of(algorithm, **{"normalization.obs": True}),
+                        algorithm=algorithm)  # fmt: skip
+    assert run.status().state == "finished"
+    normalizer = operant.load(run)._trained.policy.normalizer
+    assert 0.2 < normalizer.moments.mean.min() < normalizer.moments.mean.max() < 0.8
+    masks = torch.eye(NUM_ACTIONS)
+    seen = normalizer(torch.cat([torch.rand(NUM_ACTIONS, NUM_ACTIONS), masks], 1))
+    assert seen[:, NUM_ACTIONS:].tolist() == masks.tolist()
 
 
 @pytest.mark.slow

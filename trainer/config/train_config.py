@@ -29,7 +29,7 @@ from ..envs.names import (
 )
 from ..settings.policy import PolicyConfig
 from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
-from ..spaces import mask_size, obs_type
+from ..spaces import obs_type
 from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
@@ -239,11 +239,6 @@ class CheckedConfig(TrainConfig):
             raise ValueError(
                 "normalization.obs = true: observations have images, which their encoders scale; "
                 "use false"
-            )
-        if self.normalization.obs and is_hosted(self.env) and mask_size(spec_of(self)):
-            raise ValueError(
-                f"normalization.obs = true: observations of {self.env} have action masks behind "
-                "them, which are not normalised; use false"
             )
         scales = self.normalization.obs and encoder not in (MLP, ENVIRONMENT)
         if scales and obs_type(spec_of(self)) is np.uint8:

@@ -61,8 +61,7 @@ def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     num_choices = getattr(policy, "mask_size", 0)
     kind = RecurrentGreedy if remembers else MaskedGreedy if num_choices else Greedy
     greedy = kind(policy).eval()
-    sizes = (obs_size - num_choices, policy.state_size or num_choices)
-    sizes = sizes if sizes[1] else sizes[:1]
+    sizes = [size for size in (obs_size - num_choices, policy.state_size or num_choices) if size]
     names = [INPUT, MASK if num_choices else STATE]
     with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(

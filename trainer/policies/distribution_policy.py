@@ -29,9 +29,10 @@ class DistributionPolicy(nn.Module):
     def __init__(self, spec: Spaces, config: PolicyConfig, normalize_obs: bool) -> None:
         super().__init__()
         self.distribution = make_distribution(spec.actions, config.distribution)
-        self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
         self.obs_size, self.activation = spec.obs_size, config.activation
         self.mask_size = mask_size(spec)
+        num_seen = self.obs_size - self.mask_size
+        self.normalizer = ObsNormalizer(num_seen) if normalize_obs else nn.Identity()
         if self.mask_size:
             assert isinstance(self.distribution, Categorical | MultiCategorical)
             self.distribution.is_masked = True

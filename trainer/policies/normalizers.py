@@ -102,15 +102,20 @@ def _merged(
 
 
 class ObsNormalizer(nn.Module):
-    """Observations to mean 0 and deviation 1, clipped after."""
+    """The first `size` columns of observations to mean 0 and deviation 1, clipped after; an action
+    mask behind them stays as it is.
+    """
 
-    def __init__(self, obs_size: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.moments = RunningMoments(obs_size)
+        self.size, self.moments = size, RunningMoments(size)
 
     def forward(self, obs: Tensor) -> Tensor:
-        centred = obs - self.moments.mean.float()
-        return (centred / self.moments.deviation).clamp(-CLIP, CLIP)
+        centred = obs[..., : self.size] - self.moments.mean.float()
+        normalized = (centred / self.moments.deviation).clamp(-CLIP, CLIP)
+        if obs.shape[-1] == self.size:
+            return normalized
+        return torch.cat([normalized, obs[..., self.size :]], -1)
 
 
 def observe(
@@ -120,7 +125,7 @@ def observe(
     `pieces` [B, D] are those of this one.
     """
     if isinstance(normalizer, ObsNormalizer):
-        normalizer.moments.update_over(ranks, pieces)
+        normalizer.moments.update_over(ranks, (x[:, : normalizer.size] for x in pieces))
 
 
 class RewardNormalizer(nn.Module):

@@ -42,7 +42,8 @@ class QPolicy(Memoryless, nn.Module):
         self.obs_size = spec.obs_size
         self.mask_size = mask_size(spec)
         self.obs_dtype = obs_dtype(spec)
-        self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
+        num_seen = self.obs_size - self.mask_size
+        self.normalizer = ObsNormalizer(num_seen) if normalize_obs else nn.Identity()
         self.network = make_network(spec.obs_size, self.num_actions)
         self.network.set_precision(precision)
         self.flat_parameters = self.network.flat_parameters

@@ -19,6 +19,7 @@ from operant.trainer.jit.streams import EVALUATION, TRAINING
 
 COUNT = "gymnasium:hosted_envs:make_count"
 NUM_ENVS = 4
+FIRST_ACTION = 1  # of its space
 # More workers than this machine may have cores, which is slow and nothing else.
 PLANS = {"serial": WorkerPlan(), "1": WorkerPlan(4), "2": WorkerPlan(4, 2), "4": WorkerPlan(4, 4)}
 
@@ -30,7 +31,7 @@ def played(env, plan, num_steps=20, num_envs=NUM_ENVS, seed=3):
         envs.reset(out.obs)
         seen = [out.obs.copy()]
         for _ in range(num_steps):
-            envs.step((out.obs[:, 0] % 3).astype(np.int64), out)
+            envs.step((out.obs[:, 0] % 3).astype(np.int64) + FIRST_ACTION, out)
             seen += [x.copy() for x in out]
         return seen, envs.take_episode_totals()
 
@@ -57,8 +58,7 @@ def test_an_environment_plays_as_it_would_by_itself(serial):
     assert next(seen)[2].tolist() == obs.tolist()
     for _ in range(20):
         out = Transitions(*(next(seen) for _ in range(6)))
-        # Choices count from 1 there, and from 0 here.
-        obs, reward, terminated, truncated, _ = env.step(int(obs[0]) % 3 + 1)
+        obs, reward, terminated, truncated, _ = env.step(int(obs[0]) % 3 + FIRST_ACTION)
         assert out.reward[2] == reward
         assert out.terminated[2] == terminated
         assert out.truncated[2] == (truncated and not terminated)

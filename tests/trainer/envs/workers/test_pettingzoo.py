@@ -27,7 +27,7 @@ def played(env, num_steps, plan=SERIAL, num_envs=2):
         envs.reset(out.obs)
         first, seen = out.obs.copy(), []
         for _ in range(num_steps):
-            envs.step(np.arange(envs.num_rows) % 2, out)
+            envs.step(5 + np.arange(envs.num_rows) % 2, out)  # as its space counts
             seen.append(Transitions(*(x.copy() for x in out)))
         return first, seen, envs.take_episode_totals()
 
