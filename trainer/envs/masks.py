@@ -59,7 +59,8 @@ def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -
         if not may_be_empty:
             raise EnvError("gives an action mask in which no action is legal")
         return np.ones(num_choices, np.bool_)
-    return mask != 0
+    is_legal: NDArray[Any] = mask != 0
+    return is_legal
 
 
 def sampled_action(env: Any, info: Any, actions: ActionSpec) -> Any:

@@ -120,7 +120,9 @@ def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
     """The parts of a dictionary or a tuple, in the order of a row's columns."""
     start = 0
     for each in _leaves(space):
-        seen = {"obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS}
+        seen: dict[str, Any] = {
+            "obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS,
+        }  # fmt: skip
         yield Part(start=start, **seen | seen_in(gymnasium, wrong, each))
         start += gymnasium.spaces.flatdim(each)
 
