@@ -14,6 +14,7 @@ import pytest
 
 from operant.cli import cli
 from operant.trainer.config.files import is_env_name, preset_names
+from operant.trainer.envs.spaces import full_name
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -101,7 +102,7 @@ def test_examples_are_understood(line):
     with command.make_context("operant", words) as context:
         config = context.params.get("config")
     for name in [config] if isinstance(config, str) else config or []:
-        assert is_env_name(name) or name.partition("+")[0] in preset_names()
+        assert is_env_name(full_name(name)) or name.partition("+")[0] in preset_names()
 
 
 @pytest.mark.slow

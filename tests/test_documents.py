@@ -60,12 +60,15 @@ FOREIGN = {
     # Stable-Baselines3, Gymnasium, CleanRL and their loggers
     "CheckpointCallback", "DummyVecEnv", "EvalCallback", "MyEnv", "NEXT_STEP",
     "NormalizeObservation", "RescaleAction", "SubprocVecEnv", "VecEnv", "VecNormalize",
-    "VecVideoRecorder", "broadcast_object_list", "gymnasium.make", "gymnasium.spaces.flatten",
+    "VecVideoRecorder", "broadcast_object_list", "gymnasium.make",
     "gymnasium.wrappers", "gymnasium.wrappers.RescaleAction", "log_interval", "my_file",
+    "package_to_hub", "push_to_hub",
     "report_to", "--capture-video", "--save-model", "--track",
     # systems and other commands
     "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH",
     "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
+    # classes that examples define
+    "SmoothDQN",
     # examples of secrets
     "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",
     # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import UsageError, nearest
 from ...shared.page.events import Level
@@ -29,8 +29,10 @@ _CHECKPOINT_NAME = re.compile(r"(?!iteration-|newest$)[A-Za-z][A-Za-z0-9_-]{0,60
 Save = Callable[[str, Mapping[str, float]], Path]
 
 
-class Callback(Protocol):
-    """Any of these methods makes an object a callback; those that it lacks cost nothing."""
+class Callback:
+    """Any of these methods makes an object a callback; a class derived from this one has them all,
+    and others need not derive from it.
+    """
 
     def on_start(self, run: LiveRun) -> None:
         """Before the first iteration."""
