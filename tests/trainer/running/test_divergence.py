@@ -13,6 +13,7 @@ from learning import differing, iterate
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.config.files import make_config
 from operant.trainer.config.metrics import metrics_of
+from operant.trainer.envs.workers import gymnasium_batch
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.checkpoints import list_checkpoints, load_checkpoint
 from operant.trainer.machine.threads import Threads
@@ -46,7 +47,10 @@ class Bad(gymnasium.Env):
 
 @pytest.fixture
 def register(monkeypatch):
-    """Registers `operant/Bad-v0` with arguments; gives the environments that are made of it."""
+    """Registers `operant/Bad-v0` with arguments; gives the environments that are made of it. Their
+    numbers are not checked, as those of other hosts are not.
+    """
+    monkeypatch.setattr(gymnasium_batch, "is_finite", lambda numbers: True)
     monkeypatch.setattr("gymnasium.envs.registration.registry", {})
 
     def register(**given):

@@ -115,6 +115,11 @@ def flattened(env: Any) -> Any:
     return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
 
 
+def is_finite(numbers: NDArray[Any]) -> bool:
+    """Whether there is neither NaN nor infinity in them."""
+    return bool(np.isfinite(numbers).all())
+
+
 class GymnasiumBatch:
     """Environments one after the other, each reset in the step in which its episode ends."""
 
@@ -184,7 +189,7 @@ class GymnasiumBatch:
                 self._check_numbers("step", a.final_obs[number : number + 1], number)
                 self._begin(number)
         self._check_numbers("step", a.obs)
-        if not np.isfinite(a.reward).all():
+        if not is_finite(a.reward):
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
 
@@ -199,7 +204,7 @@ class GymnasiumBatch:
 
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
         """Raises EnvError where rows `obs` have NaN or infinity; bytes have none."""
-        if obs.dtype.kind != "f" or np.isfinite(obs).all():
+        if obs.dtype.kind != "f" or is_finite(obs):
             return
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
