@@ -15,8 +15,10 @@ from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.envs import env_spec_of, load_any_spec
+from ..trainer.envs.masks import joined
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own, register_own
+from ..trainer.envs.spaces import full_name
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.evaluation import cut_off_message
 from ..trainer.experiment.evaluation import evaluate as play_episodes
@@ -100,6 +102,8 @@ class Policy:
         rows, is_one = self._rows(obs)
         if num_choices := getattr(self._trained.policy, "mask_size", 0):
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
+        elif action_masks is not None:
+            raise UsageError(f"action_masks: {self.env} had none when the policy was trained")
         if state is None and self.remembers:
             raise UsageError(
                 f"the policy of {self.run.id} remembers the steps before: write actions, state = "
@@ -134,13 +138,17 @@ class Policy:
         return (rows.float() if rows.is_floating_point() else rows), is_one
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
-        masks = torch.as_tensor(np.asarray(0 if given is None else given, np.float32))
-        if masks.numel() != num_rows * num_choices:
+        one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
+        masks = np.asarray(0 if given is None else joined(given) if one else given, np.float32)
+        if masks.size != num_rows * num_choices:
             raise UsageError(
                 f"{self.env} has action masks: write policy.act(obs, action_masks=masks) with "
                 f"{num_choices} numbers for each observation"
             )
-        return masks.reshape(num_rows, num_choices)
+        masks = masks.reshape(num_rows, num_choices)
+        if not masks.any(1).all():
+            raise UsageError("action_masks: there is an observation without a legal action")
+        return torch.from_numpy(masks)
 
     def __repr__(self) -> str:
         return (
@@ -227,7 +235,7 @@ def evaluate(
         )
     spec: Any = env_spec_of(config)
     if env is not None:
-        name = env if isinstance(env, str) else _registered(env)
+        name = full_name(env) if isinstance(env, str) else _registered(env)
         known, spec = spec, load_any_spec(name)
         if (spec.obs_size, spec.actions) != (known.obs_size, known.actions):
             raise ConfigError(

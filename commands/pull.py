@@ -12,7 +12,7 @@ def command(source: str, name: str) -> None:
     """Make a run of a policy that `operant push` shared.
 
     `operant eval`, `play` and `export` take the new run like any other. Nothing in it is executed;
-    a policy whose environment or network is code of its author needs --trust-code to be played.
+    a policy whose environment, network or algorithm is code of its author needs --trust-code.
     """
     from ..trainer.sharing.hub import pull
     from .helpers.output import print_line

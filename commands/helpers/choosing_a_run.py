@@ -70,7 +70,9 @@ def chosen_run(run: str | None, latest: bool, trained: bool = False) -> Run:
         raise UsageError(f"give either a run ('{run}') or --latest")
     if trained:
         if not run:
-            raise UsageError("--trained: name an environment, as in `operant play cart_pole`")
+            raise UsageError(
+                "--trained: name an environment, as `operant play cart_pole --trained`"
+            )
         from ...trainer.sharing.zoo import shipped_policy
 
         return shipped_policy(run)

@@ -183,6 +183,8 @@ def test_a_loaded_policy_takes_masks():
     obs = np.random.default_rng(1).random((NUM_ACTIONS, NUM_ACTIONS))
     assert policy.act(obs, action_masks=np.eye(NUM_ACTIONS)).tolist() == list(range(NUM_ACTIONS))
     assert policy.act(obs[0], action_masks=[0, 0, 1, 0, 0]) == 2
+    with pytest.raises(operant.UsageError, match="without a legal action"):
+        policy.act(obs[0], action_masks=[0, 0, 0, 0, 0])
     with pytest.raises(operant.UsageError, match=r"action_masks=masks.* with 5 numbers for each"):
         policy.act(obs)
 

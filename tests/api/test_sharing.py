@@ -11,6 +11,7 @@ from fake_hub import fake_hub
 from own_lines import SMALL
 
 import operant
+from operant.algorithms import DQN, DQNConfig, Field
 from operant.trainer.sharing import zoo
 
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
@@ -47,7 +48,8 @@ def test_the_card_tells_the_return_and_the_seeds(run, tmp_path):
     assert metric["type"] == "mean_reward"
     assert f"| return | {metric['value']} over 3 greedy episodes |" in card
     assert "over the 2 seeds 1, 7" in card
-    assert f"operant pull {tmp_path / 'policy'}" in card
+    assert "operant pull policy\n" in card
+    assert str(tmp_path) not in front + card
 
 
 def test_only_the_policy_and_its_settings_are_pushed(run, tmp_path):
@@ -62,6 +64,23 @@ def test_only_the_policy_and_its_settings_are_pushed(run, tmp_path):
     assert "command_line" not in manifest
 
 
+def test_secrets_are_in_no_file_of_a_shared_policy(tmp_path):
+    class Keyed(DQNConfig):
+        api_key: str = Field("", description="of a service")
+
+    class Asks(DQN):
+        section_class = Keyed
+
+    run = operant.train(
+        "cart_pole", algorithm=Asks, total_env_steps=128, **SMALL,
+        **{"dqn.api_key": "hunter2hunter2", "recorder.alerts": ["loss/value > 1000000"]},
+    )  # fmt: skip
+    operant.push(run, tmp_path / "policy", episodes=1)
+    for path in (tmp_path / "policy").rglob("*"):
+        assert path.is_dir() or b"hunter2hunter2" not in path.read_bytes()
+        assert path.is_dir() or b"1000000" not in path.read_bytes()
+
+
 def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
     operant.push(run, tmp_path / "policy", episodes=1)
     operant.push(run, tmp_path / "policy", episodes=2)
@@ -70,6 +89,16 @@ def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(operant.UsageError, match="has other files in it"):
         operant.push(run, tmp_path / "other")
+    (tmp_path / "project" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "project" / "README.md").write_text("mine")
+    kept = tmp_path / "project" / "checkpoints" / "iteration-000000500.pt"
+    kept.touch()
+    with pytest.raises(operant.UsageError, match="has other files in it"):
+        operant.push(run, tmp_path / "project")
+    assert (tmp_path / "project" / "README.md").read_text() == "mine"
+    assert kept.exists()
+    with pytest.raises(operant.UsageError, match="is the run's own folder"):
+        operant.push(run, run.folder)
     with pytest.raises(operant.UsageError, match="is a file"):
         operant.push(run, tmp_path / "other" / "thesis.tex")
 
@@ -125,18 +154,28 @@ pulled = operant.pull("hf:me/cart-pole")
 obs = numpy.ones((3, 4), numpy.float32)
 assert (operant.load(pulled).act(obs) == operant.load(run).act(obs)).all()
 assert "cart-pole" in pulled.id and pulled.status().message == "pulled from hf:me/cart-pole"
-try:
-    operant.pull("hf:me/nothing")
-except operant.OperantError as error:
-    print(error)
+for call in (
+    lambda: operant.pull("hf:me/nothing"),
+    lambda: operant.push(run, "hf:me/other"),
+    lambda: operant.push(run, "hf:me/cart-pole", private=True),
+):
+    try:
+        call()
+    except operant.OperantError as error:
+        print(error)
 """
     with fake_hub() as hub:
+        hub.repositories["me/other"] = {"README.md": b"mine", "model.safetensors": b"mine"}
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         monkeypatch.setenv("HF_TOKEN", "hf_test")
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
         ran = python("-c", script)
         assert ran.returncode == 0, ran.stderr
-        assert "hf:me/nothing: no such repository" in ran.stdout
+        nothing, other, public = ran.stdout.splitlines()
+        assert "hf:me/nothing: no such repository" in nothing
+        assert "hf:me/other has other files in it (model.safetensors)" in other
+        assert "hf:me/cart-pole is there already and public" in public
+        assert hub.repositories["me/other"]["README.md"] == b"mine"
         files = hub.repositories["me/cart-pole"]
     assert set(files) == {"README.md", "run.toml", "checkpoints/iteration-000000001.pt"}
     assert b"operant pull hf:me/cart-pole" in files["README.md"]

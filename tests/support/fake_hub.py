@@ -19,6 +19,7 @@ class FakeHub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.repositories: Files = {}
+        self.private: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -35,6 +36,8 @@ class _Handler(BaseHTTPRequestHandler):
             asked = json.loads(body)
             name = "/".join(filter(None, [asked.get("organization") or "me", asked["name"]]))
             self.server.repositories.setdefault(name, {})
+            if asked.get("private"):
+                self.server.private.add(name)
             self._answer({"url": f"{self.server.url}/{name}", "name": name, "id": name})
         elif parts == ["api", "validate-yaml"]:
             self._answer({"errors": [], "warnings": []})
@@ -74,7 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
             )
         elif is_api:
             siblings = [{"rfilename": path} for path in files]
-            self._answer({"id": name, "sha": SHA, "siblings": siblings})
+            is_private = name in self.server.private
+            self._answer({"id": name, "sha": SHA, "siblings": siblings, "private": is_private})
         else:
             self._send(200, files["/".join(parts[4:])])
 

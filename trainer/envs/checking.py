@@ -74,7 +74,7 @@ def obs_problem(obs: Any, space: Any, key: str = "") -> str:
 def reward_problem(reward: Any) -> str:
     try:
         number = float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = np.nan
     if np.isfinite(number):
         return ""

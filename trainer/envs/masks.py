@@ -42,6 +42,12 @@ def _mask_method(env: Any) -> Callable[[], Any] | None:
     return method
 
 
+def joined(mask: Any) -> NDArray[Any]:
+    """A mask of several choices, which may be a tuple of one for each, as one row."""
+    parts = mask if isinstance(mask, tuple | list) else [mask]
+    return np.concatenate([np.zeros(0, np.bool_), *(np.ravel(part) for part in parts)])
+
+
 def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -> NDArray[Any]:
     """The mask [num_choices] of an environment's present actions. Raises EnvError for one of
     another length, and for one with nothing legal: at the end of an episode all are then.
@@ -49,10 +55,10 @@ def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -
     method = _mask_method(env)
     in_info = isinstance(info, Mapping) and MASK_KEY in info
     if not in_info and method is None:
+        if may_be_empty:
+            return np.ones(num_choices, np.bool_)
         raise EnvError(f"gives no info['{MASK_KEY}'], which it gave when the run began")
-    given = info[MASK_KEY] if in_info else method() if method else ()
-    parts = given if isinstance(given, tuple | list) and np.ndim(given[0]) else [given]
-    mask = np.concatenate([np.asarray(part).reshape(-1) for part in parts])
+    mask = joined(info[MASK_KEY] if in_info else method() if method else ())
     if mask.shape != (num_choices,):
         raise EnvError(f"gives an action mask of {len(mask)} entries, expected {num_choices}")
     if not mask.any():

@@ -1,5 +1,5 @@
-"""Environments and networks that a script or a notebook defines: a class, or a function that
-returns one.
+"""Environments, networks and algorithms that a script or a notebook defines: a class, or a function
+that returns one.
 
 The configuration contains their name, `own/NAME`, and `register` adds the name to the table of this
 process. Workers and detached runs receive the class or the function itself, by cloudpickle.

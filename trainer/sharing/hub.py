@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from ...shared.errors import OperantError, UsageError
 from ...shared.runs.run_folder import Run
 from ...shared.runs.run_notes import MANIFEST_FILE
 from ...shared.text.harmless import one_line
+from ..experiment.checkpoints import CHECKPOINTS
 from .model_card import CARD_FILE
-from .policy_folder import PushedPolicy, take_policy_folder, write_policy_folder
+from .policy_folder import FILES, PushedPolicy, Warn, take_policy_folder, write_policy_folder
 
 PREFIX = "hf:"
-CHECKPOINTS = "checkpoints/*.pt"
+WEIGHTS = f"{CHECKPOINTS}/iteration-*.pt"
+OF_THE_HUB = {".gitattributes"}
 DEFAULT_EPISODES = 100
-Warn = Callable[[str], None]
 
 
 class HubError(OperantError):
@@ -41,8 +43,12 @@ def push(
     """
     name = _repository(target)
     if name is None:
-        return write_policy_folder(run, Path(target), target, checkpoint, num_episodes, warn)
+        folder = Path(target)
+        source = shlex.quote(folder.resolve().name)
+        return write_policy_folder(run, folder, source, checkpoint, num_episodes, warn)
     hub = _huggingface_hub()
+    with _hub_errors(target):
+        _check_repository(hub.HfApi(), name, target, private)
     with tempfile.TemporaryDirectory(prefix="operant-push-") as temporary:
         folder = Path(temporary, name.partition("/")[2])
         pushed = write_policy_folder(run, folder, target, checkpoint, num_episodes, warn)
@@ -52,7 +58,7 @@ def push(
             api.upload_folder(
                 repo_id=name,
                 folder_path=folder,
-                delete_patterns=CHECKPOINTS,
+                delete_patterns=WEIGHTS,
                 commit_message=f"Policy of {run.id}, iteration {pushed.iteration}",
             )
     return pushed
@@ -71,7 +77,7 @@ def pull(source: str, name: str = "") -> Run:
             raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}OWNER/NAME")
         return take_policy_folder(folder, source, name or folder.resolve().name)
     hub = _huggingface_hub()
-    wanted = [MANIFEST_FILE, CARD_FILE, CHECKPOINTS]
+    wanted = [MANIFEST_FILE, CARD_FILE, WEIGHTS]
     with tempfile.TemporaryDirectory(prefix="operant-pull-") as temporary:
         with _hub_errors(source):
             hub.snapshot_download(repository, local_dir=temporary, allow_patterns=wanted)
@@ -88,6 +94,20 @@ def _repository(text: str) -> str | None:
     return name
 
 
+def _check_repository(api: Any, name: str, target: str, private: bool) -> None:
+    """Raises UsageError for a repository that has anything else than a shared policy in it, or that
+    is public where a private one is wanted.
+    """
+    if not api.repo_exists(name):
+        return
+    others = {path.partition("/")[0] for path in api.list_repo_files(name)} - {*FILES, *OF_THE_HUB}
+    if others:
+        few = ", ".join(sorted(others)[:3])
+        raise UsageError(f"{target} has other files in it ({few}): name a new repository")
+    if private and not api.repo_info(name).private:
+        raise UsageError(f"{target} is there already and public: make it private on the Hub first")
+
+
 def _huggingface_hub() -> Any:
     try:
         return importlib.import_module("huggingface_hub")
@@ -101,6 +121,8 @@ def _hub_errors(what: str) -> Iterator[None]:
     missing = importlib.import_module("huggingface_hub.errors").RepositoryNotFoundError
     try:
         yield
+    except UsageError:
+        raise
     except missing:
         raise HubError(
             f"{what}: no such repository, or you may not read it; `hf auth login` signs you in"

@@ -11,7 +11,6 @@ from typing import Any
 import tomli_w
 
 CARD_FILE = "README.md"
-LEFT_OUT = ("recorder",)  # settings that say nothing about the policy and may name addresses
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def model_card(
         f"\nIt needs `{name}`, which is not part of this folder: `--trust-code` lets it run.\n"
         for name in code
     )
-    settings = tomli_w.dumps({key: x for key, x in config.items() if key not in LEFT_OUT})
+    settings = tomli_w.dumps(config)
     return f"""---
 {head}
 ---

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.find_runs import own_runs
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ...shared.runs.run_notes import MANIFEST_FILE
+from ...shared.runs.small_file import read_small
 from ...shared.text.masking import masked
 from ...shared.text.plain_values import plain
 from ..config.stored_code import named_code
 from ..envs import env_spec_of
 from ..experiment.checkpoints import (
+    CHECKPOINTS,
     FREE_KEYS,
     checkpoint_path,
     list_checkpoints,
@@ -27,11 +31,15 @@ from ..experiment.checkpoints import (
     read_checkpoint,
     write_checkpoint,
 )
-from ..experiment.evaluation import evaluate
+from ..experiment.evaluation import cut_off_message, evaluate
 from ..experiment.trained_policy import trained_in
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
+FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS}
+MAX_CARD_BYTES = 1 << 20
+# Settings that say nothing about the policy and may name addresses, commands or paths.
+LEFT_OUT = ("recorder", "kickstart")
 # What a shared policy's run.toml has; a run's own names this machine's folders and commands.
 KEYS = ("name", "created", "seed", "versions", "config", "summary")
 Warn = Callable[[str], None]
@@ -54,26 +62,29 @@ def write_policy_folder(
 
     Raises CheckpointError, and UsageError if the folder has other files in it.
     """
-    _check_target(folder)
+    _check_target(folder, run)
     saved = named_checkpoint(run, checkpoint, warn)
     trained = trained_in(saved, warn)
     config = trained.config
     if config.env == "tinyphysics":
         raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")
-    played = evaluate(
-        trained.policy, env_spec_of(config), num_episodes, config.seed,
-        config.evaluation.max_episode_steps,
-    ).returns  # fmt: skip
-    mean, deviation = float(played.mean()), float(played.std())
-    results = Results(mean, deviation, len(played), _returns_of_seeds(run))
+    limit = config.evaluation.max_episode_steps
+    played = evaluate(trained.policy, env_spec_of(config), num_episodes, config.seed, limit)
+    if played.num_cut_off:
+        warn(cut_off_message(played, limit))
+    mean, deviation = float(played.returns.mean()), float(played.returns.std())
+    results = Results(mean, deviation, played.num_episodes, _returns_of_seeds(run))
 
-    summary = {"return_mean": mean, "return_std": deviation, "episodes": len(played)}
-    shared = masked(plain({**_kept(run.manifest()), "config": saved.config, "summary": summary}))
+    summary = {"return_mean": mean, "return_std": deviation, "episodes": played.num_episodes}
+    settings = {key: value for key, value in saved.config.items() if key not in LEFT_OUT}
+    shared = masked(plain({**_kept(run.manifest()), "config": settings, "summary": summary}))
     card = model_card(shared, results, source, saved.env_steps, named_code(saved.config))
-    for old in list_checkpoints(folder / "checkpoints"):
-        old.unlink()
-    weights = replace(saved, state={"policy": saved.state["policy"]})
-    write_checkpoint(checkpoint_path(folder / "checkpoints", saved.iteration), weights)
+    weights = replace(saved, config=shared["config"], state={"policy": saved.state["policy"]})
+    path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
+    write_checkpoint(path, weights)
+    for old in list_checkpoints(folder / CHECKPOINTS):
+        if old != path:
+            old.unlink()
     Run(folder).write_manifest({"id": run.id, **shared})
     (folder / CARD_FILE).write_text(card)
     return PushedPolicy(folder, saved.iteration, results)
@@ -84,7 +95,7 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     executed. Raises CheckpointError if it has no policy, or one that cannot be read.
     """
     manifest = Run(folder).read_manifest()
-    paths = list_checkpoints(folder / "checkpoints")
+    paths = list_checkpoints(folder / CHECKPOINTS)
     if not paths or "config" not in manifest:
         raise CheckpointError(f"{source} has no policy of operant's: no run.toml and checkpoint")
     checkpoint = read_checkpoint(paths[-1])
@@ -93,20 +104,30 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     run, lock = create_run(name, {**kept, PULLED_FROM: source}, rank=0)
     try:
         write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
-        if (card := folder / CARD_FILE).is_file():
-            shutil.copyfile(card, run.folder / CARD_FILE)
+        with suppress(OSError, ValueError):  # a policy needs no card, and follows no link for one
+            card = read_small(folder / CARD_FILE, MAX_CARD_BYTES, folder)
+            (run.folder / CARD_FILE).write_bytes(card)
+    except BaseException:
+        shutil.rmtree(run.folder, ignore_errors=True)
+        raise
     finally:
         lock.release()
     return run
 
 
-def _check_target(folder: Path) -> None:
-    """Raises UsageError where `folder` has anything else than a shared policy in it."""
+def _check_target(folder: Path, run: Run) -> None:
+    """Raises UsageError where `folder` has anything else than a shared policy in it, and where it
+    is that of the run.
+    """
     if not folder.exists():
         return
     if not folder.is_dir():
         raise UsageError(f"{folder} is a file: name a folder for the policy")
-    if any(folder.iterdir()) and not (folder / CARD_FILE).is_file():
+    if folder.resolve() == run.folder.resolve():
+        raise UsageError(f"{folder} is the run's own folder: name a new folder for the policy")
+    names = {path.name for path in folder.iterdir()}
+    is_policy = "summary" in Run(folder).manifest() and names <= FILES
+    if names and not is_policy:
         raise UsageError(f"{folder} has other files in it: name a new folder for the policy")
 
 
@@ -120,10 +141,11 @@ def _returns_of_seeds(run: Run) -> dict[int, float]:
     found: dict[int, float] = {}
     for other in own_runs():
         theirs = other.manifest().get("config", {})
-        if _but_for_seed(theirs) == config:
-            value = read_status(other).metrics.get(RETURN)
-            if value is not None:
-                found.setdefault(int(theirs["seed"]), value)
+        if _but_for_seed(theirs) != config:
+            continue
+        status = read_status(other)
+        if status.state == "finished" and RETURN in status.metrics:
+            found.setdefault(int(theirs["seed"]), status.metrics[RETURN])
     return dict(sorted(found.items()))
 
 

@@ -154,7 +154,7 @@ class GymnasiumBatch:
         try:
             obs, info = given
             self._arrays.obs[number, : self._num_numbers] = self._flat(obs)
-        except (TypeError, ValueError, KeyError, IndexError):
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise self._error("reset", reset_problem(given, self._space)) from None
         if self._mask_size:
             self._write_mask(number, "reset", info)
@@ -180,7 +180,7 @@ class GymnasiumBatch:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.obs[number, : self._num_numbers] = self._flat(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
-            except (TypeError, ValueError, KeyError, IndexError):
+            except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
             if self._mask_size:
                 self._write_mask(number, "step", info, is_over=terminated or truncated)
