@@ -26,6 +26,8 @@ if importlib.util.find_spec("fcntl") is None:  # Windows: neither its locks nor 
     raise ImportError(_REASON)
 
 if TYPE_CHECKING:
+    from . import algorithms as algorithms
+    from . import testing as testing
     from .api.callbacks import ProgressBar, RecordVideo
     from .api.policies import Policy, evaluate, load
     from .api.runs import Run, history, runs
@@ -156,6 +158,7 @@ _HOMES = {
     "show": "api.showing",
     "train": "api.training",
 }
+_MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
 _IN_WANDB_SHAPE = frozenset(
     (
         "alert", "config", "define_metric", "finish", "init", "log", "login", "run", "save",
@@ -175,6 +178,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
     if name in _IN_WANDB_SHAPE:
         return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     # Python asks this way for submodules before it imports them, and for all sorts of things.
     is_asked_by_python = name.startswith("_") and name != "__version__"
     if is_asked_by_python or _is_submodule(name):

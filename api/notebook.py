@@ -50,7 +50,7 @@ def _svg(x: NDArray[np.float64], y: NDArray[np.float64], name: str) -> str:
     across = MARGIN + (x - x[0]) / ((x[-1] - x[0]) or 1) * (WIDTH - 2 * MARGIN)
     up = HEIGHT - MARGIN - (y - low) / ((high - low) or 1) * (HEIGHT - 2 * MARGIN)
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
-    words = f"{name}: {short_number(low)} to {short_number(high)}, {short_number(x[-1])} env steps"
+    words = f"{name}: {short_number(low)} to {short_number(high)}, {x[-1]:,.0f} env steps"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         'style="display:block;font:12px sans-serif">'

@@ -35,7 +35,7 @@ def test_a_run_is_shown_with_its_curve_and_its_state(line):
     shown = run._repr_html_()
     assert shown.startswith(f"<b>{run.id}</b><svg ")
     assert "episode/return: " in shown
-    assert " env steps</text>" in shown
+    assert ", 256 env steps</text>" in shown
     assert "finished" in shown
 
 
