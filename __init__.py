@@ -1,10 +1,9 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
 `train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
-Python. For a
-training loop of one's own: `init`, `log` and `finish` as wandb has them, `SummaryWriter` as
-TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for Lightning and
-`OperantTrainerCallback` for Hugging Face's Trainer.
+Python. For a training loop of one's own: `init`, `log` and `finish` as wandb has them,
+`SummaryWriter` as TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
+Lightning and `OperantTrainerCallback` for Hugging Face's Trainer.
 """
 
 from __future__ import annotations

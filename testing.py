@@ -83,7 +83,7 @@ def _config(name: str, env: str, settings: Mapping[str, Any]) -> TrainConfig:
     kinds = section.action_kinds if section else ()
     env = env or ("cart_pole" if "Discrete" in kinds else "pendulum")
     asked = make_config({"env": env, "algorithm": name})
-    table = asked.algorithm_table
+    table = asked.base_algorithm
     own = OF_REPLAY if asked.learns_from_replay else OF_ROLLOUTS
     sizes = {key if "." in key else f"{table}.{key}": value for key, value in own.items()}
     total = {"total_env_steps": 8 * 16 * NUM_ITERATIONS}

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
@@ -29,7 +30,6 @@ from ..trainer.sharing.zoo import shipped_policy
 from .runs import Run, folder_of
 
 Array = NDArray[Any]
-DEFAULT_EPISODES = 100
 
 
 class Policy:
@@ -135,7 +135,7 @@ class Policy:
                 f"a batch of such, ({num_rows}, {size})"
             )
         rows = tensor.reshape(num_rows, size)
-        return (rows.float() if rows.is_floating_point() else rows), is_one
+        return (rows if rows.dtype == torch.uint8 else rows.float()), is_one
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own

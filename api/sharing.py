@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.experiment.checkpoints import NEWEST
@@ -16,7 +17,7 @@ def push(
     target: str | Path,
     *,
     checkpoint: str | int = NEWEST,
-    episodes: int = hub.DEFAULT_EPISODES,
+    episodes: int = DEFAULT_EPISODES,
     private: bool = False,
 ) -> None:
     """Write a run's policy, its settings and a model card to the folder `target`, or to the

@@ -1,5 +1,5 @@
-"""What Python and callbacks cost: `operant train`, `operant.train`, and `operant.train` with a
-callback that has all five methods, in turns of half a second as in releases.py.
+"""The speed of training by the command, from Python, and from Python with a callback that has all
+five methods. The three take turns of half a second, as the sides of releases.py do.
 
     python benchmarks/api.py [--rounds 15] [--json FILE]
 """

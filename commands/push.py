@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .eval import DEFAULT_EPISODES
 from .helpers.candidates import run_ids
 from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_option
 
@@ -14,7 +15,7 @@ from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_opti
 @checkpoint_option
 @trust_code_option
 @click.option(
-    "--episodes", default=100, show_default=True, type=click.IntRange(1, 100_000),
+    "--episodes", default=DEFAULT_EPISODES, show_default=True, type=click.IntRange(1, 100_000),
     help="Greedy episodes whose return the model card shows.",
 )  # fmt: skip
 @click.option("--private", is_flag=True, help="Make a new repository private.")

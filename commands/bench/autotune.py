@@ -166,12 +166,12 @@ def _shortened(config: TrainConfig) -> tuple[str, ...]:
     """What makes iterations short without changing how a step is collected."""
     horizon = config.policy.memory.horizon if config.policy.memory.is_on else 0
     steps = horizon or min(config.rollout_steps, SHORT_STEPS)
-    once = (f"{config.algorithm_table}.{key}=1" for key in _passes(config))
+    once = (f"{config.base_algorithm}.{key}=1" for key in _passes(config))
     return (f"rollout_steps={steps}", *once)
 
 
 def _once_over(config: TrainConfig) -> tuple[str, ...]:
-    return (f"{config.algorithm_table}.num_epochs=1",) if "num_epochs" in _passes(config) else ()
+    return (f"{config.base_algorithm}.num_epochs=1",) if "num_epochs" in _passes(config) else ()
 
 
 def _passes(config: TrainConfig) -> list[str]:

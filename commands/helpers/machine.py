@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...trainer.envs.names import LEARNED_ENV_NAMES
 from ...trainer.experiment.plan import ANY_MACHINE, plan, this_machine
-from ...trainer.settings.policy import is_own
+from ...trainer.settings.own_code import is_own
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig

@@ -58,7 +58,7 @@ class Legal(gymnasium.Env):
 
 
 class ByMethod(Legal):
-    """As sb3-contrib has it."""
+    """The masks come from a method, as sb3-contrib's environments have it."""
 
     def info(self):
         return {}
@@ -217,6 +217,29 @@ def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
     (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
     assert actions.tolist() == [5, 6, 7, 8, 9]
+
+
+class MaskOfOneChoiceAtTheEnd(Several):
+    """At the end of an episode one choice has no legal option, and the other has."""
+
+    def step(self, action):
+        obs, reward, is_over, truncated, info = super().step(action)
+        mask = np.append(np.zeros(NUM_ACTIONS), [1, 0]) if is_over else info["action_mask"]
+        return obs, reward, is_over, truncated, {"action_mask": mask}
+
+
+def test_a_choice_without_a_legal_option_is_no_error_at_the_end_of_an_episode():
+    run = operant.train(MaskOfOneChoiceAtTheEnd, **settings_of("ppo"))
+    assert run.status().state == "finished"
+
+
+def test_a_mask_may_be_missing_at_the_end_of_an_episode():
+    class Ends(Legal):
+        def step(self, action):
+            *given, info = super().step(action)
+            return *given, {} if given[2] else info
+
+    assert operant.train(Ends, **settings_of("ppo")).status().state == "finished"
 
 
 class Faulty(Legal):

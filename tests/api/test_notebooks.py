@@ -13,7 +13,7 @@ BOOKS = sorted(notebooks.FOLDER.glob("*.ipynb"))
 
 
 def kinds_of(cell):
-    """What a cell shows; what it prints depends on what is compiled already."""
+    """The types of a cell's outputs but for printed text, which depends on what is compiled."""
     return [x.output_type for x in cell.get("outputs", ()) if x.output_type != "stream"]
 
 

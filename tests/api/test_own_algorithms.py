@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 from command_line import operant as command
@@ -11,24 +13,6 @@ import operant
 from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field
 from operant.testing import check_algorithm
 
-MODULE = """
-from operant.algorithms import DQN, DQNConfig, Field
-
-class Config(DQNConfig):
-    penalty: float = Field(0.5, ge=0, description="of large values")
-
-class Mine(DQN):
-    section_class = Config
-
-    def losses(self, batch, outputs, next_obs):
-        found = super().losses(batch, outputs, next_obs)
-        return found._replace(by_outputs=found.by_outputs * (1 - self.section.penalty))
-
-def no_class(): ...
-class NoAlgorithm: ...
-class WrongSection(DQN):
-    section_class = int
-"""
 SIZES = (
     "--set", "total_env_steps=600", "--set", "replay.capacity=1024",
     "--set", "dqn.warmup_env_steps=128", "--set", "dqn.batch_size=16",
@@ -48,6 +32,23 @@ class Penalty(DQN):
         return found._replace(by_outputs=found.by_outputs * (1 - self.section.penalty))
 
 
+MODULE = f"""
+from operant.algorithms import DQN, DQNConfig, Field
+
+
+{inspect.getsource(PenaltyConfig)}
+
+{inspect.getsource(Penalty)}
+
+def no_class(): ...
+
+
+class NoAlgorithm: ...
+
+
+class WrongSection(DQN):
+    section_class = int
+"""
 SMALL_DQN = {
     **SMALL, "total_env_steps": 640, "replay": {"capacity": 1024},
     "dqn.warmup_env_steps": 128, "dqn.batch_size": 16,
@@ -81,9 +82,9 @@ def test_its_keys_are_checked_like_others():
 def test_a_run_of_a_module_is_trained_resumed_evaluated_and_not_by_others(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    done = command("train", "cart_pole", "--algorithm", "mine:Mine", *SIZES)
+    done = command("train", "cart_pole", "--algorithm", "mine:Penalty", *SIZES)
     assert done.returncode == 0, done.stderr
-    assert "neutral defaults for mine:Mine" in done.stderr + done.stdout
+    assert "neutral defaults for mine:Penalty" in done.stderr + done.stdout
     (run,) = operant.runs()
     assert command("eval", "--latest", "--episodes", "2").returncode == 0
     more = command("train", "--resume", run.id, "--set", "total_env_steps=1200")
@@ -94,7 +95,7 @@ def test_a_run_of_a_module_is_trained_resumed_evaluated_and_not_by_others(tmp_pa
     monkeypatch.chdir(elsewhere)
     refused = command("eval", "--latest")
     assert refused.returncode == 2
-    assert "algorithm:mine:Mine would run mine" in refused.stderr
+    assert "algorithm:mine:Penalty would run mine" in refused.stderr
     assert not (elsewhere / "ran").exists()
 
 

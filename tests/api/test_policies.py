@@ -22,6 +22,7 @@ def test_it_acts_on_one_observation_and_on_a_batch(policy):
     assert policy.act([3.0]).shape == (1,)
     # A product of one row may round in another way than one of two.
     assert policy.act([3.0]) == pytest.approx(batch[0], rel=1e-5)
+    assert policy.act([3]) == policy.act([3.0])
     assert np.abs(batch).max() <= 1
     assert policy.act([3.0]).tolist() == policy.act([3.0]).tolist()
     assert policy.act([3.0], greedy=False).tolist() != policy.act([3.0], greedy=False).tolist()

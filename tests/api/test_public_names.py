@@ -1,4 +1,4 @@
-"""What is public: `dir(operant)` and the page of reference."""
+"""The public names: `dir(operant)` and docs/api.md."""
 
 from __future__ import annotations
 

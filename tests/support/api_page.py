@@ -40,14 +40,14 @@ AS_WANDB = "These have the names and arguments of wandb's"
 def page() -> str:
     operant = importlib.import_module("operant")
     parts = [HEAD]
-    told = {NEEDS_TRANSFORMERS}
+    listed = {NEEDS_TRANSFORMERS}
     for title, names in PARTS.items():
         parts.append(f"## {title}\n")
         for name in names:
             parts.append(_entry(name, _named(name)))
-            told.add(name)
+            listed.add(name)
     parts.append(f"`operant.{NEEDS_TRANSFORMERS}` is the callback for Hugging Face's Trainer.\n")
-    others = ", ".join(f"`{name}`" for name in operant.__all__ if name not in told)
+    others = ", ".join(f"`{name}`" for name in operant.__all__ if name not in listed)
     parts.append(f"## In wandb's shape\n\n{AS_WANDB}: {others}.\n")
     parts.append(
         "`operant.algorithms` has the algorithms to derive your own from, with their settings: "

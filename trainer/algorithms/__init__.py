@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..config.own_algorithms import is_own_algorithm, own_algorithm
+from ..config.own_algorithms import own_algorithm
+from ..settings.own_code import is_own
 
 ALGORITHMS = {
     "ppo": "PPO",
@@ -28,9 +29,9 @@ ALGORITHMS = {
 
 
 def algorithm_class(learner: str) -> Any:
-    """The class of an algorithm, a subclass of `Algorithm`. Raises ConfigError for one of a user's
-    own that cannot be imported.
+    """The class of an algorithm, a subclass of `Algorithm`. Raises ConfigError if a user's class
+    cannot be imported.
     """
-    if is_own_algorithm(learner):
+    if is_own(learner):
         return own_algorithm(learner)
     return getattr(importlib.import_module(f".{learner}", __name__), ALGORITHMS[learner])

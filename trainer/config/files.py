@@ -37,7 +37,7 @@ from .flat_keys import flat_keys
 from .hardware import hardware_overrides
 from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
-from .own_algorithms import algorithm_table
+from .own_algorithms import base_algorithm
 from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -187,7 +187,7 @@ def _neutral_settings(
     env, algorithm = values["env"], values["algorithm"]
     if env not in ALL_ENV_NAMES and not is_hosted(str(env)):
         return values
-    table = algorithm_table(str(algorithm))
+    table = base_algorithm(str(algorithm))
     if table not in NEUTRAL or env in LEARNED_ENV_NAMES:
         return values
     known = model_for(values).model_fields
@@ -309,19 +309,17 @@ def parse_override(override: str) -> tuple[str, Any]:
     if not equals or not all(key.split(".")):
         shown = one_line(override, MOST_SHOWN)
         raise ConfigError(f"--set {shown}: write key=value, as in --set ppo.gamma=0.9")
+    typed: Any = value
     try:
         typed = tomllib.loads(f"value = {value}")["value"]
-        return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
     except tomllib.TOMLDecodeError:
-        if key == "env":
-            return key, full_name(value)
         number = typed_number(value)
-        if number is None:
-            return key, value
-        return key, int(number) if number.is_integer() else number
+        if number is not None:
+            typed = int(number) if number.is_integer() else number
     except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
         shown = one_line(f"{key} = {value}", MOST_SHOWN)
         raise ConfigError(f"{shown}: the value is too long") from None
+    return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
 
 
 def fields_with_defaults() -> Iterator[tuple[str, str, str]]:

@@ -1,7 +1,7 @@
 """Algorithms of a user's own: `algorithm = "module:Class"`, a class derived from one of operant's.
 
-Its settings are the table of the algorithm that it is derived from, such as `[dqn]`. With a
-`section_class`, derived from that table's model, the class adds keys of its own to it.
+Its settings are the table of that algorithm, such as `[dqn]`. A `section_class`, derived from the
+table's model, adds keys.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ from typing import Any
 from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
 from ..settings.importing import imported
-from ..settings.own_code import PREFIX, own_code
+from ..settings.own_code import is_own, own_code
 from ..settings.section import AlgorithmSection
 from .sections import ALGORITHM_SECTIONS
 
 PACKAGE = f"{__package__.rpartition('.')[0]}.algorithms"
-
-
-def is_own_algorithm(name: str) -> bool:
-    return ":" in name or name.startswith(PREFIX)
 
 
 def own_algorithm(name: str) -> type[Any]:
@@ -35,18 +31,18 @@ def own_algorithm(name: str) -> type[Any]:
     return made
 
 
-def algorithm_table(name: str) -> str:
-    """The table with the settings of an algorithm: its name, or the name of the one that a user's
-    class is derived from. Raises ConfigError.
+def base_algorithm(name: str) -> str:
+    """The name of operant's algorithm that a user's class is derived from; another name as it is.
+    The table with the algorithm's settings has that name. Raises ConfigError.
     """
-    return _base(own_algorithm(name)) if is_own_algorithm(name) else name
+    return _base(own_algorithm(name)) if is_own(name) else name
 
 
 def section_of(name: str) -> type[AlgorithmSection] | None:
-    """The model of that table; None for a name that is no algorithm's. Raises ConfigError."""
-    if not is_own_algorithm(name):
+    """The model of that table; None if there is no such algorithm. Raises ConfigError."""
+    if not is_own(name):
         return ALGORITHM_SECTIONS.get(name)
-    of_base = ALGORITHM_SECTIONS[algorithm_table(name)]
+    of_base = ALGORITHM_SECTIONS[base_algorithm(name)]
     section: Any = getattr(own_algorithm(name), "section_class", of_base)
     if not isinstance(section, type) or not issubclass(section, of_base):
         raise ConfigError(

@@ -27,6 +27,7 @@ from ..envs.names import (
     PETTINGZOO_PREFIX,
     is_hosted,
 )
+from ..settings.own_code import is_own
 from ..settings.policy import PolicyConfig
 from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
 from ..spaces import obs_type
@@ -34,7 +35,7 @@ from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import metrics_of
-from .own_algorithms import algorithm_table, is_own_algorithm, section_of
+from .own_algorithms import base_algorithm, section_of
 from .tables import (
     NO_BEST,
     CheckpointConfig,
@@ -153,14 +154,14 @@ class TrainConfig(Section):
     @property
     def algorithm_section(self) -> Any:
         """The table of the run's algorithm, a model of `config/sections/`."""
-        return getattr(self, self.algorithm_table)
+        return getattr(self, self.base_algorithm)
 
     @property
-    def algorithm_table(self) -> str:
-        """The table with the algorithm's settings, and what it is by its kind: the algorithm's
-        name, or that of the one that a user's class is derived from.
+    def base_algorithm(self) -> str:
+        """The algorithm's name, or the name of the one that a user's class is derived from. The
+        table with the algorithm's settings has that name.
         """
-        return algorithm_table(self.algorithm)
+        return base_algorithm(self.algorithm)
 
     @property
     def env_section(self) -> Any:
@@ -213,7 +214,7 @@ class TrainConfig(Section):
     @classmethod
     def _algorithm_exists(cls, algorithm: str) -> str:
         names = tuple(algorithm_sections())
-        if algorithm not in names and not is_own_algorithm(algorithm):
+        if algorithm not in names and not is_own(algorithm):
             hint = algorithm_elsewhere(algorithm) or nearest(algorithm.lower(), names)
             raise ValueError(
                 f"algorithm = '{algorithm}' is not an algorithm{hint}; there are "
@@ -342,7 +343,7 @@ def config_model(algorithm: str, env: str) -> type[TrainConfig]:
     """`TrainConfig` with the tables of an algorithm and an environment, where they have any."""
     sections = env_sections(env)
     if of_algorithm := section_of(algorithm):
-        sections = {algorithm_table(algorithm): of_algorithm, **of_algorithm.tables, **sections}
+        sections = {base_algorithm(algorithm): of_algorithm, **of_algorithm.tables, **sections}
     defaults: dict[str, Any] = {
         "algorithm": (str, Field(algorithm, description=_description("algorithm"))),
         "env": (str, Field(env, description=_description("env"))),

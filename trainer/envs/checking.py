@@ -1,5 +1,6 @@
-"""What an environment with Gymnasium's interface gives, held against its spaces. What is wrong is
-said in words that follow "reset" or "step"; an empty text says that nothing is.
+"""Checks of what an environment with Gymnasium's interface returns. Each function describes the
+problem in words that follow "reset" or "step", such as "gives the reward nan, expected a finite
+number"; the text is empty if there is no problem.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ import numpy as np
 from ...shared.errors import OperantError
 from ...shared.text.harmless import one_line
 
-NAMES = "terminated", "truncated"
+FLAGS = "terminated", "truncated"
 
 
 class EnvError(OperantError):
-    """An environment gave what its spaces or Gymnasium's interface do not allow."""
+    """An environment returned what its spaces or Gymnasium's interface do not allow."""
 
 
 def reset_problem(given: Any, space: Any) -> str:
-    """`given` is what `reset` returned, `space` the space of observations."""
+    """The problem of what `reset` returned; `space` is the space of observations."""
     if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[1], Mapping):
         return f"gives {_in_words(given)}, expected a tuple (obs, info)"
     return obs_problem(given[0], space)
 
 
 def step_problem(given: Any, space: Any) -> str:
-    """Likewise of `step`."""
+    """The problem of what `step` returned."""
     if not isinstance(given, tuple) or len(given) != 5:
         return (
             f"gives {_in_words(given)}, expected a tuple (obs, reward, terminated, truncated, info)"
@@ -37,7 +38,7 @@ def step_problem(given: Any, space: Any) -> str:
 
 
 def obs_problem(obs: Any, space: Any, key: str = "") -> str:
-    """Of an observation, or of its part at `key`, as `['camera'][0]`."""
+    """The problem of an observation, or of its part at `key`, such as `['camera'][0]`."""
     what = f"observation{key}" if key else "an observation"
     parts = getattr(space, "spaces", None)
     if isinstance(parts, Mapping):
@@ -82,7 +83,7 @@ def reward_problem(reward: Any) -> str:
 
 
 def _flags_problem(flags: Any) -> str:
-    for name, flag in zip(NAMES, flags, strict=True):
+    for name, flag in zip(FLAGS, flags, strict=True):
         if not isinstance(flag, bool | np.bool_):
             return f"gives {name} = {one_line(repr(flag), 60)}, expected True or False"
     return ""

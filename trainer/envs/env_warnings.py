@@ -12,6 +12,7 @@ import numpy as np
 
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
+from . import spec_of
 from .masks import MASK_KEY
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
@@ -27,8 +28,6 @@ def env_warnings(config: TrainConfig) -> list[str]:
     with what to do about it. Makes and resets one copy of the environment, also where workers
     step it; what fails here is left to the run.
     """
-    from . import spec_of  # which imports this module's neighbours
-
     with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
         if config.env.startswith(PETTINGZOO_PREFIX):
             agent = env.possible_agents[0]

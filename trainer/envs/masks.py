@@ -15,11 +15,13 @@ MASK_KEY = "action_mask"  # of infos, as in Gymnasium's own environments
 MASK_METHOD = "action_masks"  # sb3-contrib's
 
 
-def num_choices_of(actions: ActionSpec) -> int:
-    """The number of entries of an action mask; 0 where actions are real numbers."""
+def choices_of(actions: ActionSpec) -> tuple[int, ...]:
+    """The number of options of each choice, which an action mask has an entry for; empty if actions
+    are real numbers.
+    """
     if isinstance(actions, Discrete):
-        return actions.n
-    return sum(actions.nvec) if isinstance(actions, MultiDiscrete) else 0
+        return (actions.n,)
+    return actions.nvec if isinstance(actions, MultiDiscrete) else ()
 
 
 def offers_masks(env: Any) -> bool:
@@ -43,40 +45,45 @@ def _mask_method(env: Any) -> Callable[[], Any] | None:
 
 
 def joined(mask: Any) -> NDArray[Any]:
-    """A mask of several choices, which may be a tuple of one for each, as one row."""
+    """A mask of several choices as one row; it may be a tuple with a mask for each choice."""
     parts = mask if isinstance(mask, tuple | list) else [mask]
     return np.concatenate([np.zeros(0, np.bool_), *(np.ravel(part) for part in parts)])
 
 
-def mask_of(env: Any, info: Any, num_choices: int, may_be_empty: bool = False) -> NDArray[Any]:
-    """The mask [num_choices] of an environment's present actions. Raises EnvError for one of
-    another length, and for one with nothing legal: at the end of an episode all are then.
+def mask_of(
+    env: Any, info: Any, choices: tuple[int, ...], is_over: bool = False
+) -> NDArray[np.bool_]:
+    """The mask [sum of `choices`] of the actions that an environment allows at present. Raises
+    EnvError if its length is wrong or a choice has no legal option. At the end of an episode, where
+    many environments allow nothing, such a choice allows everything.
     """
     method = _mask_method(env)
-    in_info = isinstance(info, Mapping) and MASK_KEY in info
-    if not in_info and method is None:
-        if may_be_empty:
-            return np.ones(num_choices, np.bool_)
+    if isinstance(info, Mapping) and MASK_KEY in info:
+        mask = joined(info[MASK_KEY])
+    elif method:
+        mask = joined(method())
+    elif is_over:
+        return np.ones(sum(choices), np.bool_)
+    else:
         raise EnvError(f"gives no info['{MASK_KEY}'], which it gave when the run began")
-    mask = joined(info[MASK_KEY] if in_info else method() if method else ())
-    if mask.shape != (num_choices,):
-        raise EnvError(f"gives an action mask of {len(mask)} entries, expected {num_choices}")
-    if not mask.any():
-        if not may_be_empty:
-            raise EnvError("gives an action mask in which no action is legal")
-        return np.ones(num_choices, np.bool_)
-    is_legal: NDArray[Any] = mask != 0
+    if mask.shape != (sum(choices),):
+        raise EnvError(f"gives an action mask of {len(mask)} entries, expected {sum(choices)}")
+    is_legal: NDArray[np.bool_] = mask != 0
+    for options in np.split(is_legal, np.cumsum(choices)[:-1]):  # views
+        if not options.any():
+            if not is_over:
+                raise EnvError("gives an action mask in which no action is legal")
+            options[:] = True
     return is_legal
 
 
 def sampled_action(env: Any, info: Any, actions: ActionSpec) -> Any:
-    """A random action of an environment, which is legal if it has masks. Raises EnvError."""
-    space, num_choices = env.action_space, num_choices_of(actions)
-    if not num_choices or (_mask_method(env) is None and MASK_KEY not in info):
+    """A random action, a legal one if the environment has masks. Raises EnvError."""
+    space, choices = env.action_space, choices_of(actions)
+    if not choices or (_mask_method(env) is None and MASK_KEY not in info):
         return space.sample()
-    mask, nvec = mask_of(env, info, num_choices), getattr(actions, "nvec", (num_choices,))
-    choices = np.split(mask, np.cumsum(nvec)[:-1])
-    drawn = [space.np_random.choice(np.flatnonzero(choice)) for choice in choices]
+    masks = np.split(mask_of(env, info, choices), np.cumsum(choices)[:-1])
+    drawn = [space.np_random.choice(np.flatnonzero(mask)) for mask in masks]
     if isinstance(actions, MultiDiscrete):
         return np.asarray(drawn) + np.asarray(actions.start or 0)
     return np.int64(drawn[0] + getattr(actions, "start", 0))

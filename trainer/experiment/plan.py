@@ -174,7 +174,7 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.precision = {config.policy.precision}"
     if config.policy.memory.is_on:
         return f"policy.memory.kind = {config.policy.memory.kind}"
-    if config.algorithm_table == "ppo" and config.table("kickstart").teachers:
+    if config.base_algorithm == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
     if is_hosted(config.env) and mask_size(spec_of(config)):
         return "action masks"
@@ -234,7 +234,7 @@ def _collector_on_gpu(config: TrainConfig) -> str:
         return "agents" if some_agents_retire(config) else "stepped"
     if config.policy.memory.is_on:
         return "recurrent_actor"
-    if config.algorithm_table != "ppo":
+    if config.base_algorithm != "ppo":
         return "stepped"
     return "fused" if config.rollout == "fused" else "actor"
 

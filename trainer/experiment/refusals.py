@@ -66,7 +66,7 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
             yield f"{key} = true"
     if config.rollout == "fused":
         yield "rollout = fused"
-    if config.algorithm_table == "ppo" and config.table("contrastive").coef > 0:
+    if config.base_algorithm == "ppo" and config.table("contrastive").coef > 0:
         yield f"contrastive.coef = {config.table('contrastive').coef}"
     if ranks.moves_envs:
         yield from _settings_without_moves(config)
@@ -132,7 +132,7 @@ def _memory(config: TrainConfig) -> Iterator[str]:
     if not config.policy.memory.is_on:
         return
     key = f"policy.memory.kind = {config.policy.memory.kind}"
-    if config.algorithm_table != "ppo":
+    if config.base_algorithm != "ppo":
         yield f"{key}: {config.algorithm} learns policies without memory; only ppo has them"
     if config.env in LEARNED_ENV_NAMES:
         yield f"{key}: {config.env} is steered by a policy without memory; use none"
@@ -162,7 +162,7 @@ def _overlap(config: TrainConfig, device: str) -> Iterator[str]:
     if not config.overlap:
         return
     key, env = "overlap = true", config.env
-    if config.algorithm_table != "ppo":
+    if config.base_algorithm != "ppo":
         yield (
             f"{key}: {config.algorithm} has no importance ratio to the policy that acted, one "
             "update before; only ppo has one"

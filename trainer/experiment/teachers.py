@@ -24,7 +24,7 @@ def auxiliary_losses(config: TrainConfig, policy: Any, options: Options) -> dict
     """What an algorithm is given that has losses beside its own; `options` are the rest. Raises
     ConfigError.
     """
-    if config.algorithm_table != "ppo":
+    if config.base_algorithm != "ppo":
         return {}
     losses = make_auxiliary_losses(learner_settings(config), policy, teachers_of(config), **options)
     return {"auxiliary_losses": losses}

@@ -25,7 +25,7 @@ def learner_settings(config: TrainConfig) -> LearnerSettings:
     """The settings that the algorithm and the policy of a configuration use."""
     section = config.algorithm_section
     return LearnerSettings(
-        config.algorithm_table, section, {name: config.table(name) for name in section.tables},
+        config.base_algorithm, section, {name: config.table(name) for name in section.tables},
         config.policy, config.normalization, config.seed, config.num_rows, config.rollout_steps,
         config.compile, config.cpu_offload, config.overlap, config.checkpoint.replay,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
 from ..envs import env_spec_of
-from ..envs.masks import mask_of
+from ..envs.masks import choices_of, mask_of
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.spaces import first_line, import_gymnasium
 from ..envs.workers.gymnasium_batch import flattened, is_factory
@@ -41,7 +41,7 @@ class GymnasiumEpisodes:
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained = trained
         spec = env_spec_of(trained.config)
-        self._mask_size = mask_size(spec)
+        self._choices = choices_of(spec.actions) if mask_size(spec) else ()
         self._env = make_drawn(spec.name)
 
     def begin(self, seed: int, number: int) -> None:
@@ -63,11 +63,11 @@ class GymnasiumEpisodes:
         return bool(self._ending)
 
     def _row(self, obs: Any, info: Any) -> NDArray[np.float32]:
-        """As a policy takes it, with the action mask."""
+        """The observation as the policy takes it, with the action mask at its end."""
         row = np.asarray(obs, np.float32).reshape(-1)
-        if not self._mask_size:
+        if not self._choices:
             return row
-        mask = mask_of(self._env, info, self._mask_size, may_be_empty=True)
+        mask = mask_of(self._env, info, self._choices, is_over=True)
         return np.concatenate([row, mask.astype(np.float32)])
 
     def moment(self, selected: int) -> Moment:

@@ -15,8 +15,8 @@ from torch.nn.modules.dropout import _DropoutNd
 from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
 from ..settings.importing import imported
-from ..settings.own_code import own_code
-from ..settings.policy import PolicyConfig, is_own
+from ..settings.own_code import is_own, own_code
+from ..settings.policy import PolicyConfig
 from ..spaces import Spaces, mask_size, obs_range, obs_shape, obs_type
 from ..spaces.encoders import (
     ENVIRONMENT,

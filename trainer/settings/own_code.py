@@ -24,6 +24,11 @@ Make = Callable[..., Any]
 _own: dict[str, Make] = {}
 
 
+def is_own(name: str) -> bool:
+    """Whether a name in a configuration is of a user's own code: `module:name`, or `own/NAME`."""
+    return ":" in name or name.startswith(PREFIX)
+
+
 def register(make: Make, name: str = "") -> str:
     """Register `make`; returns its name in a configuration. If another lambda, or a class whose
     notebook cell ran again, already has the name, a number is appended. An explicit `name` replaces

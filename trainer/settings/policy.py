@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from ...shared.errors import nearest
-from .own_code import PREFIX
+from .own_code import is_own
 from .section import Section
 
 
@@ -77,8 +77,3 @@ class PolicyConfig(Section):
                 f"there are {', '.join(ENCODERS)}, and module:Class for a network of your own"
             )
         return encoder
-
-
-def is_own(encoder: str) -> bool:
-    """Whether an encoder is a network of the user's: `module:Class`, or `own/NAME`."""
-    return ":" in encoder or encoder.startswith(PREFIX)

@@ -22,7 +22,6 @@ from .policy_folder import FILES, PushedPolicy, Warn, take_policy_folder, write_
 PREFIX = "hf:"
 WEIGHTS = f"{CHECKPOINTS}/iteration-*.pt"
 OF_THE_HUB = {".gitattributes"}
-DEFAULT_EPISODES = 100
 
 
 class HubError(OperantError):
@@ -33,7 +32,7 @@ def push(
     run: Run,
     target: str,
     checkpoint: str,
-    num_episodes: int = DEFAULT_EPISODES,
+    num_episodes: int,
     *,
     private: bool = False,
     warn: Warn = lambda _: None,
@@ -95,8 +94,8 @@ def _repository(text: str) -> str | None:
 
 
 def _check_repository(api: Any, name: str, target: str, private: bool) -> None:
-    """Raises UsageError for a repository that has anything else than a shared policy in it, or that
-    is public where a private one is wanted.
+    """Raises UsageError if a repository has other files than a shared policy's, or if it is public
+    and a private one is wanted.
     """
     if not api.repo_exists(name):
         return

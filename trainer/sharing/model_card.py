@@ -38,27 +38,6 @@ def model_card(
     config = manifest["config"]
     env, algorithm = str(config["env"]), str(config["algorithm"])
     score = f"{results.mean:.2f} +/- {results.deviation:.2f}"
-    # JSON is YAML, with every name quoted.
-    front = {
-        "library_name": "operant",
-        "tags": ["reinforcement-learning", "operant", algorithm, env],
-        "model-index": [
-            {
-                "name": f"{algorithm} on {env}",
-                "results": [
-                    {
-                        "task": {
-                            "type": "reinforcement-learning",
-                            "name": "reinforcement-learning",
-                        },
-                        "dataset": {"type": env, "name": env},
-                        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score}],
-                    }
-                ],
-            }
-        ],
-    }
-    head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
     versions = manifest.get("versions", {})
     rows = {
         "environment": f"`{env}`",
@@ -76,7 +55,7 @@ def model_card(
     )
     settings = tomli_w.dumps(config)
     return f"""---
-{head}
+{_front_matter(env, algorithm, score)}
 ---
 
 # {algorithm} on {env}
@@ -107,6 +86,21 @@ actions = policy.act(observations)
 ```toml
 {settings}```
 """
+
+
+def _front_matter(env: str, algorithm: str, score: str) -> str:
+    """The facts of a card that the Hub reads: JSON, which is YAML with every name quoted."""
+    result = {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": env, "name": env},
+        "metrics": [{"type": "mean_reward", "name": "mean_reward", "value": score}],
+    }
+    facts = {
+        "library_name": "operant",
+        "tags": ["reinforcement-learning", "operant", algorithm, env],
+        "model-index": [{"name": f"{algorithm} on {env}", "results": [result]}],
+    }
+    return "\n".join(f"{key}: {json.dumps(value)}" for key, value in facts.items())
 
 
 def _seeds_row(seeds: Mapping[int, float]) -> dict[str, str]:

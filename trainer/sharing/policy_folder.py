@@ -40,16 +40,15 @@ FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS}
 MAX_CARD_BYTES = 1 << 20
 # Settings that say nothing about the policy and may name addresses, commands or paths.
 LEFT_OUT = ("recorder", "kickstart")
-# What a shared policy's run.toml has; a run's own names this machine's folders and commands.
-KEYS = ("name", "created", "seed", "versions", "config", "summary")
+# Of a run's run.toml; the others name folders and commands of this machine.
+KEYS = ("created", "seed", "versions", "summary")
 Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class PushedPolicy:
-    """The folder of a policy that was written to be shared, and how good the policy is."""
+    """A policy that was written to be shared, and how good it is."""
 
-    folder: Path
     iteration: int
     results: Results
 
@@ -87,7 +86,7 @@ def write_policy_folder(
             old.unlink()
     Run(folder).write_manifest({"id": run.id, **shared})
     (folder / CARD_FILE).write_text(card)
-    return PushedPolicy(folder, saved.iteration, results)
+    return PushedPolicy(saved.iteration, results)
 
 
 def take_policy_folder(folder: Path, source: str, name: str) -> Run:
@@ -99,9 +98,8 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     if not paths or "config" not in manifest:
         raise CheckpointError(f"{source} has no policy of operant's: no run.toml and checkpoint")
     checkpoint = read_checkpoint(paths[-1])
-    kept = {**_kept(manifest), "config": dict(checkpoint.config)}
-    kept.pop("name", None)
-    run, lock = create_run(name, {**kept, PULLED_FROM: source}, rank=0)
+    pulled = {**_kept(manifest), "config": dict(checkpoint.config), PULLED_FROM: source}
+    run, lock = create_run(name, pulled, rank=0)
     try:
         write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
         with suppress(OSError, ValueError):  # a policy needs no card, and follows no link for one
@@ -116,9 +114,7 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
 
 
 def _check_target(folder: Path, run: Run) -> None:
-    """Raises UsageError where `folder` has anything else than a shared policy in it, and where it
-    is that of the run.
-    """
+    """Raises UsageError if `folder` is the run's own, or has other files than a shared policy's."""
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -55,14 +55,14 @@ class ActorCriticConfig(OffPolicyConfig):
         if config.encoder == ENVIRONMENT:
             check_hidden_layer(config, "joins what it sees and what it does in one")
         if self.target_every > 1 and self.target_every % self.policy_delay:
-            name = config.algorithm_table
+            name = config.base_algorithm
             raise ValueError(
                 f"{name}.target_every = {self.target_every}: targets move with the actor, "
                 f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
             )
         if self.num_updates(config.rollout_size) % self.policy_delay:
             raise ValueError(
-                f"{config.algorithm_table}.policy_delay = {self.policy_delay} does not divide the "
+                f"{config.base_algorithm}.policy_delay = {self.policy_delay} does not divide the "
                 f"{self.num_updates(config.rollout_size)} updates of an iteration"
             )
 
@@ -84,7 +84,7 @@ class DDPGConfig(ActorCriticConfig):
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)
-        name = config.algorithm_table
+        name = config.base_algorithm
         if not self.smoothing_std:
             yield f"{name}.smoothing_clip", f"there is no noise to clip, {name}.smoothing_std = 0"
 
@@ -142,7 +142,7 @@ class SACConfig(ActorCriticConfig):
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)
-        name = config.algorithm_table
+        name = config.base_algorithm
         if self.exploration == "policy":
             reason = f"there is no noise to explore with, {name}.exploration = policy"
             yield f"{name}.exploration_std", reason

@@ -45,7 +45,7 @@ class C51Config(ValueBasedConfig):
     def check(self, config: TrainConfig) -> None:
         super().check(config)
         if self.lowest >= self.highest:
-            name = config.algorithm_table
+            name = config.base_algorithm
             raise ValueError(
                 f"{name}.lowest = {self.lowest:g} is not below {name}.highest = {self.highest:g}"
             )
@@ -73,7 +73,7 @@ def check_hidden_layer(config: TrainConfig, reason: str) -> None:
     """Raises ValueError if the policy has no hidden layer."""
     if not config.policy.hidden_sizes:
         raise ValueError(
-            f"policy.hidden_sizes = []: {config.algorithm_table} needs a hidden layer: it {reason}"
+            f"policy.hidden_sizes = []: {config.base_algorithm} needs a hidden layer: it {reason}"
         )
 
 

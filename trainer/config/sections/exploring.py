@@ -27,7 +27,7 @@ class EpsilonGreedyConfig(AlgorithmSection):
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)
-        name = config.algorithm_table
+        name = config.base_algorithm
         if self.epsilon_start == self.epsilon_end:
             reason = f"{name}.epsilon_start and {name}.epsilon_end are both {self.epsilon_end:g}"
             yield f"{name}.epsilon_fraction", reason

@@ -132,7 +132,7 @@ class OffPolicyConfig(EpsilonGreedyConfig):
             return ()
         return (
             f"this run learns nothing: it ends after {num_env_steps} env steps, and the first "
-            f"update comes after {config.algorithm_table}.warmup_env_steps = "
+            f"update comes after {config.base_algorithm}.warmup_env_steps = "
             f"{self.warmup_env_steps}",
         )
 
@@ -146,7 +146,7 @@ class OffPolicyConfig(EpsilonGreedyConfig):
             yield "replay.memory", f"{where} is on the processor, where all memory is the host's"
 
     def check(self, config: TrainConfig) -> None:
-        name, size = config.algorithm_table, config.rollout_size
+        name, size = config.base_algorithm, config.rollout_size
         wanted = self.updates_per_env_step * size
         if abs(wanted - round(wanted)) > 1e-6 * wanted or wanted < 0.5:
             raise ValueError(

@@ -22,7 +22,7 @@ def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
         _check_rows(config, num_minibatches)
     elif config.rollout_size % num_minibatches:
         raise ValueError(
-            f"{config.algorithm_table}.num_minibatches = {num_minibatches} does not divide the "
+            f"{config.base_algorithm}.num_minibatches = {num_minibatches} does not divide the "
             f"rollout of {config.rollout_in_words} = {config.rollout_size}; "
             f"use {nearest_divisors(config.rollout_size, num_minibatches)}"
         )
@@ -38,7 +38,7 @@ def _check_rows(config: TrainConfig, num_minibatches: int) -> None:
     num_rows = config.num_rows * (steps // horizon)
     if num_rows % num_minibatches:
         raise ValueError(
-            f"{config.algorithm_table}.num_minibatches = {num_minibatches} does not divide the "
+            f"{config.base_algorithm}.num_minibatches = {num_minibatches} does not divide the "
             f"{num_rows} rows of {horizon} steps that policy.memory cuts the rollout into; "
             f"use {nearest_divisors(num_rows, num_minibatches)}"
         )

@@ -71,7 +71,7 @@ class ArenaSection(EnvSection):
             raise ValueError(
                 f"normalization.obs = true: {config.env} has token observations; use false"
             )
-        if config.algorithm_table != "ppo":
+        if config.base_algorithm != "ppo":
             raise ValueError(
                 f"algorithm = {config.algorithm}: {config.env} has token observations; use ppo"
             )

@@ -64,7 +64,7 @@ class TinyPhysicsConfig(EnvSection):
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
         """What an episode along each route cannot follow."""
-        if config.algorithm_table != "ppo":
+        if config.base_algorithm != "ppo":
             yield f"algorithm = {config.algorithm}: tinyphysics learns with ppo alone"
         if config.rollout_steps != EPISODE_STEPS:
             yield (

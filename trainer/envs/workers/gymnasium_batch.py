@@ -14,10 +14,10 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
-from ...spaces import ANY_NUMBERS, ActionSpec, MultiDiscrete, ObsType
+from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
-from ..masks import mask_of, num_choices_of, offers_masks
+from ..masks import choices_of, mask_of, offers_masks
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
@@ -54,10 +54,11 @@ class GymnasiumSource:
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
         seen = seen_in(gymnasium, wrong, env.observation_space)
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
-        num_choices = num_choices_of(actions) if offers_masks(env) else 0
+        choices = choices_of(actions)
+        mask_size = sum(choices) if choices and offers_masks(env) else 0
         env.close()
-        seen["obs_size"] += num_choices
-        return cls(name, actions=actions, mask_size=num_choices, **seen)
+        seen["obs_size"] += mask_size
+        return cls(name, actions=actions, mask_size=mask_size, **seen)
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -131,8 +132,8 @@ class GymnasiumBatch:
         self._spaces = import_gymnasium().spaces
         self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
         self._current = counters.current
-        self._num_numbers, self._mask_size = source.obs_size - source.mask_size, source.mask_size
-        self._nvec = source.actions.nvec if isinstance(source.actions, MultiDiscrete) else ()
+        self._num_numbers = source.obs_size - source.mask_size
+        self._choices = choices_of(source.actions) if source.mask_size else ()
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -141,12 +142,10 @@ class GymnasiumBatch:
         for number, seed in enumerate(seeds.tolist()):
             self._current[0] = number
             self._begin(number, seed)
-        self._check_numbers("reset", self._arrays.obs)
 
     def restart(self, env: int) -> None:
         self._current[0] = env
         self._begin(env)
-        self._check_numbers("reset", self._arrays.obs)
 
     def _begin(self, number: int, seed: int | None = None) -> None:
         env = self._envs[number]
@@ -156,15 +155,14 @@ class GymnasiumBatch:
             self._arrays.obs[number, : self._num_numbers] = self._flat(obs)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise self._error("reset", reset_problem(given, self._space)) from None
-        if self._mask_size:
-            self._write_mask(number, "reset", info)
+        self._write_mask(number, "reset", info)
+        self._check_numbers("reset", self._arrays.obs[number : number + 1], number)
 
     def _write_mask(self, number: int, method: str, info: Any, is_over: bool = False) -> None:
+        if not self._choices:
+            return
         try:
-            mask = mask_of(self._envs[number], info, self._mask_size, is_over)
-            for choice in np.split(mask, np.cumsum(self._nvec)[:-1]) if self._nvec else ():
-                if not choice.any():
-                    raise EnvError("gives an action mask in which a choice has no legal action")
+            mask = mask_of(self._envs[number], info, self._choices, is_over)
         except EnvError as error:
             raise self._error(method, str(error)) from None
         self._arrays.obs[number, self._num_numbers :] = mask
@@ -182,8 +180,7 @@ class GymnasiumBatch:
                 a.terminated[number], a.truncated[number] = terminated, truncated
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
-            if self._mask_size:
-                self._write_mask(number, "step", info, is_over=terminated or truncated)
+            self._write_mask(number, "step", info, is_over=terminated or truncated)
             if terminated or truncated:
                 a.final_obs[number] = a.obs[number]
                 self._check_numbers("step", a.final_obs[number : number + 1], number)

@@ -1,5 +1,5 @@
-"""What an environment gives that its spaces do not allow ends a run in one line, which names the
-environment, the method and the part of the observation.
+"""An environment that returns something outside its spaces ends the run with one line: it names
+the environment, the method and the part of the observation.
 """
 
 from __future__ import annotations
@@ -124,6 +124,35 @@ def test_a_wrong_reset_is_named(first, words):
 @pytest.mark.parametrize("space", [VECTOR, IMAGE, PARTS], ids=["vector", "image", "parts"])
 def test_what_is_right_passes(space):
     play(make_class(space, 0))
+
+
+def test_the_reset_after_an_episode_is_named_as_such():
+    class Second(make_class(VECTOR, 3, (GOOD, 0.0, True, False, {}))):
+        num_resets = 0
+
+        def obs(self):
+            return NAN if self.num_resets > 1 else GOOD
+
+        def reset(self, **options):
+            self.num_resets += 1
+            return super().reset(**options)
+
+    with pytest.raises(EnvError, match="reset gives an observation with NaN"):
+        play(Second)
+
+
+def test_real_numbers_as_actions_need_no_look_at_masks():
+    num_resets = []
+
+    class Real(make_class(VECTOR, 0)):
+        action_space = Box(-1, 1, (2,), np.float32)
+
+        def reset(self, **options):
+            num_resets.append(1)
+            return super().reset(**options)
+
+    load_any_spec(register_own(Real))
+    assert not num_resets
 
 
 def test_a_run_that_meets_it_has_failed_with_that_line():
