@@ -226,8 +226,7 @@ def evaluate(
     """
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
-    if type(episodes) is not int or not 1 <= episodes <= 100_000:
-        raise UsageError(f"episodes = {episodes!r:.80}: expected a whole number, 1 to 100,000")
+    check_episodes(episodes)
     if config.env == "tinyphysics":
         raise UsageError(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
@@ -249,6 +248,12 @@ def evaluate(
     if evaluation.num_cut_off:
         print(cut_off_message(evaluation, limit), file=sys.stderr)
     return np.asarray(evaluation.returns, np.float64)
+
+
+def check_episodes(episodes: Any) -> None:
+    """Raises UsageError unless `episodes` is a number of episodes to play."""
+    if type(episodes) is not int or not 1 <= episodes <= 100_000:
+        raise UsageError(f"episodes = {episodes!r:.80}: expected a whole number, 1 to 100,000")
 
 
 def _registered(env: Callable[..., Any]) -> str:

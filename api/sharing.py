@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
+from ..shared.errors import UsageError
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.sharing import hub
+from .policies import check_episodes
 from .runs import Run, folder_of
 
 
@@ -26,11 +30,10 @@ def push(
     The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
-    folder = folder_of(run)
+    check_episodes(episodes)
+    place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder):
-        hub.push(
-            folder, str(target), str(checkpoint), episodes, private=private, warn=warn_on_stderr
-        )
+        hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
 
 
 def pull(source: str | Path, *, name: str = "") -> Run:
@@ -39,4 +42,11 @@ def pull(source: str | Path, *, name: str = "") -> Run:
     `name` is the new run's; default: the source's. Raises UsageError, CheckpointError if it has no
     policy that can be read, and OperantError if the Hub refuses.
     """
-    return Run(hub.pull(str(source), name))
+    return Run(hub.pull(_place("source", source), name))
+
+
+def _place(argument: str, given: Any) -> str:
+    """A folder or `hf:OWNER/NAME` as text. Raises UsageError for anything else."""
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{argument} = {given!r:.80}: expected a folder, or hf:OWNER/NAME")
+    return os.fspath(given)

@@ -81,6 +81,34 @@ def test_secrets_are_in_no_file_of_a_shared_policy(tmp_path):
         assert path.is_dir() or b"1000000" not in path.read_bytes()
 
 
+def test_a_card_says_which_code_of_a_script_the_policy_needs(tmp_path, line):
+    run = operant.train(line, total_env_steps=64, **SMALL)
+    operant.push(run, tmp_path / "policy", episodes=1)
+    card = (tmp_path / "policy" / "README.md").read_text()
+    assert "which a script of its author defines: define it too, and pass it to `operant.l" in card
+
+
+def test_others_can_read_a_shared_policy(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    for path in (tmp_path / "policy").rglob("*"):
+        assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"episodes": 0}, "episodes = 0: expected a whole number"),
+        ({"episodes": "3"}, "episodes = '3': expected a whole number"),
+        ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
+    ],
+)
+def test_wrong_arguments_are_one_line(run, tmp_path, arguments, words):
+    with pytest.raises(operant.UsageError, match=words):
+        operant.push(run, **{"target": tmp_path / "policy", **arguments})
+    with pytest.raises(operant.UsageError, match="source = 5: expected a folder"):
+        operant.pull(5)
+
+
 def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
     operant.push(run, tmp_path / "policy", episodes=1)
     operant.push(run, tmp_path / "policy", episodes=2)

@@ -10,6 +10,8 @@ from typing import Any
 
 import tomli_w
 
+from ..settings.own_code import PREFIX
+
 CARD_FILE = "README.md"
 
 
@@ -49,10 +51,7 @@ def model_card(
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
     table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
-    needs = "".join(
-        f"\nIt needs `{name}`, which is not part of this folder: `--trust-code` lets it run.\n"
-        for name in code
-    )
+    needs = "".join(f"\n{_need(name)}\n" for name in code)
     settings = tomli_w.dumps(config)
     return f"""---
 {_front_matter(env, algorithm, score)}
@@ -86,6 +85,16 @@ actions = policy.act(observations)
 ```toml
 {settings}```
 """
+
+
+def _need(name: str) -> str:
+    """A sentence for code of the author that the policy needs."""
+    if name.startswith(PREFIX):
+        return (
+            f"It needs `{name.removeprefix(PREFIX)}`, which a script of its author defines: define "
+            "it too, and pass it to `operant.load`."
+        )
+    return f"It needs `{name}`, which is not part of this folder: `--trust-code` lets it run."
 
 
 def _front_matter(env: str, algorithm: str, score: str) -> str:

@@ -22,6 +22,7 @@ from ...shared.text.masking import masked
 from ...shared.text.plain_values import plain
 from ..config.stored_code import named_code
 from ..envs import env_spec_of
+from ..envs.names import GYMNASIUM_PREFIX
 from ..experiment.checkpoints import (
     CHECKPOINTS,
     FREE_KEYS,
@@ -33,6 +34,7 @@ from ..experiment.checkpoints import (
 )
 from ..experiment.evaluation import cut_off_message, evaluate
 from ..experiment.trained_policy import trained_in
+from ..settings.own_code import PREFIX as OWN_PREFIX
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
@@ -77,7 +79,10 @@ def write_policy_folder(
     summary = {"return_mean": mean, "return_std": deviation, "episodes": played.num_episodes}
     settings = {key: value for key, value in saved.config.items() if key not in LEFT_OUT}
     shared = masked(plain({**_kept(run.manifest()), "config": settings, "summary": summary}))
-    card = model_card(shared, results, source, saved.env_steps, named_code(saved.config))
+    names = config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder, config.algorithm
+    of_a_script = [name for name in names if name.startswith(OWN_PREFIX)]
+    code = [*named_code(saved.config), *of_a_script]
+    card = model_card(shared, results, source, saved.env_steps, code)
     weights = replace(saved, config=shared["config"], state={"policy": saved.state["policy"]})
     path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
     write_checkpoint(path, weights)
@@ -86,6 +91,10 @@ def write_policy_folder(
             old.unlink()
     Run(folder).write_manifest({"id": run.id, **shared})
     (folder / CARD_FILE).write_text(card)
+    for shared_path in (folder, folder / CHECKPOINTS):  # made private, as those of runs
+        shared_path.chmod(0o755)
+    for shared_path in (folder / CARD_FILE, folder / MANIFEST_FILE, path):
+        shared_path.chmod(0o644)
     return PushedPolicy(saved.iteration, results)
 
 
