@@ -23,10 +23,10 @@ from ..trainer.envs.spaces import full_name
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.evaluation import cut_off_message
 from ..trainer.experiment.evaluation import evaluate as play_episodes
+from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
-from ..trainer.sharing.zoo import shipped_policy
 from .runs import Run, folder_of
 
 Array = NDArray[Any]

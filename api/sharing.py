@@ -11,7 +11,7 @@ from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import UsageError
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.experiment.checkpoints import NEWEST
-from ..trainer.sharing import hub
+from ..trainer.experiment.sharing import hub
 from .policies import check_episodes
 from .runs import Run, folder_of
 

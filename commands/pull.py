@@ -14,7 +14,7 @@ def command(source: str, name: str) -> None:
     `operant eval`, `play` and `export` take the new run like any other. Nothing in it is executed;
     a policy whose environment, network or algorithm is code of its author needs --trust-code.
     """
-    from ..trainer.sharing.hub import pull
+    from ..trainer.experiment.sharing.hub import pull
     from .helpers.output import print_line
 
     print_line(f"{pull(source, name).id}: pulled from {source}")

@@ -28,7 +28,7 @@ def command(run: str, target: str, checkpoint: str, episodes: int, private: bool
     """
     chosen = run_here(run)
 
-    from ..trainer.sharing.hub import push
+    from ..trainer.experiment.sharing.hub import push
     from .helpers.began_elsewhere import told_where_it_began
     from .helpers.output import print_line, warn
 

@@ -73,7 +73,7 @@ def chosen_run(run: str | None, latest: bool, trained: bool = False) -> Run:
             raise UsageError(
                 "--trained: name an environment, as `operant play cart_pole --trained`"
             )
-        from ...trainer.sharing.zoo import shipped_policy
+        from ...trainer.experiment.sharing.zoo import shipped_policy
 
         return shipped_policy(run)
     from ...shared.runs.find_runs import latest_run

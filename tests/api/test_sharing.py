@@ -12,7 +12,7 @@ from own_lines import SMALL
 
 import operant
 from operant.algorithms import DQN, DQNConfig, Field
-from operant.trainer.sharing import zoo
+from operant.trainer.experiment.sharing import zoo
 
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
 OBS = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...shared.errors import OperantError, UsageError
-from ...shared.runs.run_folder import Run
-from ...shared.runs.run_notes import MANIFEST_FILE
-from ...shared.text.harmless import one_line
-from ..experiment.checkpoints import CHECKPOINTS
+from ....shared.errors import OperantError, UsageError
+from ....shared.runs.run_folder import Run
+from ....shared.runs.run_notes import MANIFEST_FILE
+from ....shared.text.harmless import one_line
+from ..checkpoints import CHECKPOINTS
 from .model_card import CARD_FILE
 from .policy_folder import FILES, PushedPolicy, Warn, take_policy_folder, write_policy_folder
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import tomli_w
 
-from ..settings.own_code import PREFIX
+from ...settings.own_code import PREFIX
 
 CARD_FILE = "README.md"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...shared.errors import UsageError
-from ...shared.runs.run_folder import Run
-from ...shared.text.harmless import one_line
+from ....shared.errors import UsageError
+from ....shared.runs.run_folder import Run
+from ....shared.text.harmless import one_line
 
-FOLDER = Path(__file__).parents[2] / "zoo"
+FOLDER = Path(__file__).parents[3] / "zoo"
 
 
 def shipped_policy(env: str) -> Run:

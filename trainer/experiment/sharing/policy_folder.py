@@ -12,18 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...shared.errors import CheckpointError, UsageError
-from ...shared.runs.find_runs import own_runs
-from ...shared.runs.ranks import read_status
-from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
-from ...shared.runs.run_notes import MANIFEST_FILE
-from ...shared.runs.small_file import read_small
-from ...shared.text.masking import masked
-from ...shared.text.plain_values import plain
-from ..config.stored_code import named_code
-from ..envs import env_spec_of
-from ..envs.names import GYMNASIUM_PREFIX
-from ..experiment.checkpoints import (
+from ....shared.errors import CheckpointError, UsageError
+from ....shared.runs.find_runs import own_runs
+from ....shared.runs.ranks import read_status
+from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ....shared.runs.run_notes import MANIFEST_FILE
+from ....shared.runs.small_file import read_small
+from ....shared.text.masking import masked
+from ....shared.text.plain_values import plain
+from ...config.stored_code import named_code
+from ...envs import env_spec_of
+from ...envs.names import GYMNASIUM_PREFIX
+from ...settings.own_code import PREFIX as OWN_PREFIX
+from ..checkpoints import (
     CHECKPOINTS,
     FREE_KEYS,
     checkpoint_path,
@@ -32,9 +33,8 @@ from ..experiment.checkpoints import (
     read_checkpoint,
     write_checkpoint,
 )
-from ..experiment.evaluation import cut_off_message, evaluate
-from ..experiment.trained_policy import trained_in
-from ..settings.own_code import PREFIX as OWN_PREFIX
+from ..evaluation import cut_off_message, evaluate
+from ..trained_policy import trained_in
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
