@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from own_lines import SMALL
 
 import operant
 from operant.algorithms import DQN, DQNConfig, Field
-from operant.trainer.experiment.sharing import zoo
+from operant.trainer.experiment.sharing import policy_folder, zoo
 
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
 OBS = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
@@ -148,6 +150,42 @@ def test_what_has_no_policy_is_not_pulled(run, tmp_path):
     assert len(operant.runs()) == before
 
 
+def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
+    """Nor is one that would be too large in memory: parts of a checkpoint may be compressed."""
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    packed = tmp_path / "packed"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            new.writestr(part, old.read(part))
+        new.writestr("more", bytes(1 << 20))
+    packed.replace(path)
+    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 20)
+    assert path.stat().st_size < 1 << 20
+    before = len(operant.runs())
+    with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
+        operant.pull(tmp_path / "policy")
+    monkeypatch.undo()
+    with path.open("ab") as file:
+        file.truncate(2 << 30)  # sparse
+    with pytest.raises(operant.UsageError, match=r"policy has 2\.0 GiB; a policy of at most"):
+        operant.pull(tmp_path / "policy")
+    assert len(operant.runs()) == before
+
+
+def test_a_part_that_is_shorter_than_it_says_is_refused(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    cut = tmp_path / "cut"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(cut, "w") as new:
+        for part in old.infolist():
+            data = old.read(part)
+            new.writestr(part.filename, data[:4] if "/data/" in part.filename else data)
+    cut.replace(path)
+    with pytest.raises(operant.OperantError, match="cannot be read"):
+        operant.pull(tmp_path / "policy")
+
+
 def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
     """Its author's environment is a module that happens to lie in the reader's folder."""
     operant.push(run, tmp_path / "policy", episodes=1)
@@ -208,6 +246,35 @@ for call in (
     assert set(files) == {"README.md", "run.toml", "checkpoints/iteration-000000001.pt"}
     assert b"operant pull hf:me/cart-pole" in files["README.md"]
     assert b"over 2 greedy episodes" in files["README.md"]
+
+
+def test_files_of_the_hub_that_are_too_large_are_not_fetched(tmp_path, monkeypatch):
+    script = """
+import operant
+for name in ("large", "other"):
+    try:
+        operant.pull(f"hf:me/{name}")
+    except operant.OperantError as error:
+        print(error)
+"""
+    weights = "checkpoints/iteration-000000007.pt"
+    with fake_hub() as hub:
+        files = {"run.toml": b"", weights: b"x", "checkpoints/iteration-000000001.pt": b"old"}
+        hub.repositories = {"me/large": files, "me/other": {**files, "README.md": b"card"}}
+        hub.listed_sizes = {
+            weights: 3 << 30,
+            "README.md": 5,
+            "checkpoints/iteration-000000001.pt": 9 << 30,
+        }
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        large = python("-c", script).stdout.splitlines()[0]
+        assert weights not in "".join(hub.fetched)
+        hub.listed_sizes[weights] = 1
+        _, other = python("-c", script).stdout.splitlines()
+        assert "checkpoints/iteration-000000001.pt" not in "".join(hub.fetched)
+    assert large == "hf:me/large has 3.0 GiB; a policy of at most 1 GiB can be pulled"
+    assert other == "hf:me/other: README.md has 4 bytes, and the Hub lists 5"
 
 
 def test_a_hub_that_cannot_be_reached_is_one_line(run, tmp_path, monkeypatch):

@@ -20,6 +20,8 @@ class FakeHub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.repositories: Files = {}
         self.private: set[str] = set()
+        self.fetched: list[str] = []  # paths of the files that were sent
+        self.listed_sizes: dict[str, int] = {}  # by path, where they are not those of the files
 
     @property
     def url(self) -> str:
@@ -69,9 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
         if files is None:
             self._answer({"error": "Repository not found"}, 404, {"X-Error-Code": "RepoNotFound"})
         elif is_api and "tree" in parts:
+            listed = self.server.listed_sizes
             self._answer(
                 [
-                    {"type": "file", "path": path, "size": len(data), "oid": SHA}
+                    {"type": "file", "path": path, "size": listed.get(path, len(data)), "oid": SHA}
                     for path, data in files.items()
                 ]
             )
@@ -80,6 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
             is_private = name in self.server.private
             self._answer({"id": name, "sha": SHA, "siblings": siblings, "private": is_private})
         else:
+            if self.command != "HEAD":
+                self.server.fetched.append("/".join(parts[4:]))
             self._send(200, files["/".join(parts[4:])])
 
     do_HEAD = do_GET  # noqa: N815

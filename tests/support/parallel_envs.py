@@ -79,8 +79,33 @@ class Unequal(Relay):
         return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)
 
 
+class Doubtful(Relay):
+    def step(self, actions):
+        obs, rewards, terminated, truncated, infos = super().step(actions)
+        return obs, rewards, terminated, dict.fromkeys(truncated, 0.5), infos
+
+
+class Whole(Relay):
+    """Says that it shows integers."""
+
+    def observation_space(self, agent):
+        return gymnasium.spaces.Box(-1, 999, (3,), np.int64)
+
+    def obs(self, agents, actions=None):
+        seen = super().obs(agents, actions)
+        return {agent: numbers / 2 for agent, numbers in seen.items()}
+
+
 def parallel_env():
     return Relay()
+
+
+def make_doubtful():
+    return Doubtful()
+
+
+def make_whole():
+    return Whole()
 
 
 def make_late():

@@ -28,7 +28,7 @@ from ..envs.names import (
     MINATAR_ENV_NAMES,
     is_hosted,
 )
-from ..envs.spaces import full_name
+from ..envs.spaces import full_name, is_id
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
@@ -406,7 +406,7 @@ def config_path(source: str) -> Path:
         return Path(source)
     if source not in preset_names():
         hint = nearest_env(source, (*ALL_ENV_NAMES, *preset_names()), most=3)
-        if "/" in source and not hint.endswith(f":{source}'?"):
+        if "/" in source and not (is_id(source) or hint.endswith(f":{source}'?")):
             return Path(source)
         if source.endswith(".py"):
             module = Path(source).stem

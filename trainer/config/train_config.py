@@ -57,12 +57,14 @@ KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "co
 
 
 def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
-    """`nearest`, but an id of Gymnasium's without its prefix is answered with the prefix."""
-    from ..envs.spaces import knows_id  # which imports Gymnasium
+    """`nearest`, also among Gymnasium's ids for a name that ends as they do, in `-v5`. One of them
+    without its prefix is answered with the prefix.
+    """
+    from ..envs.spaces import is_id, known_ids, knows_id  # which import Gymnasium
 
     if knows_id(name):
         return f"; did you mean '{GYMNASIUM_PREFIX}{name}'?"
-    return nearest(name, known, most)
+    return nearest(name, [*known, *(known_ids() if is_id(name) else ())], most)
 
 
 class TrainConfig(Section):

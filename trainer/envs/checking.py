@@ -14,6 +14,7 @@ from ...shared.errors import OperantError
 from ...shared.text.harmless import one_line
 
 FLAGS = "terminated", "truncated"
+TRUTH_VALUES = bool, np.bool_
 
 
 class EnvError(OperantError):
@@ -34,7 +35,7 @@ def step_problem(given: Any, space: Any) -> str:
             f"gives {_in_words(given)}, expected a tuple (obs, reward, terminated, truncated, info)"
         )
     obs, reward, *flags, _ = given
-    return obs_problem(obs, space) or reward_problem(reward) or _flags_problem(flags)
+    return obs_problem(obs, space) or reward_problem(reward) or flags_problem(flags)
 
 
 def obs_problem(obs: Any, space: Any, key: str = "") -> str:
@@ -72,6 +73,18 @@ def obs_problem(obs: Any, space: Any, key: str = "") -> str:
     return ""
 
 
+def rounds(obs: Any, space: Any) -> bool:
+    """Whether an observation, or a part of it, has floating-point numbers where its space has
+    integers: flattening would round them without a word. Raises what a wrong structure leads to.
+    """
+    parts = getattr(space, "spaces", None)
+    if parts is None:
+        return bool(space.dtype.kind in "iu") and np.asarray(obs).dtype.kind == "f"
+    if isinstance(parts, Mapping):
+        return any(rounds(obs[name], each) for name, each in parts.items())
+    return any(rounds(x, each) for x, each in zip(obs, parts, strict=True))
+
+
 def reward_problem(reward: Any) -> str:
     try:
         number = float(reward)
@@ -82,9 +95,10 @@ def reward_problem(reward: Any) -> str:
     return f"gives the reward {one_line(repr(reward), 60)}, expected a finite number"
 
 
-def _flags_problem(flags: Any) -> str:
+def flags_problem(flags: Any) -> str:
+    """The problem of `terminated` and `truncated`."""
     for name, flag in zip(FLAGS, flags, strict=True):
-        if not isinstance(flag, bool | np.bool_):
+        if not isinstance(flag, TRUTH_VALUES):
             return f"gives {name} = {one_line(repr(flag), 60)}, expected True or False"
     return ""
 

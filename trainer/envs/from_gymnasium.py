@@ -18,6 +18,7 @@ from ..machine.values import State
 from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ..spaces.encoders import Part
+from .checking import FLAGS, EnvError, rounds
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
@@ -151,12 +152,23 @@ class GymnasiumEnvs:
 
     def _take_step(self, actions: Array, out: Transitions) -> Any:
         """Step all; writes `out`, and returns the infos."""
-        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(actions)
+        obs, out.reward[:], *flags, infos = self._envs.step(actions)
+        for name, given in zip(FLAGS, flags, strict=True):
+            if (given_type := np.asarray(given).dtype) != np.bool_:
+                raise self._error(f"step gives {name} of type {given_type}, expected bool")
+        out.terminated[:], out.truncated[:] = flags
         out.obs[:] = self._rows(obs)
         return infos
 
+    def _error(self, problem: str) -> EnvError:
+        return EnvError(f"env = '{PREFIX}{self.spec.name}': {problem}")
+
     def _rows(self, obs: Any) -> Array:
         """Observations as rows [N, D]."""
+        space = self._envs.single_observation_space
+        if rounds(obs, space):
+            given = np.asarray(obs).dtype
+            raise self._error(f"observations are of {given}, and its space has {space.dtype}")
         return np.asarray(obs).reshape(self.num_envs, -1)
 
     def _count(self, out: Transitions) -> None:

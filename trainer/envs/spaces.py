@@ -50,10 +50,22 @@ def knows_id(env_id: str) -> bool:
     return True
 
 
+def is_id(env: str) -> bool:
+    """Whether a name looks like an id of Gymnasium's: it ends in a version, such as `-v5`."""
+    return ":" not in env and bool(re.search(r"-v\d+$", env))
+
+
+def known_ids() -> list[str]:
+    """The ids that Gymnasium knows; none where it is not installed."""
+    try:
+        return sorted(import_gymnasium().registry)
+    except ConfigError:
+        return []
+
+
 def full_name(env: str) -> str:
     """`gymnasium:CartPole-v1` for `CartPole-v1`, if Gymnasium knows that id; else `env`."""
-    is_plain = ":" not in env and re.search(r"-v\d+$", env)
-    return GYMNASIUM_PREFIX + env if is_plain and knows_id(env) else env
+    return GYMNASIUM_PREFIX + env if is_id(env) and knows_id(env) else env
 
 
 def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:

@@ -246,6 +246,22 @@ def test_an_id_of_gymnasiums_needs_no_prefix(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("mistyped", "near"),
+    [("CartPol-v1", "CartPole-v1"), ("cartpole-v1", "CartPole-v1"), ("Pendulm-v1", "Pendulum-v1")],
+)
+def test_a_mistyped_id_of_gymnasiums_is_answered_with_the_nearest(mistyped, near):
+    pytest.importorskip("gymnasium")
+    assert f"; did you mean '{near}'" in error_of(mistyped)
+    assert f"; did you mean '{near}'" in error_of(None, f"env={mistyped}")
+
+
+def test_a_mistyped_id_in_a_namespace_is_no_path(monkeypatch):
+    gymnasium = pytest.importorskip("gymnasium")
+    monkeypatch.setitem(gymnasium.registry, "Mine/Maze-v2", None)
+    assert "; did you mean 'Mine/Maze-v2'" in error_of("Mine/Mase-v2")
+
+
+@pytest.mark.parametrize(
     ("content", "word"),
     [
         (b"num_envs = 8\nppo = [\n", "line 2"),

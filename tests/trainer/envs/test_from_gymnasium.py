@@ -13,6 +13,7 @@ from learning import collected, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec
+from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
 from operant.trainer.envs.spaces import action_spec
 from operant.trainer.envs.vector import Transitions
@@ -107,6 +108,40 @@ def test_returns_and_lengths_leave_dead_steps_out(mode):
     steps(envs, 7)
     # Two episodes of rewards 1 + 2 + 3, whatever lay between them.
     assert envs.take_episode_totals() == (2, 12.0, 6.0)
+
+
+class Vector(SyncVectorEnv):
+    """Returns other types than it should, which few vector environments of their own check."""
+
+    flags, observations = np.bool_, np.int64
+
+    def step(self, actions):
+        obs, reward, terminated, truncated, infos = super().step(actions)
+        flags = terminated.astype(self.flags), truncated
+        return obs.astype(self.observations), reward, *flags, infos
+
+
+class Whole(Count):
+    observation_space = gymnasium.spaces.Box(0, 99, (1,), np.int64)
+
+    def obs(self):
+        return np.array([self.count])
+
+
+@pytest.mark.parametrize(
+    ("flags", "observations", "said"),
+    [
+        (np.float32, np.int64, "step gives terminated of type float32, expected bool"),
+        (np.bool_, np.float64, "observations are of float64, and its space has int64"),
+    ],
+)
+def test_types_that_a_vector_environment_should_not_return_are_refused(flags, observations, said):
+    vector = Vector([Whole, Whole], autoreset_mode=AutoresetMode.NEXT_STEP)
+    envs = GymnasiumEnvs(SPEC, 2, seed=1, stream=0, envs=vector)
+    steps(envs, 2)
+    vector.flags, vector.observations = flags, observations
+    with pytest.raises(EnvError, match=f"^env = 'gymnasium:count': {said}$"):
+        steps(envs, 1)
 
 
 def test_an_unknown_autoreset_mode_is_refused():

@@ -16,7 +16,15 @@ from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
-from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
+from ..checking import (
+    TRUTH_VALUES,
+    EnvError,
+    obs_problem,
+    reset_problem,
+    reward_problem,
+    rounds,
+    step_problem,
+)
 from ..masks import choices_of, mask_of, offers_masks
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
@@ -178,6 +186,10 @@ class GymnasiumBatch:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.obs[number, : self._num_numbers] = self._flat(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
+                if not (
+                    isinstance(terminated, TRUTH_VALUES) and isinstance(truncated, TRUTH_VALUES)
+                ):
+                    raise TypeError
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
             self._write_mask(number, "step", info, is_over=terminated or truncated)
@@ -191,8 +203,12 @@ class GymnasiumBatch:
             raise self._error("step", reward_problem(float(a.reward[number])))
 
     def _flat(self, obs: Any) -> NDArray[Any]:
-        """One row. Raises ValueError for another shape: NumPy would stretch some to fit."""
+        """One row. Raises ValueError for another shape, which NumPy may stretch to fit, and for
+        floating-point numbers in a space of integers, which it would round.
+        """
         if self._space.shape and np.shape(obs) != self._space.shape:
+            raise ValueError
+        if rounds(obs, self._space):
             raise ValueError
         row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
         if row.shape != (self._num_numbers,):

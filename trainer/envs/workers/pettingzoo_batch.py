@@ -14,7 +14,7 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
-from ..checking import EnvError, obs_problem, reward_problem
+from ..checking import EnvError, flags_problem, obs_problem, reward_problem, rounds
 from ..names import PETTINGZOO_PREFIX
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
@@ -152,10 +152,12 @@ class PettingZooBatch:
                 if problem := reward_problem(reward):
                     raise self._error(agent, problem)
                 a.reward[row] = reward
+                flags = [given.get(agent, False) for given in (terminated, truncated)]
+                if problem := flags_problem(flags):
+                    raise self._error(agent, problem)
                 # One that is gone without a word has come to its end.
-                gone = agent not in env.agents and not truncated.get(agent, False)
-                a.terminated[row] = terminated.get(agent, False) or gone
-                a.truncated[row] = truncated.get(agent, False)
+                gone = agent not in env.agents and not flags[1]
+                a.terminated[row], a.truncated[row] = flags[0] or gone, flags[1]
                 if agent in obs:
                     a.final_obs[row] = self._flat(agent, obs[agent])
             if env.agents:
@@ -168,6 +170,7 @@ class PettingZooBatch:
         try:
             flat = np.asarray(self._flatten(self._space, obs))
             is_good = flat.shape == (self.obs_size,) and bool(np.isfinite(flat).all())
+            is_good = is_good and not rounds(obs, self._space)
         except (TypeError, ValueError, KeyError, IndexError):
             is_good = False
         if not is_good:

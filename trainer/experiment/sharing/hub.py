@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
 import re
 import shlex
@@ -17,7 +18,14 @@ from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.text.harmless import one_line
 from ..checkpoints import CHECKPOINTS
 from .model_card import CARD_FILE
-from .policy_folder import FILES, PushedPolicy, Warn, take_policy_folder, write_policy_folder
+from .policy_folder import (
+    FILES,
+    PushedPolicy,
+    Warn,
+    check_size,
+    take_policy_folder,
+    write_policy_folder,
+)
 
 PREFIX = "hf:"
 WEIGHTS = f"{CHECKPOINTS}/iteration-*.pt"
@@ -76,11 +84,24 @@ def pull(source: str, name: str = "") -> Run:
             raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}OWNER/NAME")
         return take_policy_folder(folder, source, name or folder.resolve().name)
     hub = _huggingface_hub()
-    wanted = [MANIFEST_FILE, CARD_FILE, WEIGHTS]
     with tempfile.TemporaryDirectory(prefix="operant-pull-") as temporary:
+        folder = Path(temporary)
         with _hub_errors(source):
-            hub.snapshot_download(repository, local_dir=temporary, allow_patterns=wanted)
-        return take_policy_folder(Path(temporary), source, name or repository.partition("/")[2])
+            sizes = _wanted_files(hub.HfApi(), repository)
+            check_size(source, sum(sizes.values()))
+            hub.snapshot_download(repository, local_dir=folder, allow_patterns=[*sizes])
+            for path, size in sizes.items():
+                if (got := (folder / path).stat().st_size) != size:
+                    raise HubError(f"{source}: {path} has {got} bytes, and the Hub lists {size}")
+        return take_policy_folder(folder, source, name or repository.partition("/")[2])
+
+
+def _wanted_files(api: Any, repository: str) -> dict[str, int]:
+    """The files of a shared policy with the sizes that the Hub lists; of weights the newest."""
+    tree = api.list_repo_tree(repository, recursive=True)
+    sizes = {entry.path: int(entry.size) for entry in tree if hasattr(entry, "size")}
+    weights = sorted(fnmatch.filter(sizes, WEIGHTS))[-1:]
+    return {path: sizes[path] for path in (MANIFEST_FILE, CARD_FILE, *weights) if path in sizes}
 
 
 def _repository(text: str) -> str | None:
@@ -120,7 +141,7 @@ def _hub_errors(what: str) -> Iterator[None]:
     missing = importlib.import_module("huggingface_hub.errors").RepositoryNotFoundError
     try:
         yield
-    except UsageError:
+    except (UsageError, HubError):
         raise
     except missing:
         raise HubError(

@@ -6,6 +6,7 @@ It is laid out as a run's folder, so `operant.load`, `eval` and `play` read it l
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ....shared.runs.ranks import read_status
 from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.runs.small_file import read_small
+from ....shared.text.harmless import one_line
 from ....shared.text.masking import masked
 from ....shared.text.plain_values import plain
 from ...config.stored_code import named_code
@@ -40,6 +42,7 @@ from .model_card import CARD_FILE, Results, model_card
 RETURN = "evaluation/return"
 FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS}
 MAX_CARD_BYTES = 1 << 20
+MAX_BYTES = 1 << 30  # of a policy that is pulled
 # Settings that say nothing about the policy and may name addresses, commands or paths.
 LEFT_OUT = ("recorder", "kickstart")
 # Of a run's run.toml; the others name folders and commands of this machine.
@@ -106,6 +109,7 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     paths = list_checkpoints(folder / CHECKPOINTS)
     if not paths or "config" not in manifest:
         raise CheckpointError(f"{source} has no policy of operant's: no run.toml and checkpoint")
+    check_size(source, _unpacked_bytes(paths[-1]))
     checkpoint = read_checkpoint(paths[-1])
     pulled = {**_kept(manifest), "config": dict(checkpoint.config), PULLED_FROM: source}
     run, lock = create_run(name, pulled, rank=0)
@@ -120,6 +124,29 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     finally:
         lock.release()
     return run
+
+
+def check_size(source: str, num_bytes: int) -> None:
+    """Raises UsageError if a policy is too large to pull."""
+    if num_bytes > MAX_BYTES:
+        raise UsageError(
+            f"{source} has {num_bytes / 2**30:.1f} GiB; a policy of at most {MAX_BYTES >> 30} GiB "
+            "can be pulled"
+        )
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """The size of a checkpoint in memory, as far as its file says: parts of it may be compressed.
+    PyTorch refuses parts that have another size than they say. Raises CheckpointError.
+    """
+    try:
+        packed = path.stat().st_size
+        if packed > MAX_BYTES:
+            return packed
+        with zipfile.ZipFile(path) as archive:
+            return max(packed, sum(part.file_size for part in archive.infolist()))
+    except (OSError, zipfile.BadZipFile, ValueError) as error:
+        raise CheckpointError(f"{path} cannot be read: {one_line(str(error), 200)}") from None
 
 
 def _check_target(folder: Path, run: Run) -> None:

@@ -11,6 +11,7 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
 from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.plan import SERIAL, WorkerPlan
 from operant.trainer.jit.streams import TRAINING
@@ -116,6 +117,20 @@ def test_all_agents_learn_one_policy(make_experiment):
     evaluation = experiment.evaluate(2)
     assert sorted(evaluation.lengths.tolist()) == [2, 2, 3, 3, 4, 4]
     experiment.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        ("doubtful", "agent 'a' gives truncated = 0.5, expected True or False"),
+        ("whole", "agent 'a' gives an observation of float64, and observation_space has int64"),
+    ],
+)
+def test_other_types_than_an_agent_should_return_are_refused(make, words):
+    env = f"pettingzoo:parallel_envs:make_{make}"
+    with pytest.raises(EnvError) as raised:
+        played(env, 1)
+    assert str(raised.value) == f"env = '{env}': {words}"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import closing
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 from own_lines import SMALL
 
 import operant
@@ -21,6 +21,7 @@ from operant.trainer.jit.streams import TRAINING
 
 VECTOR = Box(-1, 1, (3,), np.float32)
 IMAGE = Box(0, 255, (4, 5, 3), np.uint8)
+CELLS = MultiDiscrete([4, 4])
 PARTS = Dict({"camera": IMAGE, "arm": Tuple((VECTOR, Discrete(4)))})
 GOOD = np.zeros(3, np.float32)
 NAN = np.full(3, np.nan, np.float32)
@@ -59,6 +60,14 @@ GIVEN = {
                    "gives observation['arm'][0] with NaN or infinity: [nan nan nan]"),
     "part's choice": ((parts(arm=(GOOD, 7)), *STEP[1:]), PARTS,
                       "gives observation['arm'][1] 7, which is not in Discrete(4)"),
+    "floats in an image": ((BLACK / 255, *STEP[1:]), IMAGE,
+                           "gives an observation of float64, and observation_space has uint8"),
+    "floats as choices": ((np.array([1.5, 2]), *STEP[1:]), CELLS,
+                          "gives an observation of float64, and observation_space has int64"),
+    "floats in a part": ((parts(camera=BLACK / 255), *STEP[1:]), PARTS,
+                         "gives observation['camera'] of float64, and observation_space has uint8"),
+    "terminated": ((GOOD, 0.0, 0.5, False, {}), VECTOR, "gives terminated = 0.5, expected True "),
+    "truncated": ((GOOD, 0.0, False, 1, {}), VECTOR, "gives truncated = 1, expected True or "),
     "short tuple": ((parts(arm=(GOOD,)), *STEP[1:]), PARTS,
                     "gives observation['arm'] that is a tuple of 1, expected a tuple of 2"),
 }  # fmt: skip
@@ -79,7 +88,8 @@ def make_class(space, at_step, given=None, first=None):
             return given if self.number == at_step else (self.obs(), *STEP[1:])
 
         def obs(self):
-            return parts() if space is PARTS else BLACK if space is IMAGE else GOOD
+            right = {id(PARTS): parts(), id(IMAGE): BLACK, id(CELLS): np.array([1, 2])}
+            return right.get(id(space), GOOD)
 
     return Gives
 
@@ -121,9 +131,16 @@ def test_a_wrong_reset_is_named(first, words):
     assert f": reset {words}" in str(raised.value)
 
 
-@pytest.mark.parametrize("space", [VECTOR, IMAGE, PARTS], ids=["vector", "image", "parts"])
+@pytest.mark.parametrize(
+    "space", [VECTOR, IMAGE, CELLS, PARTS], ids=["vector", "image", "cells", "parts"]
+)
 def test_what_is_right_passes(space):
     play(make_class(space, 0))
+
+
+def test_truth_values_of_numpy_pass():
+    play(make_class(VECTOR, 3, (GOOD, 0.0, np.bool_(True), np.False_, {})))
+    play(make_class(CELLS, 3, ([1, 2], *STEP[1:])))  # a list of integers, too
 
 
 def test_the_reset_after_an_episode_is_named_as_such():
