@@ -18,7 +18,7 @@ from ...shared.errors import ConfigError, nearest
 from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
-from ..envs import num_agents_of, spec_of
+from ..envs import look_again, num_agents_of, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
@@ -279,6 +279,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
 
     Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
     """
+    look_again()
     asked = changed(values, overrides)
     try:
         return model_for(asked).model_validate(asked)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .vector import VectorEnv
     from .workers.hosted import HostedEnvs, HostedSpec
     from .workers.plan import WorkerPlan
+    from .workers.sources import Source
 
     AnySpec: TypeAlias = EnvSpec | GymnasiumSpec | HostedSpec
     AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
@@ -71,17 +72,15 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
     """
     host = host_of(config)
     if host == "gymnasium":
-        from .from_gymnasium import load_gymnasium_spec
-
-        return load_gymnasium_spec(config.env.removeprefix(GYMNASIUM_PREFIX))
+        return _vector_spec(config.env)
     if host == "workers":
-        from .workers.hosted import load_hosted_spec, with_plan
+        from .workers.hosted import with_plan
 
         plan = config.table("workers").plan(config.num_envs)
         if config.env in FOREIGN_ENV_NAMES:
             source = importlib.import_module(f".{config.env}.source", __name__)
             return with_plan(source.source_of(config.table(config.env)), plan)
-        return load_hosted_spec(config.env, plan)
+        return with_plan(_source(config.env), plan, config.env)
     if config.env in CONFIGURED_ENV_NAMES:
         making = importlib.import_module(f".{config.env}.making", __name__)
         return cast("EnvSpec", making.make_spec(config.table(config.env)))
@@ -98,17 +97,31 @@ def num_agents_of(config: TrainConfig) -> int:
     library has no such environment.
     """
     if config.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
-        return _num_agents(config.env)
+        return _source(config.env).num_agents
     section = getattr(config, config.env, None)
     return getattr(section, "num_agents", 1)
 
 
 @cache
-def _num_agents(env: str) -> int:
-    """Cached, because it makes an environment to count its agents."""
+def _source(env: str) -> Source:
+    """Cached, because it makes an environment to look at it."""
     from .workers.sources import source_of
 
-    return source_of(env).num_agents
+    return source_of(env)
+
+
+@cache
+def _vector_spec(env: str) -> GymnasiumSpec:
+    """Cached, because it makes an environment to look at it."""
+    from .from_gymnasium import load_gymnasium_spec
+
+    return load_gymnasium_spec(env.removeprefix(GYMNASIUM_PREFIX))
+
+
+def look_again() -> None:
+    """Look at other libraries' environments anew: what a name stands for may have changed."""
+    _source.cache_clear()
+    _vector_spec.cache_clear()
 
 
 def make_envs(spec: AnySpec, num_envs: int, seed: int, stream: int, first_env: int = 0) -> AnyEnvs:

@@ -9,11 +9,13 @@ from contextlib import closing
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
 from own_lines import SMALL
 
 import operant
-from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.config.files import load_config
+from operant.trainer.envs import load_any_spec, make_envs, spec_of
 from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
@@ -170,6 +172,29 @@ def test_real_numbers_as_actions_need_no_look_at_masks():
 
     load_any_spec(register_own(Real))
     assert not num_resets
+
+
+def test_few_copies_are_made_only_to_look_at_them():
+    made = []
+
+    class Counted(make_class(VECTOR, 0)):
+        def __init__(self):
+            made.append(1)
+
+    settings = {**SMALL, "evaluation": {"num_episodes": 0}, "ppo": {"num_minibatches": 1}}
+    operant.train(Counted, total_env_steps=64, **settings)
+    # One to check it, one for the neutral defaults, one for the configuration, one for warnings.
+    assert len(made) <= SMALL["num_envs"] + 4
+
+
+def test_each_configuration_looks_anew_at_what_a_name_stands_for(monkeypatch):
+    def register(space):
+        spec = EnvSpec("Changed-v0", entry_point=make_class(space, 0))
+        monkeypatch.setitem(gymnasium.registry, "Changed-v0", spec)
+        return spec_of(load_config("gymnasium:Changed-v0"))
+
+    assert register(VECTOR).obs_size == 3
+    assert register(CELLS).obs_size == 8
 
 
 def test_a_run_that_meets_it_has_failed_with_that_line():
