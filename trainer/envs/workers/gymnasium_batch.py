@@ -192,7 +192,7 @@ class GymnasiumBatch:
                     raise TypeError
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
-            self._write_mask(number, "step", info, is_over=terminated or truncated)
+            self._write_mask(number, "step", info, is_over=bool(terminated or truncated))
             if terminated or truncated:
                 a.final_obs[number] = a.obs[number]
                 self._check_numbers("step", a.final_obs[number : number + 1], number)
