@@ -15,7 +15,7 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
-from ..trainer.envs import env_spec_of, load_any_spec
+from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.masks import joined
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own, register_own
@@ -70,6 +70,22 @@ class Policy:
     def first_state(self, num_rows: int = 1) -> Array:
         """The initial recurrent state [num_rows, ...]."""
         return self._trained.first_state(num_rows).numpy()
+
+    def make_env(self, **options: Any) -> Any:
+        """The environment of Gymnasium's that the policy was trained in, with the preprocessing of
+        that run, whole games and the game's own rewards: `act` takes its observations.
+
+        `options` are those of `gymnasium.make`, such as `render_mode="human"`. Raises UsageError
+        for environments of other libraries.
+        """
+        config = self._trained.config
+        if not config.env.startswith(GYMNASIUM_PREFIX):
+            raise UsageError(f"make_env is for environments of Gymnasium's, not for {config.env}")
+        from ..trainer.envs.workers.gymnasium_batch import maker
+
+        name = config.env.removeprefix(GYMNASIUM_PREFIX)
+        whole_games = preprocessing_of(config).for_evaluation()
+        return maker(name, preprocessing=whole_games, **options)()
 
     @overload
     def act(
@@ -235,7 +251,8 @@ def evaluate(
     spec: Any = env_spec_of(config)
     if env is not None:
         name = full_name(env) if isinstance(env, str) else _registered(env)
-        known, spec = spec, load_any_spec(name)
+        known = spec
+        spec = load_any_spec(name, preprocessing=preprocessing_of(config))
         if (spec.obs_size, spec.actions) != (known.obs_size, known.actions):
             raise ConfigError(
                 f"env = {name}: it has {spec.obs_size} observations and {spec.actions}, the "

@@ -27,7 +27,7 @@ from ..envs.names import (
     MINATAR_ENV_NAMES,
     is_hosted,
 )
-from ..envs.spaces import full_name
+from ..envs.spaces import full_name, is_atari
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
@@ -195,6 +195,8 @@ def _neutral_settings(
     is_fast = not is_hosted(env)
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
+    if is_atari(env):
+        values = {"preprocessing": {"protocol": "deepmind"}, **values}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)

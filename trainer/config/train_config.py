@@ -373,14 +373,18 @@ def env_sections(env: str) -> dict[str, type[Section]]:
     """The tables of an environment, by name."""
     if is_hosted(env):
         from ..envs.gymnasium_section import GymnasiumConfig
+        from ..envs.preprocessing.section import PreprocessingConfig
         from ..envs.workers.section import WorkersConfig
 
         workers: dict[str, type[Section]] = {"workers": WorkersConfig}
+        frames: dict[str, type[Section]] = {"preprocessing": PreprocessingConfig}
         if env == "mettagrid":
             from ..envs.mettagrid.section import MettaGridConfig
 
             return {"mettagrid": MettaGridConfig, **workers}
-        return {"gymnasium": GymnasiumConfig, **workers} if _is_gymnasium(env) else workers
+        if env.startswith(GYMNASIUM_PREFIX):
+            return {"gymnasium": GymnasiumConfig, **frames, **workers}
+        return workers
     if env in LEARNED_ENV_NAMES:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
@@ -414,12 +418,9 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
         owners |= dict.fromkeys(env_sections(prefix), ("env", names))
     for env in FOREIGN_ENV_NAMES:
         owners[env] = ("env", env)
-    owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
+    for name in ("gymnasium", "preprocessing"):
+        owners[name] = ("env", f"{GYMNASIUM_PREFIX}ID")
     return owners
-
-
-def _is_gymnasium(env: str) -> bool:
-    return env.startswith(GYMNASIUM_PREFIX)
 
 
 def in_words(*kinds: str) -> str:

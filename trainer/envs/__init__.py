@@ -19,6 +19,7 @@ from .names import (
     PETTINGZOO_PREFIX,
     is_hosted,
 )
+from .preprocessing.settings import AS_IT_IS, Preprocessing
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -33,16 +34,25 @@ if TYPE_CHECKING:
     AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
 
 
-def load_any_spec(name: str, plan: WorkerPlan | None = None) -> AnySpec:
+def load_any_spec(
+    name: str, plan: WorkerPlan | None = None, preprocessing: Preprocessing = AS_IT_IS
+) -> AnySpec:
     """The spec of one of `ENV_NAMES`, or of another library's environment ("gymnasium:" and an id)
-    with the workers of `plan`. Raises ConfigError.
+    with the workers of `plan` and what is done to its frames. Raises ConfigError.
     """
     if not is_hosted(name):
         return load_spec(name)
     from .workers.hosted import load_hosted_spec
     from .workers.plan import SERIAL
 
-    return load_hosted_spec(name, plan or SERIAL)
+    return load_hosted_spec(name, plan or SERIAL, preprocessing)
+
+
+def preprocessing_of(config: TrainConfig) -> Preprocessing:
+    """What is done to the frames, rewards and episodes of a configuration's environment."""
+    section = getattr(config, "preprocessing", None)
+    found: Preprocessing = section.settings() if section else AS_IT_IS
+    return found
 
 
 def spec_of(config: TrainConfig) -> Spaces:
@@ -81,7 +91,7 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         if config.env in FOREIGN_ENV_NAMES:
             source = importlib.import_module(f".{config.env}.source", __name__)
             return with_plan(source.source_of(config.table(config.env)), plan)
-        return load_hosted_spec(config.env, plan)
+        return load_hosted_spec(config.env, plan, preprocessing_of(config))
     if config.env in CONFIGURED_ENV_NAMES:
         making = importlib.import_module(f".{config.env}.making", __name__)
         return cast("EnvSpec", making.make_spec(config.table(config.env)))

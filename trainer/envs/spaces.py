@@ -14,7 +14,8 @@ from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete
 from ..spaces.encoders import Part
 from .names import GYMNASIUM_PREFIX
 
-ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
+# In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
+ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
 
 
 def import_gymnasium(env_id: str = "") -> Any:
@@ -27,21 +28,27 @@ def import_gymnasium(env_id: str = "") -> Any:
         raise ConfigError(
             "gymnasium is not installed: pip install 'operant-rl[gymnasium]'"
         ) from None
-    if env_id.startswith(ATARI) and env_id not in gymnasium.registry:
+    if is_atari(env_id) and env_id not in gymnasium.registry:
         try:
             gymnasium.register_envs(importlib.import_module("ale_py"))
         except ImportError:
             raise ConfigError(
-                f"env = 'gymnasium:{env_id}': ale_py is not installed: pip install ale-py"
+                f"env = 'gymnasium:{env_id}': ale_py is not installed: "
+                "pip install 'operant-rl[atari]'"
             ) from None
     return gymnasium
+
+
+def is_atari(env: str) -> bool:
+    """Whether an id, with `gymnasium:` or without it, is one of Atari's games."""
+    return bool(ATARI.match(env))
 
 
 def knows_id(env_id: str) -> bool:
     """Whether Gymnasium is installed and has an environment of that id. All ids of Atari's games
     count, since the package that registers them may be missing.
     """
-    if env_id.startswith(ATARI):
+    if is_atari(env_id):
         return True
     try:
         import_gymnasium(env_id).spec(env_id)

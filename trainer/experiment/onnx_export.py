@@ -11,7 +11,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import onnx
@@ -52,9 +52,16 @@ class MaskedGreedy(Greedy):
         return self.policy.greedy_step(rows, rows[:, :0])[0]
 
 
-def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
-    """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
-    time may go in. Raises OSError when the file cannot be written.
+def write_onnx(
+    policy: Policy,
+    obs_size: int,
+    path: Path,
+    about: str,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write `policy` to `path`; `about` says where it comes from, and `metadata` what those who use
+    it need to know. Any number of observations at a time may go in. Raises OSError when the file
+    cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
     remembers = policy.state_size > 0
@@ -76,6 +83,7 @@ def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     assert program
     model = program.model_proto
     model.doc_string = about
+    onnx.helper.set_model_props(model, dict(metadata or {}))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
 

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
-from ..envs import env_spec_of
+from ..envs import env_spec_of, preprocessing_of
 from ..envs.masks import choices_of, mask_of
 from ..envs.names import GYMNASIUM_PREFIX
+from ..envs.preprocessing.settings import AS_IT_IS, Preprocessing
 from ..envs.spaces import first_line, import_gymnasium
-from ..envs.workers.gymnasium_batch import flattened, is_factory
+from ..envs.workers.gymnasium_batch import flattened, is_factory, maker
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
-from ..settings.importing import imported
 from ..spaces import mask_size
 
 MODE = "rgb_array"
@@ -42,7 +42,8 @@ class GymnasiumEpisodes:
         self._trained = trained
         spec = env_spec_of(trained.config)
         self._choices = choices_of(spec.actions) if mask_size(spec) else ()
-        self._env = make_drawn(spec.name)
+        whole_games = preprocessing_of(trained.config).for_evaluation()
+        self._env = make_drawn(spec.name, whole_games)
 
     def begin(self, seed: int, number: int) -> None:
         obs, info = self._env.reset(seed=first_seed(seed, EVALUATION) + number)
@@ -86,11 +87,11 @@ class GymnasiumEpisodes:
         self._env.close()
 
 
-def make_drawn(name: str) -> Any:
+def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     """A Gymnasium environment that draws itself, its observations vectors. Raises UsageError."""
     gymnasium = import_gymnasium(name)
     if is_factory(name):
-        made = imported("env", name)()
+        made = maker(name, preprocessing=preprocessing)()
         if made.render_mode != MODE:
             made.close()
             raise UsageError(
@@ -109,7 +110,7 @@ def make_drawn(name: str) -> Any:
                 f"{GYMNASIUM_PREFIX}{name} cannot be shown: it has no render_mode "
                 f"'{MODE}' (it has: {available})"
             )
-        env = gymnasium.make(name, render_mode=MODE)
+        env = maker(name, preprocessing=preprocessing, render_mode=MODE)()
         check_display(name, env)
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
         raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {first_line(error)}") from None

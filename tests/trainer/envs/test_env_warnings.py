@@ -81,7 +81,7 @@ def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
     assert warnings_of(Shown(PICTURE)) == []  # convolutions read it
     images, of_bytes = warnings_of(Shown(PICTURE), "policy.encoder=mlp")
     assert images.startswith(IMAGES)
-    assert "GrayscaleObservation" in images
+    assert "policy.encoder = auto" in images
     assert "ResizeObservation" in images
     assert of_bytes.startswith(BYTES)
     overrides = ("policy.encoder=mlp", "normalization.obs=true")

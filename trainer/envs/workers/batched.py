@@ -19,7 +19,7 @@ class BatchedEnvs(Protocol):
     `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
     uint8, `obs_shape`, the shape that a row of `obs` has flattened, `obs_range`, the smallest and
     the largest number in observations, `restart` and `close`: an environment without `restart` has
-    no `workers.desync_steps`.
+    no `workers.desync_steps`. `games` are what is reported instead of rewards and episodes.
     """
 
     obs_size: int

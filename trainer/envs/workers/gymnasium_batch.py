@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
 from ..masks import choices_of, mask_of, offers_masks
 from ..own_envs import own_env
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
-from .arrays import Arrays, Counters
+from .arrays import GAME, Arrays, Counters, Games
 
 
 @dataclass(frozen=True)
@@ -40,25 +42,32 @@ class GymnasiumSource:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    preprocessing: Preprocessing = AS_IT_IS
 
     @classmethod
-    def of(cls, name: str) -> GymnasiumSource:
+    def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> GymnasiumSource:
         """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
         gymnasium = import_gymnasium()
         wrong = f"env = 'gymnasium:{name}'"
         try:
-            env = maker(name)()
+            env = maker(name, preprocessing=preprocessing)()
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
             raise ConfigError(f"{wrong}: {first_line(error)}") from None
         if not isinstance(env, gymnasium.Env):
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+        if preprocessing.life_loss:
+            env.reset()  # which says if there are no lives
         seen = seen_in(gymnasium, wrong, env.observation_space)
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
         choices = choices_of(actions)
         mask_size = sum(choices) if choices and offers_masks(env) else 0
         env.close()
         seen["obs_size"] += mask_size
-        return cls(name, actions=actions, mask_size=mask_size, **seen)
+        return cls(name, actions=actions, mask_size=mask_size, preprocessing=preprocessing, **seen)
+
+    def for_evaluation(self) -> GymnasiumSource:
+        """Of whole games."""
+        return replace(self, preprocessing=self.preprocessing.for_evaluation())
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -71,7 +80,7 @@ class GymnasiumSource:
         return replace(self, registered=cloudpickle.dumps(import_gymnasium().spec(self.name)))
 
     def make(self, num_envs: int, counters: Counters) -> GymnasiumBatch:
-        make = maker(self.name, self.registered)
+        make = maker(self.name, self.registered, self.preprocessing)
         envs: list[Any] = []
         try:
             for env in range(num_envs):
@@ -93,19 +102,31 @@ def is_factory(name: str) -> bool:
     return bool(colon) and callable(getattr(import_from_here(module), function, None))
 
 
-def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
-    """What gives one environment at every call."""
+def maker(
+    name: str, registered: bytes = b"", preprocessing: Preprocessing = AS_IT_IS, **options: Any
+) -> Callable[[], Any]:
+    """What gives one environment at every call. `options` are for ids of Gymnasium's."""
+    spec, make = _spec_and_maker(name, registered)
+    if not preprocessing.is_on:
+        return partial(make, **options)
+    from ..preprocessing.wrappers import made  # which imports Gymnasium
+
+    return lambda: made(make, spec, preprocessing, options)
+
+
+def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., Any]]:
+    """What Gymnasium knows of an id, else None; and what makes the environment as it is."""
     if registered and name.startswith(OWN_PREFIX):
         take_pickled(registered)
     elif registered:
         spec = pickle.loads(registered)
-        return lambda: import_gymnasium().make(spec)
+        return spec, partial(import_gymnasium().make, spec)
     if own := own_env(name):
-        return own
+        return None, own
     if is_factory(name):
-        made: Callable[[], Any] = imported("env", name)
-        return made
-    return lambda: import_gymnasium(name).make(name)
+        return None, imported("env", name)
+    gymnasium = import_gymnasium(name)
+    return gymnasium.registry.get(name.rpartition(":")[2]), partial(gymnasium.make, name)
 
 
 def flattened(env: Any) -> Any:
@@ -134,6 +155,7 @@ class GymnasiumBatch:
         self._current = counters.current
         self._num_numbers = source.obs_size - source.mask_size
         self._choices = choices_of(source.actions) if source.mask_size else ()
+        self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -178,6 +200,8 @@ class GymnasiumBatch:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.obs[number, : self._num_numbers] = self._flat(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
+                if self.games:
+                    self.games.reward[number], self.games.is_over[number] = info[GAME]
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
             self._write_mask(number, "step", info, is_over=terminated or truncated)

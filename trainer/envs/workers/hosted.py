@@ -21,6 +21,7 @@ from ...spaces import (
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..vector import Transitions
 from .arrays import Array
 from .block import Block
@@ -126,12 +127,16 @@ class HostedSpec:
         """Of as many workers as share so many environments evenly, and whole episodes."""
         workers = self.plan.num_workers
         workers = most_workers(num_envs, workers, workers) if workers else 0
-        return replace(self, plan=WorkerPlan(workers, timeout_s=self.plan.timeout_s))
+        source = getattr(self.source, "for_evaluation", lambda: self.source)()
+        plan = WorkerPlan(workers, timeout_s=self.plan.timeout_s)
+        return replace(self, source=source, plan=plan)
 
 
-def load_hosted_spec(env: str, plan: WorkerPlan = SERIAL) -> HostedSpec:
+def load_hosted_spec(
+    env: str, plan: WorkerPlan = SERIAL, preprocessing: Preprocessing = AS_IT_IS
+) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return with_plan(source_of(env), plan, env)
+    return with_plan(source_of(env, preprocessing), plan, env)
 
 
 def with_plan(source: Source, plan: WorkerPlan, env: str = "") -> HostedSpec:

@@ -24,6 +24,7 @@ from ...spaces import (
     obs_type,
 )
 from ..names import NATIVE_PREFIX
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
 from .arrays import Counters
 from .gymnasium_batch import GymnasiumSource
@@ -80,11 +81,11 @@ class NativeSource:
 Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
 
 
-def source_of(env: str) -> Source:
+def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
     """Looks at one copy of the environment. Raises ConfigError where it cannot be trained on."""
     kind, _, name = env.partition(":")
     if kind == "pettingzoo":
         return PettingZooSource.of(name)
     if kind == "native":
         return NativeSource.of(name)
-    return GymnasiumSource.of(name)
+    return GymnasiumSource.of(name, preprocessing)
