@@ -18,6 +18,7 @@ from ..envs import num_agents_of, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
+    ENVPOOL_PREFIX,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
@@ -71,7 +72,8 @@ class TrainConfig(Section):
     env: str = Field(
         DEFAULT_ENV,
         description="the environment: a name, an id of Gymnasium's, gymnasium:module:function, "
-        "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function or native:module:function",
+        "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function, native:module:function or "
+        "envpool:ID",
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
@@ -195,7 +197,8 @@ class TrainConfig(Section):
             hint = nearest_env(env, ALL_ENV_NAMES)
             raise ValueError(
                 f"env = '{env}' is not an environment{hint}; there are "
-                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
+                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE, native:PATH "
+                "and envpool:ID"
             )
         return env
 
@@ -266,7 +269,9 @@ class CheckedConfig(TrainConfig):
             value = getattr(section, name)
             if value != type(section).model_fields[name].default:
                 raise IgnoredSettingError(key, value, reason)
-        if self.episodes.is_on and self.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+        if self.episodes.is_on and self.env.startswith(
+            (PETTINGZOO_PREFIX, NATIVE_PREFIX, ENVPOOL_PREFIX)
+        ):
             raise ValueError(f"[episodes]: nothing is known of how to draw {self.env}")
         return self
 
@@ -384,7 +389,7 @@ def env_sections(env: str) -> dict[str, type[Section]]:
             return {"mettagrid": MettaGridConfig, **workers}
         if env.startswith(GYMNASIUM_PREFIX):
             return {"gymnasium": GymnasiumConfig, **frames, **workers}
-        return workers
+        return {**frames, **workers} if env.startswith(ENVPOOL_PREFIX) else workers
     if env in LEARNED_ENV_NAMES:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
@@ -418,8 +423,8 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
         owners |= dict.fromkeys(env_sections(prefix), ("env", names))
     for env in FOREIGN_ENV_NAMES:
         owners[env] = ("env", env)
-    for name in ("gymnasium", "preprocessing"):
-        owners[name] = ("env", f"{GYMNASIUM_PREFIX}ID")
+    owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
+    owners["preprocessing"] = ("env", f"{GYMNASIUM_PREFIX}ID, {ENVPOOL_PREFIX}ID")
     return owners
 
 

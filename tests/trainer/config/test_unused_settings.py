@@ -104,6 +104,13 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "gymnasium.vectorization": (
         CART_POLE, ("gymnasium.vectorization=own",), "is for env = gymnasium:ID alone",
     ),
+    **{f"preprocessing.{key}": (CART_POLE, (f"preprocessing.{key}={value}",),
+                                "env = gymnasium:ID, envpool:ID alone")
+       for key, value in {
+           "protocol": "deepmind", "frame_stack": 2, "frame_skip": 2, "greyscale": "true",
+           "resize": 84, "sticky_actions": 0.25, "noop_starts": 30, "life_loss": "true",
+           "reward_sign": "true", "time_limit": 9, "full_action_space": "true",
+       }.items()},
     **{f"workers.{key}": (CART_POLE, (f"workers.{key}={value}",), "env = gymnasium:.* alone")
        for key, value in {
            "num_workers": 2, "async_factor": 2, "timeout_s": 3, "desync_steps": 5,

@@ -27,6 +27,7 @@ from ..names import NATIVE_PREFIX
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
 from .arrays import Counters
+from .envpool_batch import EnvPoolSource
 from .gymnasium_batch import GymnasiumSource
 from .pettingzoo_batch import PettingZooSource
 
@@ -78,7 +79,9 @@ class NativeSource:
         return imported("env", self.name)(num_envs)
 
 
-Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
+Source: TypeAlias = (
+    "GymnasiumSource | PettingZooSource | NativeSource | EnvPoolSource | MettaGridSource"
+)
 
 
 def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
@@ -88,4 +91,6 @@ def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
         return PettingZooSource.of(name)
     if kind == "native":
         return NativeSource.of(name)
+    if kind == "envpool":
+        return EnvPoolSource.of(name, preprocessing)
     return GymnasiumSource.of(name, preprocessing)
