@@ -252,7 +252,8 @@ def evaluate(
     if env is not None:
         name = full_name(env) if isinstance(env, str) else _registered(env)
         known = spec
-        spec = load_any_spec(name, preprocessing=preprocessing_of(config))
+        whole_games = preprocessing_of(config).for_evaluation()
+        spec = load_any_spec(name, preprocessing=whole_games)
         if (spec.obs_size, spec.actions) != (known.obs_size, known.actions):
             raise ConfigError(
                 f"env = {name}: it has {spec.obs_size} observations and {spec.actions}, the "

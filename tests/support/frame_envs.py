@@ -17,9 +17,11 @@ class Game(gymnasium.Env):
     """
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
-    render_mode = "rgb_array"
     observation_space = gymnasium.spaces.Box(0, 255, (40, 36, 3), np.uint8)
     action_space = gymnasium.spaces.Discrete(3)
+
+    def __init__(self, render_mode="rgb_array"):
+        self.render_mode = render_mode
 
     def get_action_meanings(self):
         return ["NOOP", "LEFT", "RIGHT"]
@@ -71,6 +73,10 @@ class Vectors(gymnasium.Env):
     def step(self, action):
         self.count += 1
         return self.obs(), 1.0, self.count == 5, False, {}
+
+
+for name in ("Game", "NoLives"):  # workers import them by these ids
+    gymnasium.register(f"Frames{name}-v0", entry_point=f"frame_envs:{name}")
 
 
 def game(**settings):

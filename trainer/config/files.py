@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from ...shared.errors import ConfigError, nearest
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
-from ..envs import num_agents_of, spec_of
+from ..envs import num_agents_of, shows_atari, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
@@ -27,7 +27,7 @@ from ..envs.names import (
     MINATAR_ENV_NAMES,
     is_hosted,
 )
-from ..envs.spaces import full_name, is_atari
+from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
@@ -195,7 +195,7 @@ def _neutral_settings(
     is_fast = not is_hosted(env)
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
-    if is_atari(env):
+    if shows_atari(env):
         values = {"preprocessing": {"protocol": "deepmind"}, **values}
 
     def filled(**found: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from .names import (
     CONFIGURED_ENV_NAMES,
+    ENVPOOL_PREFIX,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
@@ -46,6 +47,17 @@ def load_any_spec(
     from .workers.plan import SERIAL
 
     return load_hosted_spec(name, plan or SERIAL, preprocessing)
+
+
+def shows_atari(env: str) -> bool:
+    """Whether an environment is one of Atari's games. Raises ConfigError if EnvPool is missing."""
+    if env.startswith(ENVPOOL_PREFIX):
+        from .workers.envpool_batch import is_atari_task
+
+        return is_atari_task(env.removeprefix(ENVPOOL_PREFIX))
+    from .spaces import is_atari
+
+    return is_atari(env)
 
 
 def preprocessing_of(config: TrainConfig) -> Preprocessing:

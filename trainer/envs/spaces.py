@@ -12,7 +12,7 @@ import numpy as np
 from ...shared.errors import ConfigError
 from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete
 from ..spaces.encoders import Part
-from .names import ENVPOOL_PREFIX, GYMNASIUM_PREFIX
+from .names import GYMNASIUM_PREFIX
 
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
@@ -40,11 +40,7 @@ def import_gymnasium(env_id: str = "") -> Any:
 
 
 def is_atari(env: str) -> bool:
-    """Whether an environment, with its prefix or an id without one, is one of Atari's games."""
-    if env.startswith(ENVPOOL_PREFIX):
-        from .workers.envpool_batch import is_atari_task
-
-        return is_atari_task(env.removeprefix(ENVPOOL_PREFIX))
+    """Whether an id, with `gymnasium:` or without it, is one of Atari's games."""
     return bool(ATARI.match(env))
 
 
