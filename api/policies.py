@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,7 +16,8 @@ from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
-from ..trainer.envs.masks import joined
+from ..trainer.envs.checking import EnvError
+from ..trainer.envs.masks import MASK_KEY, joined, legal
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own, register_own
 from ..trainer.envs.spaces import full_name
@@ -27,6 +28,7 @@ from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
+from ..trainer.spaces import mask_size
 from .runs import Run, folder_of
 
 Array = NDArray[Any]
@@ -93,7 +95,9 @@ class Policy:
     ) -> Array: ...
 
     @overload
-    def act(self, obs: Any, state: Array, *, greedy: bool = True) -> tuple[Array, Array]: ...
+    def act(
+        self, obs: Any, state: Array, *, greedy: bool = True, action_masks: Any = None
+    ) -> tuple[Array, Array]: ...
 
     def act(
         self,
@@ -110,11 +114,15 @@ class Policy:
         `actions, state = policy.act(obs, state)`.
 
         If the environment has action masks, `action_masks` are those of the observations: 1 for
-        each legal choice, and 0 for the others.
+        each legal choice, and 0 for the others. An observation of the environment that is a
+        dictionary with an `action_mask` and one other key may be given as it is.
 
         Raises UsageError if observations have another size, or if a recurrent policy gets no state,
         or if masks are missing.
         """
+        if isinstance(obs, Mapping) and action_masks is None and MASK_KEY in obs and len(obs) == 2:
+            action_masks = obs[MASK_KEY]
+            (obs,) = (part for key, part in obs.items() if key != MASK_KEY)
         rows, is_one = self._rows(obs)
         if num_choices := getattr(self._trained.policy, "mask_size", 0):
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
@@ -155,16 +163,21 @@ class Policy:
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
-        masks = np.asarray(0 if given is None else joined(given) if one else given, np.float32)
-        if masks.size != num_rows * num_choices:
+        try:
+            masks = np.asarray(0 if given is None else joined(given) if one else given)
+            if masks.size != num_rows * num_choices:
+                raise ValueError
+            rows = masks.reshape(num_rows, num_choices)
+            distribution = getattr(self._trained.policy, "distribution", None)
+            choices = getattr(distribution, "nvec", (num_choices,))
+            return torch.from_numpy(legal(rows, choices).astype(np.float32))
+        except ValueError:
             raise UsageError(
                 f"{self.env} has action masks: write policy.act(obs, action_masks=masks) with "
                 f"{num_choices} numbers for each observation"
-            )
-        masks = masks.reshape(num_rows, num_choices)
-        if not masks.any(1).all():
-            raise UsageError("action_masks: there is an observation without a legal action")
-        return torch.from_numpy(masks)
+            ) from None
+        except EnvError as error:
+            raise UsageError(f"action_masks: {str(error).removeprefix('gives ')}") from None
 
     def __repr__(self) -> str:
         return (
@@ -254,10 +267,10 @@ def evaluate(
         known = spec
         whole_games = preprocessing_of(config).for_evaluation()
         spec = load_any_spec(name, preprocessing=whole_games)
-        if (spec.obs_size, spec.actions) != (known.obs_size, known.actions):
+        if _in_words(spec) != _in_words(known):
             raise ConfigError(
-                f"env = {name}: it has {spec.obs_size} observations and {spec.actions}, the "
-                f"policy of {loaded.run.id} takes {known.obs_size} and {known.actions}"
+                f"env = {name}: it has {_in_words(spec)}, the policy of {loaded.run.id} takes "
+                f"{_in_words(known)}"
             )
     limit = config.evaluation.max_episode_steps
     evaluation = play_episodes(
@@ -266,6 +279,12 @@ def evaluate(
     if evaluation.num_cut_off:
         print(cut_off_message(evaluation, limit), file=sys.stderr)
     return np.asarray(evaluation.returns, np.float64)
+
+
+def _in_words(spec: Any) -> str:
+    masks = mask_size(spec)
+    seen = f"{spec.obs_size - masks} observations" + (" and action masks" if masks else "")
+    return f"{seen} and {spec.actions}"
 
 
 def check_episodes(episodes: Any) -> None:

@@ -13,8 +13,9 @@ import numpy as np
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
 from . import preprocessing_of, spec_of
-from .masks import MASK_KEY
+from .masks import MASK_KEY, MaskedSpace
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
+from .spaces import import_gymnasium
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -29,14 +30,15 @@ def env_warnings(config: TrainConfig) -> list[str]:
     step it; what fails here is left to the run.
     """
     with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
+        spec, info = spec_of(config), env.reset(seed=config.seed)[1]
+        space = env.observation_space
         if config.env.startswith(PETTINGZOO_PREFIX):
             agent = env.possible_agents[0]
-            space, info = env.observation_space(agent), env.reset(seed=config.seed)[1].get(agent)
-        else:
-            space, info = env.observation_space, env.reset(seed=config.seed)[1]
+            space, info = space(agent), info.get(agent)
+        space = MaskedSpace(import_gymnasium(), space, spec.actions).space
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
         of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
-        of_masks = () if mask_size(spec_of(config)) else _of_masks(env, space, info)
+        of_masks = () if mask_size(spec) else _of_masks(env, space, info)
         found = (*of_obs, *of_masks)
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
@@ -92,6 +94,6 @@ def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
     if in_obs or in_info or has(OTHER_MASK_METHOD):
         yield (
             "the environment offers action masks that operant does not use: illegal actions will "
-            "be tried; operant uses info['action_mask'] and action_masks() of Gymnasium's "
-            "environments"
+            "be tried; operant uses 'action_mask' of observations or infos, and action_masks(), "
+            "where actions are discrete"
         )

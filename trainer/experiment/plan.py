@@ -13,8 +13,8 @@
     collector    early_stop: ranks.cut_stragglers             agents: `some_agents_retire`
                  compiled: `vector` and a compiled or         stepped: several agents, which end
                  ranked update                                together
-                 sliced: `vector`, unless `why_one_piece`     recurrent_actor: policy.memory
-                 in_groups: `workers` in several groups       stepped: all but ppo
+                 sliced: `vector`, unless `why_one_piece`     stepped: all but ppo; action masks
+                 in_groups: `workers` in several groups       recurrent_actor: policy.memory
                  stepped: all else                            fused: rollout = fused
                                                               actor: all else
     num_threads  num_threads, if it is set                    not used
@@ -43,11 +43,11 @@ from ..distributed.split import AUTO, shares_of
 from ..envs import host_of, num_agents_of, preprocessing_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
-from ..spaces import mask_size, obs_shape
+from ..spaces import obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
 from ..spaces.encoders import MLP
 from .refusals import refusals
-from .traits import can_be_on_gpu, some_agents_retire, why_one_piece
+from .traits import can_be_on_gpu, has_masks, some_agents_retire, why_one_piece
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -177,7 +177,7 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.memory.kind = {config.policy.memory.kind}"
     if config.base_algorithm == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
-    if is_hosted(config.env) and mask_size(spec_of(config)):
+    if has_masks(config):
         return "action masks"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
@@ -233,10 +233,10 @@ def _collector(
 def _collector_on_gpu(config: TrainConfig) -> str:
     if num_agents_of(config) > 1:
         return "agents" if some_agents_retire(config) else "stepped"
+    if config.base_algorithm != "ppo" or has_masks(config):
+        return "stepped"
     if config.policy.memory.is_on:
         return "recurrent_actor"
-    if config.base_algorithm != "ppo":
-        return "stepped"
     return "fused" if config.rollout == "fused" else "actor"
 
 

@@ -18,7 +18,7 @@ from ...settings.own_code import pickled_own, take_pickled
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
-from ..masks import choices_of, mask_of, offers_masks
+from ..masks import MaskedSpace, mask_method
 from ..own_envs import own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
@@ -57,10 +57,10 @@ class GymnasiumSource:
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
         if preprocessing.life_loss:
             env.reset()  # which says if there are no lives
-        seen = seen_in(gymnasium, wrong, env.observation_space)
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
-        choices = choices_of(actions)
-        mask_size = sum(choices) if choices and offers_masks(env) else 0
+        masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
+        seen = seen_in(gymnasium, wrong, masked.space)
+        mask_size = masked.size(mask_method(env), lambda: [env.reset()[1]])
         env.close()
         seen["obs_size"] += mask_size
         return cls(name, actions=actions, mask_size=mask_size, preprocessing=preprocessing, **seen)
@@ -129,14 +129,6 @@ def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., An
     return gymnasium.registry.get(name.rpartition(":")[2]), partial(gymnasium.make, name)
 
 
-def flattened(env: Any) -> Any:
-    """The environment with vectors as observations."""
-    gymnasium = import_gymnasium()
-    space = env.observation_space
-    is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
-    return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
-
-
 def is_finite(numbers: NDArray[Any]) -> bool:
     """Whether there is neither NaN nor infinity in them."""
     return bool(np.isfinite(numbers).all())
@@ -149,12 +141,16 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._space, self._name = envs, envs[0].observation_space, source.name
-        self._spaces = import_gymnasium().spaces
+        self._envs, self._name = envs, source.name
+        gymnasium = import_gymnasium()
+        self._spaces, self._given_space = gymnasium.spaces, envs[0].observation_space
+        self._masked = MaskedSpace(gymnasium, self._given_space, source.actions)
+        self._methods = [mask_method(env) for env in envs]
+        self._space = self._masked.space
         self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
         self._current = counters.current
         self._num_numbers = source.obs_size - source.mask_size
-        self._choices = choices_of(source.actions) if source.mask_size else ()
+        self._has_masks = source.mask_size > 0
         self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
@@ -174,20 +170,20 @@ class GymnasiumBatch:
         given = env.reset() if seed is None else env.reset(seed=seed)
         try:
             obs, info = given
-            self._arrays.obs[number, : self._num_numbers] = self._flat(obs)
+            self._write(number, obs, info)
+        except EnvError as error:
+            raise self._error("reset", str(error)) from None
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-            raise self._error("reset", reset_problem(given, self._space)) from None
-        self._write_mask(number, "reset", info)
+            raise self._error("reset", reset_problem(given, self._given_space)) from None
         self._check_numbers("reset", self._arrays.obs[number : number + 1], number)
 
-    def _write_mask(self, number: int, method: str, info: Any, is_over: bool = False) -> None:
-        if not self._choices:
-            return
-        try:
-            mask = mask_of(self._envs[number], info, self._choices, is_over)
-        except EnvError as error:
-            raise self._error(method, str(error)) from None
-        self._arrays.obs[number, self._num_numbers :] = mask
+    def _write(self, number: int, obs: Any, info: Any, is_over: bool = False) -> None:
+        """The row of an environment: its observation, and behind it its action mask."""
+        row = self._arrays.obs[number]
+        row[: self._num_numbers] = self._flat(self._masked.without_mask(obs))
+        if self._has_masks:
+            masks = self._masked.masks(obs, info, self._methods[number], is_over)
+            row[self._num_numbers :] = masks[0]
 
     def step(self) -> None:
         a, current = self._arrays, self._current
@@ -198,13 +194,14 @@ class GymnasiumBatch:
             given = env.step(actions[number])
             try:
                 obs, a.reward[number], terminated, truncated, info = given
-                a.obs[number, : self._num_numbers] = self._flat(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
                 if self.games:
                     self.games.reward[number], self.games.is_over[number] = info[GAME]
+                self._write(number, obs, info, is_over=terminated or truncated)
+            except EnvError as error:
+                raise self._error("step", str(error)) from None
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-                raise self._error("step", step_problem(given, self._space)) from None
-            self._write_mask(number, "step", info, is_over=terminated or truncated)
+                raise self._error("step", step_problem(given, self._given_space)) from None
             if terminated or truncated:
                 a.final_obs[number] = a.obs[number]
                 self._check_numbers("step", a.final_obs[number : number + 1], number)

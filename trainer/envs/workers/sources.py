@@ -19,14 +19,17 @@ from ...spaces import (
     Discrete,
     MultiDiscrete,
     ObsType,
+    mask_size,
     obs_range,
     obs_shape,
     obs_type,
 )
+from ..checking import EnvError
+from ..masks import choices_of, legal
 from ..names import NATIVE_PREFIX
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
-from .arrays import Counters
+from .arrays import Array, Arrays, Counters
 from .envpool_batch import EnvPoolSource
 from .gymnasium_batch import GymnasiumSource
 from .pettingzoo_batch import PettingZooSource
@@ -49,6 +52,7 @@ class NativeSource:
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    mask_size: int = 0  # of these, the last of `obs_size` columns
 
     @classmethod
     def of(cls, path: str) -> NativeSource:
@@ -61,10 +65,15 @@ class NativeSource:
         actions = envs.actions
         if not isinstance(actions, Discrete | MultiDiscrete | Box):
             actions = action_spec(import_gymnasium(), f"{NATIVE_PREFIX}{path}", actions)
+        if mask_size(envs) not in (0, sum(choices_of(actions))):
+            raise ConfigError(
+                f"{wrong}: mask_size = {mask_size(envs)}, and actions have "
+                f"{sum(choices_of(actions))} choices"
+            )
         source = cls(
             path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
             can_restart=hasattr(envs, "restart"), obs_type=obs_type(envs),
-            obs_shape=obs_shape(envs), obs_range=obs_range(envs),
+            obs_shape=obs_shape(envs), obs_range=obs_range(envs), mask_size=mask_size(envs),
         )  # fmt: skip
         close = getattr(envs, "close", None)
         if close:
@@ -76,7 +85,47 @@ class NativeSource:
 
     def make(self, num_envs: int, counters: Counters) -> Any:
         counters.current[0] = -1
-        return imported("env", self.name)(num_envs)
+        envs = imported("env", self.name)(num_envs)
+        return NativeMasks(envs, self) if self.mask_size else envs
+
+
+class NativeMasks:
+    """Batched environments whose action masks are checked after every call."""
+
+    def __init__(self, envs: Any, source: NativeSource) -> None:
+        self._envs, self._source = envs, source
+        self._choices = choices_of(source.actions)
+        for name in ("restart", "close"):
+            if hasattr(envs, name):
+                setattr(self, name, getattr(envs, name))
+
+    def attach(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+        self._envs.attach(arrays)
+
+    def reset(self, seeds: Array) -> None:
+        self._envs.reset(seeds)
+        self._check("reset")
+
+    def step(self) -> None:
+        a = self._arrays
+        self._envs.step()
+        self._check("step")
+        done = a.terminated | a.truncated
+        if done.any():
+            masks = a.final_obs[done, -self._source.mask_size :]
+            a.final_obs[done, -self._source.mask_size :] = self._legal("step", masks, True)
+
+    def _check(self, method: str) -> None:
+        a = self._arrays
+        self._legal(method, a.obs[a.valid, -self._source.mask_size :])
+
+    def _legal(self, method: str, masks: Array, is_over: bool = False) -> Array:
+        try:
+            return legal(masks, self._choices, is_over)
+        except EnvError as error:
+            name = f"{NATIVE_PREFIX}{self._source.name}"
+            raise EnvError(f"env = '{name}': {method} {error}") from None
 
 
 Source: TypeAlias = (
