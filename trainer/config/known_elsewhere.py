@@ -57,6 +57,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "frame_stack": ("preprocessing.frame_stack",),
     "stack_num": ("preprocessing.frame_stack",),
     "frameskip": ("preprocessing.frame_skip",),
+    "frame_skip": ("preprocessing.frame_skip",),
     "screen_size": ("preprocessing.resize",),
     "img_height": ("preprocessing.resize",),
     "img_width": ("preprocessing.resize",),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from frame_envs import FRAMES_OF_A_LIFE, Game, Vectors, game
 from gymnasium.wrappers import FrameStackObservation
+from image_envs import Large
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, make_config
@@ -66,6 +67,10 @@ def test_stacked_colours_are_channels_and_stacked_vectors_are_longer():
     obs = after_steps(colours, 3)[0]
     assert obs.shape == colours.observation_space.shape == (6, 40, 36)
     assert obs[:, -1, -1].tolist() == [2, 0, 0, 3, 0, 0]
+    first = preprocessed(Large(), Preprocessing(frame_stack=2))  # whose channels come first
+    obs = first.reset(seed=1)[0]
+    assert obs.shape == first.observation_space.shape == (8, 40, 36)
+    assert (obs[:4] == obs[4:]).all()
     numbers = preprocessed(Vectors(), Preprocessing(frame_stack=2))
     assert after_steps(numbers, 3)[0].tolist() == [2, 8, 3, 7]
     assert numbers.observation_space.high.tolist() == [10, 10, 10, 10]
@@ -187,7 +192,7 @@ def test_observations_of_a_stack_stay_bytes_and_final_ones_are_those_of_the_lost
         ("gymnasium:image_envs:Grey", {"greyscale": True}, r"greyscale = true: .*\(8, 8\)"),
         ("gymnasium:image_envs:Floats", {"resize": (4, 4)}, r"resize = \[4, 4\]: .*of float32"),
         ("gymnasium:frame_envs:NoLives", {"life_loss": True}, r"gives no info\['lives'\]; use fal"),
-        (GAME, {"frame_stack": 5, "time_limit": 4},
+        ("gymnasium:FramesGame-v0", {"frame_stack": 5, "frame_skip": 2, "time_limit": 4},
          r"preprocessing\.frame_stack = 5: episodes have at most 4 steps; stack fewer frames"),
         ("gymnasium:CartPole-v1", {"frame_stack": 64, "frame_skip": 10}, r"at most 50 steps"),
         ("gymnasium:FrozenLake-v1", {"frame_stack": 2}, r"frame_stack = 2: observations are Disc"),

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces, wrappers
 
 from ....shared.errors import ConfigError
+from ...spaces.encoders import image_of
 from ..workers.arrays import GAME
 from .settings import Preprocessing
 
@@ -49,6 +50,8 @@ def preprocessed(env: Any, settings: Preprocessing) -> Any:
     if settings.noop_starts:
         env = NoopStarts(env, settings.noop_starts)
     skip = settings.frame_skip or 1
+    frames = getattr(env.spec, "max_episode_steps", None)
+    limits = [limit for limit in (settings.time_limit, frames and -(-frames // skip)) if limit]
     if settings.frame_skip and getattr(env.unwrapped, "_frameskip", 1) != 1:
         own = env.unwrapped._frameskip
         raise _error("frame_skip", skip, f"the environment skips frames itself, frameskip = {own}")
@@ -71,32 +74,30 @@ def preprocessed(env: Any, settings: Preprocessing) -> Any:
             missing = "opencv is not installed: pip install 'operant-rl[atari]'"
             raise _error("resize", side, missing) from None
     if settings.frame_stack and settings.frame_stack > 1:
-        env = _stacked(env, settings.frame_stack, settings.time_limit, skip)
+        if limits and settings.frame_stack > min(limits):
+            reason = f"episodes have at most {min(limits)} steps; stack fewer frames"
+            raise _error("frame_stack", settings.frame_stack, reason)
+        env = _stacked(env, settings.frame_stack)
     return env
 
 
-def _stacked(env: Any, depth: int, time_limit: int | None, skip: int) -> Any:
+def _stacked(env: Any, depth: int) -> Any:
     """Frames along the first axis, as channels if they have some, or end to end if vectors."""
     _check_box("frame_stack", depth, env)
-    frames = getattr(env.spec, "max_episode_steps", None)
-    limits = [limit for limit in (time_limit, frames and -(-frames // skip)) if limit]
-    if limits and depth > min(limits):
-        reason = f"episodes have at most {min(limits)} steps; stack fewer frames"
-        raise _error("frame_stack", depth, reason)
     shape = env.observation_space.shape
     env = wrappers.FrameStackObservation(env, depth)
     if len(shape) == 2:
         return env
-    joined = (depth * shape[2], *shape[:2]) if len(shape) == 3 else (depth * int(np.prod(shape)),)
-    of_stack = env.observation_space
-    low, high = _joined(of_stack.low, joined), _joined(of_stack.high, joined)
-    space = spaces.Box(low, high, joined, of_stack.dtype)
-    return wrappers.TransformObservation(env, lambda obs: _joined(obs, joined), space)
+    image = image_of(shape)
+    last = image is not None and image.channel_axis == 2
 
+    def joined(frames: Any) -> Any:
+        frames = np.moveaxis(frames, -1, 1) if last else frames
+        return frames.reshape(-1, *frames.shape[2:]) if image else frames.reshape(-1)
 
-def _joined(obs: Any, shape: tuple[int, ...]) -> Any:
-    """[depth, height, width, n] as [depth n, height, width]; all else end to end."""
-    return (np.moveaxis(obs, -1, 1) if len(shape) == 3 else obs).reshape(shape)
+    stack = env.observation_space
+    low, high = joined(stack.low), joined(stack.high)
+    return wrappers.TransformObservation(env, joined, spaces.Box(low, high, low.shape, stack.dtype))
 
 
 class NoopStarts(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -117,7 +117,8 @@ class EnvPoolBatch:
 
     def __init__(self, source: EnvPoolSource, num_envs: int) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._source, self._num_envs, self._pool = source, num_envs, None
+        self._source, self._num_envs = source, num_envs
+        self._pool: Any = None
         self._dtype = np.float64 if isinstance(source.actions, Box) else np.int32
         self.games = Games.of(num_envs) if source.preprocessing.splits_games else None
 
@@ -137,12 +138,10 @@ class EnvPoolBatch:
         self._show(*self._pool.reset())
 
     def restart(self, env: int) -> None:
-        assert self._pool
         self._show(*self._pool.reset(np.array([env], np.int32)))
 
     def step(self) -> None:
         a, pool = self._arrays, self._pool
-        assert pool
         actions = a.actions.astype(self._dtype)
         obs, reward, terminated, truncated, info = pool.step(actions)
         rows = self._show(obs, info)
