@@ -83,13 +83,14 @@ def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
     from ..trainer.envs import spec_of
     from ..trainer.experiment.onnx_export import write_onnx
     from ..trainer.experiment.trained_policy import load_trained
+    from ..trainer.spaces import num_numbers
     from .helpers.output import print_line, warn
 
     trained = load_trained(run, warn, checkpoint)
     config = trained.config
     about = f"{run.id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
     try:
-        write_onnx(trained.policy, spec_of(config).obs_size, output, about)
+        write_onnx(trained.policy, num_numbers(spec_of(config)), output, about)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
     print_line(f"{output}: the policy of iteration {trained.iteration}")

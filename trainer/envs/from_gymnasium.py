@@ -6,7 +6,7 @@ Source: https://farama.org/Vector-Autoreset-Mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ..spaces.encoders import Part
 from .names import GYMNASIUM_PREFIX as PREFIX
+from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
 from .workers.hosted import first_seed
@@ -39,6 +40,8 @@ class GymnasiumSpec:
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
@@ -59,7 +62,9 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     if not isinstance(observations, gymnasium.spaces.Box):
         raise ConfigError(f"{wrong}: observations must be a Box, and are {observations}")
     seen = seen_in(gymnasium, wrong, observations)
-    return GymnasiumSpec(name, actions=action_spec(gymnasium, f"{PREFIX}{name}", actions), **seen)
+    known = action_spec(gymnasium, f"{PREFIX}{name}", actions)
+    spaces = {"obs_space": observations, "action_space": actions}
+    return GymnasiumSpec(name, actions=known, **spaces, **seen)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
@@ -151,7 +156,8 @@ class GymnasiumEnvs:
 
     def _take_step(self, actions: Array, out: Transitions) -> Any:
         """Step all; writes `out`, and returns the infos."""
-        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(actions)
+        given = env_action(self.spec.action_space, actions)
+        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(given)
         out.obs[:] = self._rows(obs)
         return infos
 

@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spaces import ActionSpec, Discrete, MultiDiscrete
+from ..spaces import ActionSpec, Discrete, choices_of, starts_of
 from .checking import EnvError
+from .space_rows import env_action
 
 MASK_KEY = "action_mask"  # of infos, as in Gymnasium's own environments
 MASK_METHOD = "action_masks"  # sb3-contrib's
-
-
-def choices_of(actions: ActionSpec) -> tuple[int, ...]:
-    """The number of options of each choice, which an action mask has an entry for; empty if actions
-    are real numbers.
-    """
-    if isinstance(actions, Discrete):
-        return (actions.n,)
-    return actions.nvec if isinstance(actions, MultiDiscrete) else ()
 
 
 def offers_masks(env: Any) -> bool:
@@ -84,6 +76,5 @@ def sampled_action(env: Any, info: Any, actions: ActionSpec) -> Any:
         return space.sample()
     masks = np.split(mask_of(env, info, choices), np.cumsum(choices)[:-1])
     drawn = [space.np_random.choice(np.flatnonzero(mask)) for mask in masks]
-    if isinstance(actions, MultiDiscrete):
-        return np.asarray(drawn) + np.asarray(actions.start or 0)
-    return np.int64(drawn[0] + getattr(actions, "start", 0))
+    row = np.asarray(drawn) + starts_of(actions)
+    return row[0] if isinstance(actions, Discrete) else env_action(space, row)

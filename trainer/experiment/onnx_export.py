@@ -52,16 +52,17 @@ class MaskedGreedy(Greedy):
         return self.policy.greedy_step(rows, rows[:, :0])[0]
 
 
-def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
-    """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
-    time may go in. Raises OSError when the file cannot be written.
+def write_onnx(policy: Policy, num_numbers: int, path: Path, about: str) -> None:
+    """Write `policy` to `path`; `about` says where it comes from. An observation is so many numbers
+    without its mask, and any number of them at a time may go in. Raises OSError when the file
+    cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
     remembers = policy.state_size > 0
     num_choices = getattr(policy, "mask_size", 0)
     kind = RecurrentGreedy if remembers else MaskedGreedy if num_choices else Greedy
     greedy = kind(policy).eval()
-    sizes = [size for size in (obs_size - num_choices, policy.state_size or num_choices) if size]
+    sizes = [size for size in (num_numbers, policy.state_size or num_choices) if size]
     names = [INPUT, MASK if num_choices else STATE]
     with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
 from ..envs import env_spec_of
-from ..envs.masks import choices_of, mask_of
+from ..envs.masks import mask_of
 from ..envs.names import GYMNASIUM_PREFIX
+from ..envs.space_rows import env_action
 from ..envs.spaces import first_line, import_gymnasium
 from ..envs.workers.gymnasium_batch import flattened, is_factory
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
 from ..settings.importing import imported
-from ..spaces import mask_size
+from ..spaces import choices_of, mask_size
 
 MODE = "rgb_array"
 
@@ -55,7 +56,8 @@ class GymnasiumEpisodes:
             return True
         obs = torch.from_numpy(self._obs.reshape(1, -1))
         actions, self._memory = self._trained.step(obs, self._memory)
-        obs, reward, terminated, truncated, info = self._env.step(actions.numpy()[0])
+        action = env_action(self._env.action_space, actions.numpy()[0])
+        obs, reward, terminated, truncated, info = self._env.step(action)
         self._obs = self._row(obs, info)
         self._elapsed += 1
         self._return += float(reward)

@@ -23,7 +23,7 @@ from .exploration import Exploration
 from .mlp import DTYPES
 from .network import Network
 from .noise import symmetric
-from .normalizers import ObsNormalizer
+from .normalizers import make_obs_normalizer
 from .policy import Memoryless, obs_dtype
 
 OF_ROWS = ("exploration.state", "network.matrices")  # noise that lasts, where there is any
@@ -61,7 +61,7 @@ class Actor(Memoryless, nn.Module, ABC):
         self.obs_size, self.action_size = spec.obs_size, spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
         self.obs_dtype = obs_dtype(spec)
-        self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
+        self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.make_encoder = partial(make_encoder, config, spec)
         self.network = self._make_network(spec.obs_size, config, seed)
         self.network.set_precision(DTYPES[config.precision])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..spaces import Discrete, Spaces, mask_size
 from .masks import any_legal, masked
 from .noisy import shaped
-from .normalizers import ObsNormalizer
+from .normalizers import make_obs_normalizer
 from .policy import Memoryless, obs_dtype
 from .value_network import ActionValues
 
@@ -42,8 +42,7 @@ class QPolicy(Memoryless, nn.Module):
         self.obs_size = spec.obs_size
         self.mask_size = mask_size(spec)
         self.obs_dtype = obs_dtype(spec)
-        num_seen = self.obs_size - self.mask_size
-        self.normalizer = ObsNormalizer(num_seen) if normalize_obs else nn.Identity()
+        self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.network = make_network(spec.obs_size, self.num_actions)
         self.network.set_precision(precision)
         self.flat_parameters = self.network.flat_parameters

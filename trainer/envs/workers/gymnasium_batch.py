@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,13 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
-from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
+from ...spaces import ANY_NUMBERS, ActionSpec, ObsType, choices_of
 from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
-from ..masks import choices_of, mask_of, offers_masks
+from ..masks import mask_of, offers_masks
 from ..own_envs import own_env
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
+from ..space_rows import ObsRows, env_action
+from ..spaces import action_spec, aligned, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
 
 
@@ -40,6 +41,8 @@ class GymnasiumSource:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, name: str) -> GymnasiumSource:
@@ -58,7 +61,10 @@ class GymnasiumSource:
         mask_size = sum(choices) if choices and offers_masks(env) else 0
         env.close()
         seen["obs_size"] += mask_size
-        return cls(name, actions=actions, mask_size=mask_size, **seen)
+        if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
+            seen["obs_size"] = aligned(seen["obs_size"])
+        spaces = {"obs_space": env.observation_space, "action_space": env.action_space}
+        return cls(name, actions=actions, mask_size=mask_size, **spaces, **seen)
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -128,11 +134,10 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._space, self._name = envs, envs[0].observation_space, source.name
-        self._spaces = import_gymnasium().spaces
-        self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
+        self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
+        self._space, self._action_space = source.obs_space, source.action_space
         self._current = counters.current
-        self._num_numbers = source.obs_size - source.mask_size
+        self._row_size = self._rows.row_size
         self._choices = choices_of(source.actions) if source.mask_size else ()
 
     def attach(self, arrays: Arrays) -> None:
@@ -152,7 +157,7 @@ class GymnasiumBatch:
         given = env.reset() if seed is None else env.reset(seed=seed)
         try:
             obs, info = given
-            self._arrays.obs[number, : self._num_numbers] = self._flat(obs)
+            self._arrays.obs[number, : self._row_size] = self._rows.row(obs)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise self._error("reset", reset_problem(given, self._space)) from None
         self._write_mask(number, "reset", info)
@@ -165,7 +170,7 @@ class GymnasiumBatch:
             mask = mask_of(self._envs[number], info, self._choices, is_over)
         except EnvError as error:
             raise self._error(method, str(error)) from None
-        self._arrays.obs[number, self._num_numbers :] = mask
+        self._arrays.obs[number, self._row_size :] = mask
 
     def step(self) -> None:
         a, current = self._arrays, self._current
@@ -173,10 +178,10 @@ class GymnasiumBatch:
         actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            given = env.step(actions[number])
+            given = env.step(env_action(self._action_space, actions[number]))
             try:
                 obs, a.reward[number], terminated, truncated, info = given
-                a.obs[number, : self._num_numbers] = self._flat(obs)
+                a.obs[number, : self._row_size] = self._rows.row(obs)
                 a.terminated[number], a.truncated[number] = terminated, truncated
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise self._error("step", step_problem(given, self._space)) from None
@@ -190,23 +195,15 @@ class GymnasiumBatch:
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
 
-    def _flat(self, obs: Any) -> NDArray[Any]:
-        """One row. Raises ValueError for another shape: NumPy would stretch some to fit."""
-        if self._space.shape and np.shape(obs) != self._space.shape:
-            raise ValueError
-        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
-        if row.shape != (self._num_numbers,):
-            raise ValueError
-        return row
-
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
-        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none."""
+        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none, and packed ones
+        were looked at.
+        """
         if obs.dtype.kind != "f" or is_finite(obs):
             return
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
-        given = obs[row, : self._num_numbers]
-        given = given if self._is_vector else self._spaces.unflatten(self._space, given)
+        given = self._rows.obs(obs[row, : self._row_size])
         raise self._error(method, obs_problem(given, self._space))
 
     def _error(self, method: str, problem: str) -> EnvError:

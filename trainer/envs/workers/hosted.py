@@ -111,6 +111,14 @@ class HostedSpec:
         return obs_parts(self.source)
 
     @property
+    def obs_space(self) -> Any:
+        return getattr(self.source, "obs_space", None)
+
+    @property
+    def action_space(self) -> Any:
+        return getattr(self.source, "action_space", None)
+
+    @property
     def make_encoder(self) -> Callable[[int], Any] | None:
         return getattr(self.source, "make_encoder", None)
 

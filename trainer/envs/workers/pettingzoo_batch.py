@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reward_problem
 from ..names import PETTINGZOO_PREFIX
+from ..space_rows import ObsRows, env_action
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
 
@@ -35,6 +36,8 @@ class PettingZooSource:
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:
@@ -55,7 +58,8 @@ class PettingZooSource:
                 )
         seen = seen_in(gymnasium, wrong, spaces[0][0])
         actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
-        return cls(path, actions=actions, num_agents=len(agents), **seen)
+        known = {"actions": actions, "obs_space": spaces[0][0], "action_space": spaces[0][1]}
+        return cls(path, num_agents=len(agents), **known, **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -101,9 +105,7 @@ class PettingZooBatch:
         self.obs_size, self.actions = source.obs_size, source.actions
         self.num_agents, self._name = source.num_agents, source.name
         self._envs, self._current = envs, counters.current
-        agent = envs[0].possible_agents[0]
-        self._space = envs[0].observation_space(agent)
-        self._flatten = import_gymnasium().spaces.flatten
+        self._rows, self._action_space = ObsRows(source), source.action_space
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
 
@@ -144,7 +146,7 @@ class PettingZooBatch:
             self._current[0] = number
             live = self._live[number]
             obs, rewards, terminated, truncated, _ = env.step(
-                {agent: actions[row] for agent, row in live.items()}
+                {agent: env_action(self._action_space, actions[row]) for agent, row in live.items()}
             )
             for agent, row in live.items():
                 a.valid[row] = True
@@ -166,13 +168,13 @@ class PettingZooBatch:
     def _flat(self, agent: Any, obs: Any) -> NDArray[Any]:
         """Raises EnvError where `obs` is not in the space that all agents have."""
         try:
-            flat = np.asarray(self._flatten(self._space, obs))
-            is_good = flat.shape == (self.obs_size,) and bool(np.isfinite(flat).all())
+            row = self._rows.row(obs)
+            is_good = bool(np.isfinite(row).all())
         except (TypeError, ValueError, KeyError, IndexError):
             is_good = False
         if not is_good:
-            raise self._error(agent, obs_problem(obs, self._space))
-        return flat
+            raise self._error(agent, obs_problem(obs, self._rows.space))
+        return row
 
     def _error(self, agent: Any, problem: str) -> EnvError:
         return EnvError(f"env = 'pettingzoo:{self._name}': agent {agent!r} {problem}")
