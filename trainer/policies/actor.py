@@ -24,7 +24,7 @@ from .mlp import DTYPES
 from .network import Network
 from .noise import symmetric
 from .normalizers import make_obs_normalizer
-from .policy import Memoryless, obs_dtype
+from .policy import Memoryless, stored_obs
 
 OF_ROWS = ("exploration.state", "network.matrices")  # noise that lasts, where there is any
 
@@ -60,7 +60,7 @@ class Actor(Memoryless, nn.Module, ABC):
             raise ConfigError("actions have no finite bounds: this algorithm scales them to theirs")
         self.obs_size, self.action_size = spec.obs_size, spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
-        self.obs_dtype = obs_dtype(spec)
+        self.stored_obs = stored_obs(spec)
         self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.make_encoder = partial(make_encoder, config, spec)
         self.network = self._make_network(spec.obs_size, config, seed)

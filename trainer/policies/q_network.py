@@ -11,7 +11,7 @@ from ..spaces import Discrete, Spaces, mask_size
 from .masks import any_legal, masked
 from .noisy import shaped
 from .normalizers import make_obs_normalizer
-from .policy import Memoryless, obs_dtype
+from .policy import Memoryless, stored_obs
 from .value_network import ActionValues
 
 
@@ -41,7 +41,7 @@ class QPolicy(Memoryless, nn.Module):
         self.num_actions, self._start = spec.actions.n, spec.actions.start
         self.obs_size = spec.obs_size
         self.mask_size = mask_size(spec)
-        self.obs_dtype = obs_dtype(spec)
+        self.stored_obs = stored_obs(spec)
         self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.network = make_network(spec.obs_size, self.num_actions)
         self.network.set_precision(precision)

@@ -100,6 +100,14 @@ def mask_size(spec: Any) -> int:
     return found
 
 
+def obs_stack(spec: Any) -> int:
+    """How many frames an observation is known to be a stack of, oldest first; 1 for no stack.
+    Episodes begin with the first frame over and over.
+    """
+    found: int = getattr(spec, "obs_stack", 1)
+    return found
+
+
 def obs_range(spec: Any) -> tuple[float, float]:
     """The smallest and the largest number that observations may have, as far as is known."""
     found: tuple[float, float] = getattr(spec, "obs_range", ANY_NUMBERS)

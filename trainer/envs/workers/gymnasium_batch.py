@@ -41,6 +41,7 @@ class GymnasiumSource:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_stack: int = 1  # frames of an observation
     obs_space: Any = field(default=None, compare=False)
     action_space: Any = field(default=None, compare=False)
 
@@ -63,8 +64,8 @@ class GymnasiumSource:
         seen["obs_size"] += mask_size
         if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
             seen["obs_size"] = aligned(seen["obs_size"])
-        spaces = {"obs_space": env.observation_space, "action_space": env.action_space}
-        return cls(name, actions=actions, mask_size=mask_size, **spaces, **seen)
+        seen |= {"obs_space": env.observation_space, "action_space": env.action_space}
+        return cls(name, actions=actions, mask_size=mask_size, obs_stack=stack_of(env), **seen)
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -120,6 +121,18 @@ def flattened(env: Any) -> Any:
     space = env.observation_space
     is_flat = isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
     return env if is_flat else gymnasium.wrappers.FlattenObservation(env)
+
+
+def stack_of(env: Any) -> int:
+    """The frames of an observation, if Gymnasium's own wrapper stacks arrays and pads the stack
+    with an episode's first; else 1. Wrappers that leave observations alone may be around it.
+    """
+    wrappers = import_gymnasium().wrappers
+    alone = wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker
+    while isinstance(env, (*alone, wrappers.RecordEpisodeStatistics)):
+        env = env.env
+    is_stack = isinstance(env, wrappers.FrameStackObservation) and env.padding_type == "reset"
+    return int(env.stack_size) if is_stack and env.observation_space.shape else 1
 
 
 def is_finite(numbers: NDArray[Any]) -> bool:

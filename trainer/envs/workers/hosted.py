@@ -18,6 +18,7 @@ from ...spaces import (
     mask_size,
     obs_range,
     obs_shape,
+    obs_stack,
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
@@ -101,6 +102,10 @@ class HostedSpec:
     @property
     def obs_range(self) -> tuple[float, float]:
         return obs_range(self.source)
+
+    @property
+    def obs_stack(self) -> int:
+        return obs_stack(self.source)
 
     @property
     def mask_size(self) -> int:
