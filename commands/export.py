@@ -85,7 +85,7 @@ def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
     from ..trainer.envs import preprocessing_of, spec_of
     from ..trainer.experiment.onnx_export import write_onnx
     from ..trainer.experiment.trained_policy import load_trained
-    from ..trainer.spaces import obs_shape
+    from ..trainer.spaces import num_numbers, obs_shape
     from .helpers.output import print_line, warn
 
     trained = load_trained(run, warn, checkpoint)
@@ -96,7 +96,7 @@ def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
     if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
         metadata["preprocessing"] = json.dumps(asdict(preprocessing))
     try:
-        write_onnx(trained.policy, spec.obs_size, output, about, metadata)
+        write_onnx(trained.policy, num_numbers(spec), output, about, metadata)
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from None
     print_line(f"{output}: the policy of iteration {trained.iteration}")

@@ -193,7 +193,7 @@ def test_an_onnx_file_takes_masks(tmp_path):
     run = operant.train(Legal, **settings_of("ppo"))
     policy = operant.load(run)
     inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size, tmp_path / "policy.onnx", "a test")
+    write_onnx(inner, inner.obs_size - inner.mask_size, tmp_path / "policy.onnx", "a test")
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
     obs = np.random.default_rng(1).random((64, NUM_ACTIONS), np.float32)
     masks = (np.random.default_rng(2).random((64, NUM_ACTIONS)) < 0.5).astype(np.float32)
@@ -213,7 +213,7 @@ def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
     obs, masks = np.zeros((5, NUM_ACTIONS), np.float32), np.eye(NUM_ACTIONS, dtype=np.float32)
     assert policy.act(obs, action_masks=masks).tolist() == [5, 6, 7, 8, 9]
     inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size, tmp_path / "policy.onnx", "a test")
+    write_onnx(inner, inner.obs_size - inner.mask_size, tmp_path / "policy.onnx", "a test")
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
     (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
     assert actions.tolist() == [5, 6, 7, 8, 9]

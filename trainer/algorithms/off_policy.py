@@ -78,7 +78,7 @@ def make_replay(
         policy.obs_size, policy.action_shape, policy.action_dtype,
         n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
         priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
-        obs_dtype=policy.obs_dtype,
+        **policy.stored_obs,
     )  # fmt: skip
     return replay
 

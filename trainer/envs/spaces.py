@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...shared.errors import ConfigError
-from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete
-from ..spaces.encoders import Part
+from ..spaces import (
+    ANY_NUMBERS,
+    ActionSpec,
+    Box,
+    Discrete,
+    MultiDiscrete,
+    choices_of,
+    starts_of,
+)
+from ..spaces.encoders import MLP, Part
 from .names import GYMNASIUM_PREFIX
 
+FLOAT_BYTES = 4
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
 
@@ -64,8 +74,18 @@ def full_name(env: str) -> str:
 
 
 def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
-    """Raises ConfigError for actions that no policy of ours gives."""
+    """Actions of a tuple or a dictionary are joined. Raises ConfigError for actions that no policy
+    of ours gives.
+    """
     spaces = gymnasium.spaces
+    if hasattr(space, "spaces"):
+        joined = _joined([action_spec(gymnasium, name, each) for each in leaves(space)])
+        if joined is None:
+            raise ConfigError(
+                f"env = '{name}': actions are {space}; parts must all be choices, or all be real "
+                "numbers"
+            )
+        return joined
     if isinstance(space, spaces.Discrete):
         return Discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
@@ -78,28 +98,48 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
-        "MultiBinary, or a bounded row of Box of floating-point numbers"
+        "MultiBinary, a bounded row of Box of floating-point numbers, or a Tuple or Dict of such"
     )
 
 
+def _joined(parts: Sequence[ActionSpec]) -> ActionSpec | None:
+    """One row of all parts; None if there are none, or real numbers beside choices."""
+    boxes = [part for part in parts if isinstance(part, Box)]
+    if not parts or 0 < len(boxes) < len(parts):
+        return None
+    if boxes:
+        low, high = (itertools.chain(*(getattr(x, end) for x in boxes)) for end in ("low", "high"))
+        return Box(tuple(low), tuple(high))
+    choices = [choices_of(part) for part in parts]
+    starts = [starts_of(part) for part in parts]
+    start = tuple(itertools.chain(*starts))
+    return MultiDiscrete(tuple(itertools.chain(*choices)), start if any(start) else ())
+
+
 def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
-    """`obs_size`, `obs_type`, `obs_shape`, `obs_range` and `obs_parts` of a space of observations.
-    Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32.
+    """`obs_size`, `obs_type`, `obs_shape`, `obs_range` and `obs_parts` of a space.
+    Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32. If a
+    part of a dictionary or a tuple is an image of bytes, rows are packed: each part has its type.
     Raises ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
     """
     spaces = gymnasium.spaces
-    for each in _leaves(space):
+    for each in leaves(space):
         known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
         if not isinstance(each, known):
             raise ConfigError(
                 f"{wrong}: observations have {each}; Box, Dict, Tuple, Discrete, MultiDiscrete and "
                 "MultiBinary are supported"
             )
-    if not any(spaces.flatdim(each) for each in _leaves(space)):
+    if not any(spaces.flatdim(each) for each in leaves(space)):
         raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
     flat = spaces.flatten_space(space)
     if hasattr(space, "spaces"):
-        return {"obs_size": flat.shape[0], "obs_parts": tuple(_parts(gymnasium, wrong, space))}
+        parts = tuple(_parts(gymnasium, wrong, space))
+        seen = {"obs_size": flat.shape[0], "obs_parts": parts}
+        if not any(part.obs_type is np.uint8 and part.encoder != MLP for part in parts):
+            return seen
+        end = parts[-1].offset + parts[-1].obs_bytes
+        return {**seen, "obs_shape": flat.shape, "obs_type": np.uint8, "obs_size": aligned(end)}
     is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
     if not is_array or len(space.shape) < 2:
         return {"obs_size": flat.shape[0]}
@@ -113,25 +153,34 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     }
 
 
-def _leaves(space: Any) -> Iterator[Any]:
+def aligned(num_bytes: int) -> int:
+    """The next multiple of the size of a float32, so that packed rows can be read as such."""
+    return -(-num_bytes // FLOAT_BYTES) * FLOAT_BYTES
+
+
+def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
     spaces = getattr(space, "spaces", None)
     if spaces is None:
         yield space
         return
     for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from _leaves(each)
+        yield from leaves(each)
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
-    """The parts of a dictionary or a tuple, in the order of a row's columns."""
-    start = 0
-    for each in _leaves(space):
-        seen: dict[str, Any] = {
-            "obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS,
+    """The parts of a dictionary or a tuple, in the order in which they are flattened."""
+    start = end = 0
+    for each in leaves(space):
+        is_small = each.dtype == np.uint8 or not isinstance(each, gymnasium.spaces.Box)
+        seen = {
+            "obs_shape": (), "obs_type": np.uint8 if is_small else np.float32,
+            "obs_range": ANY_NUMBERS, **seen_in(gymnasium, wrong, each),
         }  # fmt: skip
-        yield Part(start=start, **seen | seen_in(gymnasium, wrong, each))
-        start += gymnasium.spaces.flatdim(each)
+        offset = end if seen["obs_type"] is np.uint8 else aligned(end)
+        part = Part(start=start, offset=offset, **seen)
+        yield part
+        start, end = start + part.obs_size, part.offset + part.obs_bytes
 
 
 def first_line(error: BaseException) -> str:

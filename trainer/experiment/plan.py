@@ -45,7 +45,7 @@ from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
 from ..spaces import obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
-from ..spaces.encoders import MLP
+from ..spaces.encoders import MLP, is_packed
 from .refusals import refusals
 from .traits import can_be_on_gpu, has_masks, some_agents_retire, why_one_piece
 
@@ -179,6 +179,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
     if has_masks(config):
         return "action masks"
+    if is_hosted(config.env) and is_packed(spec_of(config)):
+        return "images in dictionaries"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
     if reasons or config.encoder == MLP:

@@ -19,6 +19,7 @@ from ..envs import env_spec_of, preprocessing_of
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.preprocessing.settings import AS_IT_IS, Preprocessing
+from ..envs.space_rows import env_action
 from ..envs.spaces import first_line, import_gymnasium
 from ..envs.workers.gymnasium_batch import is_factory, maker
 from ..envs.workers.hosted import first_seed
@@ -58,7 +59,8 @@ class GymnasiumEpisodes:
             return True
         obs = torch.from_numpy(self._obs.reshape(1, -1))
         actions, self._memory = self._trained.step(obs, self._memory)
-        obs, reward, terminated, truncated, info = self._env.step(actions.numpy()[0])
+        action = env_action(self._env.action_space, actions.numpy()[0])
+        obs, reward, terminated, truncated, info = self._env.step(action)
         self._obs = self._row(obs, info)
         self._elapsed += 1
         self._return += float(reward)

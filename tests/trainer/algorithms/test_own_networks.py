@@ -136,7 +136,7 @@ def test_gradients_of_taped_networks_are_those_of_autograd(make, algorithm, enco
     spec = env_spec_of(experiment.config)
     generator = torch.Generator().manual_seed(3)
     obs = torch.randint(0, 256, (5, spec.obs_size), generator=generator).to(
-        experiment.policy.obs_dtype
+        experiment.policy.stored_obs["obs_dtype"]
     )
     taus = torch.rand(5, 3, generator=generator)
     networks = [(experiment.policy.network, (obs, taus) if algorithm == "iqn" else (obs,))]

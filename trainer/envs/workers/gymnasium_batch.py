@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,8 @@ from ..checking import EnvError, obs_problem, reset_problem, reward_problem, ste
 from ..masks import MaskedSpace, mask_method
 from ..own_envs import own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
+from ..space_rows import ObsRows, env_action
+from ..spaces import action_spec, aligned, first_line, import_gymnasium, seen_in
 from .arrays import GAME, Arrays, Counters, Games
 
 
@@ -43,6 +44,9 @@ class GymnasiumSource:
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
     preprocessing: Preprocessing = AS_IT_IS
+    obs_stack: int = 1  # frames of an observation
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> GymnasiumSource:
@@ -63,7 +67,13 @@ class GymnasiumSource:
         mask_size = masked.size(mask_method(env), lambda: [env.reset()[1]])
         env.close()
         seen["obs_size"] += mask_size
-        return cls(name, actions=actions, mask_size=mask_size, preprocessing=preprocessing, **seen)
+        if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
+            seen["obs_size"] = aligned(seen["obs_size"])
+        seen |= {"obs_space": masked.space, "action_space": env.action_space}
+        return cls(
+            name, actions=actions, mask_size=mask_size, preprocessing=preprocessing,
+            obs_stack=stack_of(env), **seen,
+        )  # fmt: skip
 
     def for_evaluation(self) -> GymnasiumSource:
         """Of whole games."""
@@ -129,6 +139,18 @@ def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., An
     return gymnasium.registry.get(name.rpartition(":")[2]), partial(gymnasium.make, name)
 
 
+def stack_of(env: Any) -> int:
+    """The frames of an observation, if Gymnasium's own wrapper stacks arrays and pads the stack
+    with an episode's first; else 1. Wrappers that leave observations alone may be around it.
+    """
+    wrappers = import_gymnasium().wrappers
+    alone = wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker
+    while isinstance(env, (*alone, wrappers.RecordEpisodeStatistics)):
+        env = env.env
+    is_stack = isinstance(env, wrappers.FrameStackObservation) and env.padding_type == "reset"
+    return int(env.stack_size) if is_stack and env.observation_space.shape else 1
+
+
 def is_finite(numbers: NDArray[Any]) -> bool:
     """Whether there is neither NaN nor infinity in them."""
     return bool(np.isfinite(numbers).all())
@@ -141,16 +163,13 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._name = envs, source.name
-        gymnasium = import_gymnasium()
-        self._spaces, self._given_space = gymnasium.spaces, envs[0].observation_space
-        self._masked = MaskedSpace(gymnasium, self._given_space, source.actions)
+        self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
+        self._given_space, self._action_space = envs[0].observation_space, source.action_space
+        self._masked = MaskedSpace(import_gymnasium(), self._given_space, source.actions)
         self._methods = [mask_method(env) for env in envs]
-        self._space = self._masked.space
-        self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
-        self._current = counters.current
-        self._num_numbers = source.obs_size - source.mask_size
         self._has_masks = source.mask_size > 0
+        self._current = counters.current
+        self._row_size = self._rows.row_size
         self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
@@ -180,10 +199,10 @@ class GymnasiumBatch:
     def _write(self, number: int, obs: Any, info: Any, is_over: bool = False) -> None:
         """The row of an environment: its observation, and behind it its action mask."""
         row = self._arrays.obs[number]
-        row[: self._num_numbers] = self._flat(self._masked.without_mask(obs))
+        row[: self._row_size] = self._rows.row(self._masked.without_mask(obs))
         if self._has_masks:
             masks = self._masked.masks(obs, info, self._methods[number], is_over)
-            row[self._num_numbers :] = masks[0]
+            row[self._row_size :] = masks[0]
 
     def step(self) -> None:
         a, current = self._arrays, self._current
@@ -191,7 +210,7 @@ class GymnasiumBatch:
         actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            given = env.step(actions[number])
+            given = env.step(env_action(self._action_space, actions[number]))
             try:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.terminated[number], a.truncated[number] = terminated, truncated
@@ -211,23 +230,15 @@ class GymnasiumBatch:
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
 
-    def _flat(self, obs: Any) -> NDArray[Any]:
-        """One row. Raises ValueError for another shape: NumPy would stretch some to fit."""
-        if self._space.shape and np.shape(obs) != self._space.shape:
-            raise ValueError
-        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
-        if row.shape != (self._num_numbers,):
-            raise ValueError
-        return row
-
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
-        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none."""
+        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none, and packed ones
+        were looked at.
+        """
         if obs.dtype.kind != "f" or is_finite(obs):
             return
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
-        given = obs[row, : self._num_numbers]
-        given = given if self._is_vector else self._spaces.unflatten(self._space, given)
+        given = self._rows.obs(obs[row, : self._row_size])
         raise self._error(method, obs_problem(given, self._space))
 
     def _error(self, method: str, problem: str) -> EnvError:

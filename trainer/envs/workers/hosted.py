@@ -18,6 +18,7 @@ from ...spaces import (
     mask_size,
     obs_range,
     obs_shape,
+    obs_stack,
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
@@ -104,12 +105,24 @@ class HostedSpec:
         return obs_range(self.source)
 
     @property
+    def obs_stack(self) -> int:
+        return obs_stack(self.source)
+
+    @property
     def mask_size(self) -> int:
         return mask_size(self.source)
 
     @property
     def obs_parts(self) -> tuple[Part, ...]:
         return obs_parts(self.source)
+
+    @property
+    def obs_space(self) -> Any:
+        return getattr(self.source, "obs_space", None)
+
+    @property
+    def action_space(self) -> Any:
+        return getattr(self.source, "action_space", None)
 
     @property
     def make_encoder(self) -> Callable[[int], Any] | None:

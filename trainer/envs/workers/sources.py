@@ -19,13 +19,14 @@ from ...spaces import (
     Discrete,
     MultiDiscrete,
     ObsType,
+    choices_of,
     mask_size,
     obs_range,
     obs_shape,
     obs_type,
 )
 from ..checking import EnvError
-from ..masks import choices_of, legal
+from ..masks import legal
 from ..names import NATIVE_PREFIX
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
