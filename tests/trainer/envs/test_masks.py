@@ -156,8 +156,10 @@ def test_no_illegal_action_in_a_million_steps(learner):
     """Of training and evaluation; those with replay learn in one of some hundred steps."""
     Batched.counts.steps = Batched.counts.illegal = 0
     more = {"num_envs": 256, "rollout_steps": 64, "total_env_steps": 1e6}
-    of_replay = ["replay.capacity=32768", f"{learner}.warmup_env_steps=4096"]
-    overrides = of_replay if learner in WITH_REPLAY else []
+    overrides = ["ppo.num_epochs=1"] if learner in ("ppo", "lstm") else []
+    if learner in WITH_REPLAY:
+        overrides = ["replay.capacity=32768", f"{learner}.warmup_env_steps=4096",
+                     f"{learner}.updates_per_env_step=0.0009765625"]  # fmt: skip
     config = config_of(learner, "native:masked_envs:Batched", *overrides, **more)
     iterations(config, -(-1_000_000 // (config.num_envs * config.rollout_steps)))
     assert Batched.counts.steps >= 1_000_000
