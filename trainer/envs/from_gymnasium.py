@@ -19,7 +19,7 @@ from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ..spaces.encoders import Part
 from .checking import EnvError
-from .masks import MASK_KEYS, MaskedSpace, mask_method
+from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
@@ -189,8 +189,16 @@ class GymnasiumEnvs:
             return rows
         try:
             masks = self._masked.masks(obs, infos, method_now, is_over, num_rows)
-        except EnvError as error:
-            raise EnvError(f"env = '{PREFIX}{self.spec.name}': {method} {error}") from None
+        except MaskError as error:
+            step = (
+                ""
+                if method == "reset"
+                else f" (step {self._elapsed[error.row] + 1:g} of its episode)"
+            )
+            raise EnvError(
+                f"env = '{PREFIX}{self.spec.name}': {method} {error}{step}, in environment "
+                f"{self._first_env + error.row}"
+            ) from None
         return np.concatenate([rows, masks], 1)
 
     def _count(self, out: Transitions) -> None:

@@ -41,26 +41,40 @@ def _is_ragged(mask: Any) -> bool:
     return isinstance(mask, list) and any(isinstance(part, list | tuple) for part in mask)
 
 
+class MaskError(EnvError):
+    """The mask in a `row` of several is wrong."""
+
+    def __init__(self, problem: str, row: Any = 0) -> None:
+        super().__init__(problem)
+        self.row = int(row)
+
+
 def legal(masks: NDArray[Any], choices: tuple[int, ...], is_over: Any = False) -> NDArray[np.bool_]:
-    """`masks` [N, sum of `choices`] as truth values. Raises EnvError for anything else, and if a
+    """`masks` [N, sum of `choices`] as truth values. Raises MaskError for anything else, and if a
     choice has no legal option. At the end of an episode, where many environments allow nothing,
     such a choice allows everything: `is_over` [N].
     """
     if masks.shape[-1] != sum(choices):
-        raise EnvError(
+        raise MaskError(
             f"gives an action mask of {masks.shape[-1]} entries, expected {sum(choices)}"
         )
     if masks.dtype.kind not in "biuf":
-        raise EnvError(f"gives an action mask of type {masks.dtype}, expected numbers 0 and 1")
+        raise MaskError(f"gives an action mask of type {masks.dtype}, expected numbers 0 and 1")
     is_legal: NDArray[np.bool_] = masks == 1
-    if not (is_legal | (masks == 0)).all():
-        other = masks[~is_legal & (masks != 0)].flat[0]
-        raise EnvError(f"gives an action mask with {other}, expected 0 (illegal) and 1 (legal)")
+    is_other = ~is_legal & (masks != 0)
+    if is_other.any():
+        row = is_other.any(-1).argmax()
+        other = masks[row, is_other[row].argmax()]
+        raise MaskError(
+            f"gives an action mask with {other:g}, expected 0 (illegal) and 1 (legal)", row
+        )
     for options in np.split(is_legal, np.cumsum(choices)[:-1], -1):  # views
         has_none = ~options.any(-1)
         if has_none.any():
-            if (has_none & ~np.asarray(is_over, np.bool_)).any():
-                raise EnvError("gives an action mask in which no action is legal")
+            is_wrong = has_none & ~np.asarray(is_over, np.bool_)
+            if is_wrong.any():
+                problem = "gives an action mask in which no action is legal"
+                raise MaskError(problem, is_wrong.argmax())
             options[has_none] = True
     return is_legal
 
@@ -114,7 +128,7 @@ class MaskedSpace:
         num_rows: int = 1,
     ) -> NDArray[np.bool_]:
         """Masks [num_rows, sum of `choices`] of an observation and its info, or of a batch. Raises
-        EnvError for a wrong one, or if there is none before the end of an episode.
+        MaskError for a wrong one, or if there is none before the end of an episode.
         """
         total = sum(self.choices)
         is_given = np.ones(num_rows, np.bool_)
@@ -127,14 +141,18 @@ class MaskedSpace:
             given = method()
         else:
             given, is_given[:] = np.ones((num_rows, total)), False
-        if not (is_given | is_over).all():
-            raise EnvError(f"gives no info['{MASK_KEY}'], which it gave when the run began")
+        is_missing = ~(is_given | is_over)
+        if is_missing.any():
+            problem = f"gives no info['{MASK_KEY}'], which it gave when the run began"
+            raise MaskError(problem, is_missing.argmax())
         try:
             rows = joined(given, num_rows)
         except ValueError:
             said = one_line(repr(given), 60)
-            raise EnvError(f"gives the action mask {said}, expected {total} numbers") from None
-        return legal(np.where(is_given[:, None], rows, 1), self.choices, is_over)
+            raise MaskError(f"gives the action mask {said}, expected {total} numbers") from None
+        if not is_given.all():
+            rows[~is_given] = 1
+        return legal(rows, self.choices, is_over)
 
 
 def sampled_action(env: Any, space: MaskedSpace, obs: Any, info: Any, actions: ActionSpec) -> Any:

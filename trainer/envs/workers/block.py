@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checking import EnvError
 from .arrays import Arrays, Counters
 
 NEVER = 0  # as the step of a cut
@@ -43,7 +44,12 @@ class Block:
     def step(self) -> None:
         """Step every environment with its own of the actions."""
         a = self._arrays
-        self._envs.step()
+        try:
+            self._envs.step()
+        except EnvError as error:
+            env = int(self._counters.current[0])
+            length = self._lengths.reshape(-1, self._num_agents).max(1)[env]
+            raise EnvError(f"{error} (step {length + 1:g} of its episode)") from None
         self._steps += 1
         if self._num_agents > 1:
             for array in (a.reward, a.terminated, a.truncated):

@@ -22,6 +22,7 @@ from ...spaces import (
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
+from ..checking import EnvError
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..vector import Transitions
 from .arrays import Array
@@ -50,10 +51,11 @@ class Carrier(Protocol):
 
 class Here:
     """One block, in this process, which performs every call at once. What its environments raise
-    is raised as it is.
+    is raised as it is, and an EnvError with the environment's number.
     """
 
-    def __init__(self, source: Source, layout: Layout, cuts: Array) -> None:
+    def __init__(self, source: Source, layout: Layout, first_env: int, cuts: Array) -> None:
+        self._first_env = first_env
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
@@ -61,10 +63,14 @@ class Here:
         self._block = Block(envs, layout.num_agents, arrays, counters, cuts)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
-        if command == RESET:
-            self._block.reset(self.fields.seeds[0])
-        elif command == STEP:
-            self._block.step()
+        try:
+            if command == RESET:
+                self._block.reset(self.fields.seeds[0])
+            elif command == STEP:
+                self._block.step()
+        except EnvError as error:
+            env = self._first_env + int(self.fields.current[0, 0])
+            raise EnvError(f"{error}, in environment {env}") from None
 
     def finish(self, workers: Sequence[int]) -> None:
         """It is done."""
@@ -201,7 +207,7 @@ class HostedEnvs:
         self._carrier: Carrier = (
             Processes(spec.source, layout, first_env, cuts, plan.timeout_s)
             if plan.num_workers
-            else Here(spec.source, layout, cuts)
+            else Here(spec.source, layout, first_env, cuts)
         )
         self._rows = self._carrier.fields.rows()
         self._taken = np.zeros(3)

@@ -26,7 +26,7 @@ from ...spaces import (
     obs_type,
 )
 from ..checking import EnvError
-from ..masks import legal
+from ..masks import MaskError, legal
 from ..names import NATIVE_PREFIX
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
@@ -87,14 +87,14 @@ class NativeSource:
     def make(self, num_envs: int, counters: Counters) -> Any:
         counters.current[0] = -1
         envs = imported("env", self.name)(num_envs)
-        return NativeMasks(envs, self) if self.mask_size else envs
+        return NativeMasks(envs, self, counters.current) if self.mask_size else envs
 
 
 class NativeMasks:
     """Batched environments whose action masks are checked after every call."""
 
-    def __init__(self, envs: Any, source: NativeSource) -> None:
-        self._envs, self._source = envs, source
+    def __init__(self, envs: Any, source: NativeSource, current: Array) -> None:
+        self._envs, self._source, self._current = envs, source, current
         self._choices = choices_of(source.actions)
         for name in ("restart", "close"):
             if hasattr(envs, name):
@@ -106,25 +106,21 @@ class NativeMasks:
 
     def reset(self, seeds: Array) -> None:
         self._envs.reset(seeds)
-        self._check("reset")
+        self._check("reset", self._arrays.obs, self._arrays.valid)
 
     def step(self) -> None:
         a = self._arrays
         self._envs.step()
-        self._check("step")
-        done = a.terminated | a.truncated
-        if done.any():
-            masks = a.final_obs[done, -self._source.mask_size :]
-            a.final_obs[done, -self._source.mask_size :] = self._legal("step", masks, True)
+        self._check("step", a.obs, a.valid)
+        self._check("step", a.final_obs, (a.terminated | a.truncated) & a.valid, is_over=True)
 
-    def _check(self, method: str) -> None:
-        a = self._arrays
-        self._legal(method, a.obs[a.valid, -self._source.mask_size :])
-
-    def _legal(self, method: str, masks: Array, is_over: bool = False) -> Array:
+    def _check(self, method: str, obs: Array, counts: Array, is_over: bool = False) -> None:
+        """Of the rows that `counts` [R] says."""
+        rows, columns = np.flatnonzero(counts), slice(-self._source.mask_size, None)
         try:
-            return legal(masks, self._choices, is_over)
-        except EnvError as error:
+            obs[rows, columns] = legal(obs[rows, columns], self._choices, is_over)
+        except MaskError as error:
+            self._current[0] = rows[error.row] // self._source.num_agents
             name = f"{NATIVE_PREFIX}{self._source.name}"
             raise EnvError(f"env = '{name}': {method} {error}") from None
 
