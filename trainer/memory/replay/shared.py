@@ -83,6 +83,11 @@ class SharedReplay:
         """Transitions that are never drawn, in all ranks."""
         return self._books.num_left_out
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays here."""
+        return self._books.nbytes + self._own.nbytes
+
     def __len__(self) -> int:
         return len(self._books)
 
