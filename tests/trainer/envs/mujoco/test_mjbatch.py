@@ -144,5 +144,5 @@ def test_without_mjbatch_the_error_has_the_command(monkeypatch):
 
 def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
-    with pytest.raises(ConfigError, match="--set gymnasium.vectorization=sync"):
+    with pytest.raises(ConfigError, match=r"--set gymnasium\.vectorization=sync"):
         envs.load_state_dict({"num_resumed": 1})
