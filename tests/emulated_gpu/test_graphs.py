@@ -23,7 +23,7 @@ from operant.trainer.experiment.traits import can_be_on_gpu
 from operant.trainer.jit import graphs
 
 MOST_OPERATIONS = 20_000
-CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "ac_iqn")
+CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn")
 # One of each way to learn; the long form has all.
 SHORT = {"acrobot_ppo+gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
 

@@ -20,8 +20,6 @@ from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
 from .actor_critic import CriticLosses, actor_options, exploration_of
 from .algorithm import Metrics
-from .off_policy import ADAM_EPSILON
-from .optimizer import FlatAdam
 from .sac import SAC
 from .settings import LearnerSettings
 

@@ -1,4 +1,4 @@
-"""CrossQ's layers and losses are those of sb3-contrib, with gradients by automatic differentiation."""
+"""CrossQ's layers and losses are those of sb3-contrib, its gradients those of autograd."""
 
 from __future__ import annotations
 

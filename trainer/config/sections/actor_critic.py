@@ -172,7 +172,7 @@ class TQCConfig(SACConfig):
 
 
 class CrossQConfig(SACConfig):
-    """SAC with batch renormalisation and no target networks, Bhatt et al. 2024, arXiv:1902.05605."""
+    """SAC with batch renormalisation, no target networks; Bhatt et al. 2024, arXiv:1902.05605."""
 
     policy_delay: int = Field(3, ge=1, le=1024, description="critic updates per actor update")
     exploration: Literal["policy", "ornstein_uhlenbeck"] = Field(
