@@ -290,6 +290,7 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
             "policy": {"hidden_sizes": [64, 64], "precision": precision},
             algorithm: {
                 "warmup_env_steps": 512, "batch_size": 128, "updates_per_env_step": 0.0625,
+                **({"policy_delay": 1} if algorithm == "crossq" else {}),
             },
         }
     )  # fmt: skip

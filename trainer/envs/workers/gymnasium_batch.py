@@ -19,7 +19,7 @@ from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
 from ..masks import choices_of, mask_of, offers_masks
 from ..own_envs import own_env
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
+from ..spaces import action_spec, check_version, import_gymnasium, seen_in, why_not_made
 from .arrays import Arrays, Counters
 
 
@@ -44,12 +44,13 @@ class GymnasiumSource:
     @classmethod
     def of(cls, name: str) -> GymnasiumSource:
         """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
+        check_version(name)
         gymnasium = import_gymnasium()
         wrong = f"env = 'gymnasium:{name}'"
         try:
             env = maker(name)()
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(f"{wrong}: {first_line(error)}") from None
+            raise ConfigError(f"{wrong}: {why_not_made(error)}") from None
         if not isinstance(env, gymnasium.Env):
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
         seen = seen_in(gymnasium, wrong, env.observation_space)

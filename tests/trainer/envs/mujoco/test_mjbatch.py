@@ -142,6 +142,22 @@ def test_without_mjbatch_the_error_has_the_command(monkeypatch):
         make_config({}, [MUJOCO, "gymnasium.vectorization=mjbatch"])
 
 
+def test_without_mujoco_the_error_has_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    for module in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, module)
+    wanted = r"Ant-v5': MuJoCo is not installed: pip install 'operant-rl\[mujoco\]'"
+    with pytest.raises(ConfigError, match=wanted):
+        make_config({}, ["env=gymnasium:Ant-v5"])
+
+
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v3", "Walker2d-v2", "Pusher-v4"])
+def test_old_versions_are_refused_with_the_new_id(env_id, recwarn):
+    with pytest.raises(ConfigError, match=f"use {env_id.partition('-')[0]}-v5"):
+        make_config({}, [f"env=gymnasium:{env_id}"])
+    assert not recwarn.list
+
+
 def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
     with pytest.raises(ConfigError, match=r"--set gymnasium\.vectorization=sync"):
