@@ -268,7 +268,7 @@ def test_replayed_iterations_of_compiled_losses_are_those_without(config, overri
 
 OFF_POLICY = {
     "cart_pole": ("dqn", "c51", "qr_dqn", "iqn", "rainbow"),
-    "pendulum": ("ddpg", "td3", "sac", "tqc", "ac_iqn"),
+    "pendulum": ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn"),
 }
 
 
@@ -290,6 +290,7 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
             "policy": {"hidden_sizes": [64, 64], "precision": precision},
             algorithm: {
                 "warmup_env_steps": 512, "batch_size": 128, "updates_per_env_step": 0.0625,
+                **({"policy_delay": 1} if algorithm == "crossq" else {}),
             },
         }
     )  # fmt: skip

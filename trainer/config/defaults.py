@@ -103,6 +103,8 @@ NEUTRAL: dict[str, Settings] = {
     "td3": ACTOR_CRITIC,
     "sac": ACTOR_CRITIC,
     "tqc": ACTOR_CRITIC,
+    # sb3-contrib's; the actor moves with every third update.
+    "crossq": {**ACTOR_CRITIC, "rollout_steps": 6, "*.learning_rate": 1e-3},
     "ac_iqn": ACTOR_CRITIC,
 }
 
@@ -158,7 +160,8 @@ def neutral_settings(
     learns_from_replay = "*.batch_size" in NEUTRAL[algorithm]
     values = dict(NEUTRAL[algorithm])
     if is_fast:
-        values |= FAST_OFF_POLICY if learns_from_replay else FAST_ON_POLICY
+        fast = FAST_OFF_POLICY if learns_from_replay else FAST_ON_POLICY
+        values |= {**fast, **({"rollout_steps": 6} if algorithm == "crossq" else {})}
     if is_continuous:
         values |= CONTINUOUS.get(algorithm, {})
     if is_image:

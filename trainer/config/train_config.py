@@ -78,7 +78,7 @@ class TrainConfig(Section):
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
         description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
-        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc or ac_iqn; or module:Class of your own",
+        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc, crossq or ac_iqn; or module:Class of your own",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(

@@ -76,15 +76,21 @@ def spec_of(config: TrainConfig) -> Spaces:
 
 def host_of(config: TrainConfig) -> str:
     """How the environments of a configuration are stepped on the processor: "vector" for operant's
-    own, "gymnasium" or "workers" for those of other libraries, and "routes" for tinyphysics.
+    own, "gymnasium", "mjbatch" or "workers" for those of other libraries, and "routes" for
+    tinyphysics.
     """
     if config.env in LEARNED_ENV_NAMES:
         return "routes"
     if not is_hosted(config.env):
         return "vector"
-    is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
-    is_own = is_gymnasium and config.table("gymnasium").vectorization == "own"
-    return "gymnasium" if is_own else "workers"
+    if not config.env.startswith(GYMNASIUM_PREFIX):
+        return "workers"
+    way = config.table("gymnasium").vectorization
+    if way == "auto" and not config.table("workers").changed:
+        from .mujoco.host import can_host
+
+        way = "mjbatch" if can_host(config.env.removeprefix(GYMNASIUM_PREFIX)) else "sync"
+    return {"own": "gymnasium", "mjbatch": "mjbatch"}.get(way, "workers")
 
 
 def env_spec_of(config: TrainConfig) -> AnySpec:
@@ -96,6 +102,12 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         from .from_gymnasium import load_gymnasium_spec
 
         return load_gymnasium_spec(config.env.removeprefix(GYMNASIUM_PREFIX))
+    if host == "mjbatch":
+        from .mujoco.host import load_mujoco_spec
+        from .workers.dividing import num_cores
+
+        threads = config.num_threads or num_cores()
+        return load_mujoco_spec(config.env.removeprefix(GYMNASIUM_PREFIX), threads)
     if host == "workers":
         from .workers.hosted import load_hosted_spec, with_plan
 
@@ -139,12 +151,15 @@ def make_envs(spec: AnySpec, num_envs: int, seed: int, stream: int, first_env: i
     """
     from ..jit.streams import TRAINING
     from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+    from .mujoco.host import MujocoEnvs, MujocoSpec
     from .vector import VectorEnv
     from .workers.hosted import HostedEnvs, HostedSpec
 
     if isinstance(spec, HostedSpec):
         spec = spec if stream == TRAINING else spec.for_evaluation(num_envs)
         return HostedEnvs(spec, num_envs, seed, stream, first_env)
+    if isinstance(spec, MujocoSpec):
+        return MujocoEnvs(spec, num_envs, seed, stream, first_env)
     if isinstance(spec, GymnasiumSpec):
         return GymnasiumEnvs(spec, num_envs, seed, stream, first_env)
     return VectorEnv(spec, num_envs, seed, stream, first_env)

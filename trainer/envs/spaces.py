@@ -26,6 +26,11 @@ from .names import GYMNASIUM_PREFIX
 FLOAT_BYTES = 4
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
+# Ids that Gymnasium lists but cannot make with today's MuJoCo.
+OLD_MUJOCO = re.compile(
+    r"(Ant|HalfCheetah|Hopper|Humanoid|HumanoidStandup|Inverted(Double)?Pendulum|Pusher|Reacher"
+    r"|Swimmer|Walker2d)-v[123]|Pusher-v4"
+)
 
 
 def import_gymnasium(env_id: str = "") -> Any:
@@ -52,6 +57,24 @@ def import_gymnasium(env_id: str = "") -> Any:
 def is_atari(env: str) -> bool:
     """Whether an id, with `gymnasium:` or without it, is one of Atari's games."""
     return bool(ATARI.match(env))
+
+
+def check_version(env_id: str) -> None:
+    """Raises ConfigError for an old version of MuJoCo's environments."""
+    if OLD_MUJOCO.fullmatch(env_id):
+        new = env_id.partition("-")[0] + "-v5"
+        raise ConfigError(
+            f"env = '{GYMNASIUM_PREFIX}{env_id}': Gymnasium cannot make this version with today's "
+            f"MuJoCo; use {new}"
+        )
+
+
+def why_not_made(error: BaseException) -> str:
+    """What Gymnasium says, and the command that helps if MuJoCo is missing."""
+    reason = first_line(error)
+    if reason.startswith("MuJoCo is not installed"):
+        return "MuJoCo is not installed: pip install 'operant-rl[mujoco]'"
+    return reason
 
 
 def knows_id(env_id: str) -> bool:

@@ -14,6 +14,7 @@ ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
     "tqc": "pendulum",
+    "crossq": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
 
@@ -29,6 +30,7 @@ def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
             algorithm: {
                 "warmup_env_steps": batch_size, "batch_size": batch_size,
                 "updates_per_env_step": 1 / 16,
+                **({"policy_delay": 1} if algorithm == "crossq" else {}),
             },
         }
     )  # fmt: skip

@@ -191,7 +191,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
         (CART_POLE_PQN, ("env=pendulum",),
          "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac, tqc, "
-         "ac_iqn"),
+         "crossq, ac_iqn"),
         (CART_POLE_PQN, ("env=gymnasium:Pendulum-v1",),
          "pqn needs discrete actions; gymnasium:Pendulum-v1 has continuous ones: ppo"),
         (PENDULUM_SAC, ("env=cart_pole",),

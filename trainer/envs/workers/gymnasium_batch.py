@@ -22,7 +22,14 @@ from ..masks import MaskedSpace, mask_method
 from ..own_envs import own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..space_rows import ObsRows, env_action
-from ..spaces import action_spec, aligned, first_line, import_gymnasium, seen_in
+from ..spaces import (
+    action_spec,
+    aligned,
+    check_version,
+    import_gymnasium,
+    seen_in,
+    why_not_made,
+)
 from .arrays import GAME, Arrays, Counters, Games
 
 
@@ -51,12 +58,13 @@ class GymnasiumSource:
     @classmethod
     def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> GymnasiumSource:
         """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
+        check_version(name)
         gymnasium = import_gymnasium()
         wrong = f"env = 'gymnasium:{name}'"
         try:
             env = maker(name, preprocessing=preprocessing)()
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(f"{wrong}: {first_line(error)}") from None
+            raise ConfigError(f"{wrong}: {why_not_made(error)}") from None
         if not isinstance(env, gymnasium.Env):
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
         if preprocessing.life_loss:
