@@ -86,7 +86,8 @@ def host_of(config: TrainConfig) -> str:
     if not config.env.startswith(GYMNASIUM_PREFIX):
         return "workers"
     way = config.table("gymnasium").vectorization
-    if way == "auto" and not config.table("workers").changed:
+    steps_alone = config.table("workers").changed or preprocessing_of(config).is_on
+    if way == "auto" and not steps_alone:
         from .mujoco.host import can_host
 
         way = "mjbatch" if can_host(config.env.removeprefix(GYMNASIUM_PREFIX)) else "sync"

@@ -77,8 +77,9 @@ class PreprocessingConfig(EnvSection):
 
     def check(self, config: TrainConfig) -> None:
         is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
-        if is_gymnasium and config.table("gymnasium").vectorization == "own":
+        way = config.table("gymnasium").vectorization if is_gymnasium else ""
+        if way in ("own", "mjbatch"):
             for key, field in type(self).model_fields.items():
                 if (value := getattr(self, key)) != field.default:
-                    reason = "with gymnasium.vectorization = own the environment does its own"
+                    reason = f"gymnasium.vectorization = {way} has no preprocessing of operant's"
                     raise IgnoredSettingError(f"preprocessing.{key}", value, reason)
