@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import onnxruntime
 import pytest
 import torch
 from learning import go_on, iterate
@@ -11,8 +12,10 @@ from sb3_contrib.common.torch_layers import BatchRenorm1d
 from torch.nn import functional
 
 from operant.shared.errors import ConfigError
+from operant.testing import check_algorithm
 from operant.trainer.config.files import make_config
 from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.experiment.plan import check_ranks
 from operant.trainer.machine.threads import Threads
 from operant.trainer.policies.renormalized import WARMUP_STEPS, BatchRenorm
@@ -201,3 +204,17 @@ def test_settings_of_targets_are_refused(key):
 def test_several_ranks_are_refused():
     with pytest.raises(ConfigError, match="algorithm = crossq does not go with several ranks"):
         check_ranks(make_config(CROSSQ), "", 2)
+
+
+def test_it_is_as_algorithms_should_be():
+    check_algorithm("crossq")
+
+
+def test_its_onnx_file_gives_the_greedy_actions(experiment, tmp_path):
+    path = tmp_path / "policy.onnx"
+    write_onnx(experiment.policy, 3, path, "a test")
+    obs = torch.randn(8, 3)
+    session = onnxruntime.InferenceSession(path)
+    given = session.run(None, {session.get_inputs()[0].name: obs.numpy()})[0]
+    expected = experiment.policy.greedy(obs).detach()
+    torch.testing.assert_close(torch.from_numpy(given), expected, rtol=1e-4, atol=1e-4)
