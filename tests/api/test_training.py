@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 
 import pytest
 from own_lines import SMALL, make_line_class
@@ -37,6 +38,13 @@ def test_a_function_that_makes_an_environment_and_tables_as_dicts_are_taken(line
     config = operant.load(run)._trained.config
     assert config.env.startswith("gymnasium:own/lambda")
     assert (config.ppo.learning_rate, config.policy.hidden_sizes) == (0.25, (8, 8))
+    sources = tomllib.loads((run.folder / "run.toml").read_text())["sources"]
+    assert [*sources] == ["defaults of ppo", "you"]
+    given = {"env", "ppo.learning_rate", "ppo.num_minibatches", "policy.hidden_sizes"}
+    small = {"num_envs", "rollout_steps", "num_threads", "evaluation.num_episodes"}
+    assert {*sources["you"]} == {*given, *small, "total_env_steps"}
+    first = open_page(run._run).events()[0].text
+    assert first.startswith(f"started ppo on {config.env.removeprefix('gymnasium:')}: defaults of")
 
 
 def test_workers_get_the_class_of_a_script(line):

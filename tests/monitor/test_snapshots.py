@@ -354,14 +354,15 @@ def described(view: RunView, sources: dict[str, list[str]] = SOURCES, **changes)
 @sizes
 def test_a_configuration_and_what_people_wrote(look, size):
     wait = ready(drawn(size), "7", then="configuration")
-    words = ("#baseline #wide", "set by you", "• seed")
+    words = ("#baseline #wide", "3 of 11 set by you", "  set by you  ")
     look(run_app(described(rich_view())), size, wait, *words)
 
 
 @sizes
 def test_a_configuration_of_an_older_run(look, size):
     wait = ready(drawn(size), "7", then="configuration")
-    look(run_app(described(rich_view(), {})), size, wait, "#baseline #wide", "• num_envs", "128")
+    words = ("#baseline #wide", "• num_envs", "128")
+    look(run_app(described(rich_view(), {})), size, wait, *words)
 
 
 @sizes

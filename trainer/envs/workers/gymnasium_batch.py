@@ -247,7 +247,7 @@ class GymnasiumBatch:
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
         given = self._rows.obs(obs[row, : self._row_size])
-        raise self._error(method, obs_problem(given, self._space))
+        raise self._error(method, obs_problem(given, self._rows.space))
 
     def _error(self, method: str, problem: str) -> EnvError:
         return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")
