@@ -250,7 +250,7 @@ def test_an_encoder_that_needs_larger_images_says_so():
 
 
 def test_an_environment_that_is_vectorised_by_itself_takes_no_settings():
-    with pytest.raises(ConfigError, match=r"^preprocessing\.frame_stack = 2: with gymnasium\.vec"):
+    with pytest.raises(ConfigError, match=r"^preprocessing\.frame_stack = 2: gymnasium\.vec"):
         make_config({
             "env": "gymnasium:CartPole-v1", "gymnasium": {"vectorization": "own"},
             "preprocessing": {"frame_stack": 2},
