@@ -45,8 +45,8 @@ from .trainer.returns.losses import LOSSES
 from .trainer.returns.td import td_target
 
 __all__ = [
-    "ACIQN", "C51", "DDPG", "CrossQ", "DQN", "IQN", "LOSSES", "PPO", "PQN", "QRDQN", "SAC", "TD3",
-    "TQC", "ACIQNConfig", "Batch", "C51Config", "CrossQConfig", "DDPGConfig", "DQNConfig", "Field",
-    "IQNConfig", "Losses", "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow", "RainbowConfig",
-    "SACConfig", "TD3Config", "TQCConfig", "into_outputs", "td_target",
+    "ACIQN", "C51", "DDPG", "DQN", "IQN", "LOSSES", "PPO", "PQN", "QRDQN", "SAC", "TD3", "TQC",
+    "ACIQNConfig", "Batch", "C51Config", "CrossQ", "CrossQConfig", "DDPGConfig", "DQNConfig",
+    "Field", "IQNConfig", "Losses", "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow",
+    "RainbowConfig", "SACConfig", "TD3Config", "TQCConfig", "into_outputs", "td_target",
 ]  # fmt: skip
