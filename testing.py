@@ -25,7 +25,7 @@ SIZES = {"num_envs": 8, "rollout_steps": 16, "num_threads": 1, "evaluation.num_e
 # Updates begin in the third iteration.
 OF_REPLAY = {
     "replay.capacity": 4_096, "batch_size": 32, "warmup_env_steps": 256,
-    "updates_per_env_step": 0.1875,  # 24 an iteration, which policy delays of 2 and 3 divide
+    "updates_per_env_step": 0.125,
 }  # fmt: skip
 OF_ROLLOUTS = {"num_minibatches": 4}
 

@@ -315,8 +315,6 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
         values: dict[str, Any] = {"algorithm": algorithm, "env": env, "num_envs": 8192}
         if "replay" in section.tables:
             values["replay"] = {"capacity": 1_000_000}
-        if algorithm == "crossq":  # 3 does not divide the updates of an iteration
-            values["crossq"] = {"policy_delay": 1}
         name = f"{algorithm}, 8,192 environments"
         yield name, functools.partial(make_config, values)
         # What these move to main memory is pinned there.

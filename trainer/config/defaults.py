@@ -103,8 +103,7 @@ NEUTRAL: dict[str, Settings] = {
     "td3": ACTOR_CRITIC,
     "sac": ACTOR_CRITIC,
     "tqc": ACTOR_CRITIC,
-    # sb3-contrib's; the actor moves with every third update.
-    "crossq": {**ACTOR_CRITIC, "rollout_steps": 6, "*.learning_rate": 1e-3},
+    "crossq": {**ACTOR_CRITIC, "*.learning_rate": 1e-3},  # sb3-contrib's
     "ac_iqn": ACTOR_CRITIC,
 }
 
@@ -160,8 +159,7 @@ def neutral_settings(
     learns_from_replay = "*.batch_size" in NEUTRAL[algorithm]
     values = dict(NEUTRAL[algorithm])
     if is_fast:
-        fast = FAST_OFF_POLICY if learns_from_replay else FAST_ON_POLICY
-        values |= {**fast, **({"rollout_steps": 6} if algorithm == "crossq" else {})}
+        values |= FAST_OFF_POLICY if learns_from_replay else FAST_ON_POLICY
     if is_continuous:
         values |= CONTINUOUS.get(algorithm, {})
     if is_image:

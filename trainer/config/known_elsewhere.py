@@ -130,7 +130,6 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     "fqf": ("iqn",),
     "r2d2": ("rainbow",),
     "d4pg": ("td3",),
-    "crossq": ("sac",),
     "droq": ("sac",),
     "redq": ("sac",),
 }

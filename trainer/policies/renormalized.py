@@ -82,7 +82,7 @@ class RenormNetwork(Network):
         super().__init__()
         copies = (num_copies,) if num_copies > 1 else ()
         generator = torch.Generator().manual_seed(seed)
-        self.norms = nn.ModuleList(BatchRenorm(copies, size) for size in sizes[:-1])
+        self.norms: Any = nn.ModuleList(BatchRenorm(copies, size) for size in sizes[:-1])
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for inputs, outputs in itertools.pairwise(sizes):
             bound = 1 / math.sqrt(inputs)
@@ -122,7 +122,7 @@ class RenormNetwork(Network):
         return torch.cat([buffer.flatten() for buffer in self.buffers()])
 
     def load_moments(self, moments: Tensor) -> None:
-        parts = moments.split([buffer.numel() for buffer in self.buffers()])
+        parts = torch.split(moments, [buffer.numel() for buffer in self.buffers()])
         for buffer, part in zip(self.buffers(), parts, strict=True):
             buffer.copy_(part.view_as(buffer))
 

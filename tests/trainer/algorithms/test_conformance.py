@@ -41,7 +41,7 @@ SMALL = {
 }  # fmt: skip
 FROM_ROLLOUTS = {"normalization": {"obs": True, "reward": True}}
 FROM_REPLAY = {"normalization": {"obs": True}, "replay": {"capacity": 8 * 100}}
-OF_REPLAY = {"warmup_env_steps": 128, "batch_size": 32, "updates_per_env_step": 0.1875}
+OF_REPLAY = {"warmup_env_steps": 128, "batch_size": 32, "updates_per_env_step": 0.125}
 
 
 def values_of(algorithm, **others):

@@ -21,10 +21,10 @@ from operant.trainer.machine.threads import Threads
 from operant.trainer.policies.renormalized import WARMUP_STEPS, BatchRenorm
 
 CROSSQ = {
-    "env": "pendulum", "algorithm": "crossq", "num_envs": 4, "rollout_steps": 6, "num_threads": 1,
-    "total_env_steps": 24 * 8, "policy": {"hidden_sizes": [16, 16], "activation": "relu"},
+    "env": "pendulum", "algorithm": "crossq", "num_envs": 4, "rollout_steps": 8, "num_threads": 1,
+    "total_env_steps": 32 * 8, "policy": {"hidden_sizes": [16, 16], "activation": "relu"},
     "replay": {"capacity": 400},
-    "crossq": {"warmup_env_steps": 48, "batch_size": 32},
+    "crossq": {"warmup_env_steps": 64, "batch_size": 32},
 }  # fmt: skip
 
 
@@ -174,6 +174,15 @@ def test_the_actors_gradient_is_that_of_automatic_differentiation(experiment, mo
     wanted = torch.cat([gradient.flatten() for gradient in gradients])
     torch.testing.assert_close(stepped["loss"], loss.detach(), rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(stepped["gradient"], wanted, rtol=1e-2, atol=1e-4)
+
+
+def test_updates_that_policy_delay_does_not_divide_are_owed_to_the_next_iteration(make):
+    run = make()
+    counts = []
+    for _ in range(5):
+        iterate(run)
+        counts.append(run.algorithm.num_updates)
+    assert counts == [0, 30, 63, 96, 126]  # 32 are due in each
 
 
 def test_adam_has_its_beta(experiment):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import onnxruntime
 import pytest
 import torch
@@ -22,8 +20,6 @@ ENVS = {
     "crossq": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
-# Updates of an iteration are multiples of policy_delay.
-EACH_UPDATE = defaultdict(dict, crossq={"policy_delay": 1})
 LOSS = torch.tensor(0.5)
 
 
@@ -32,7 +28,7 @@ def make(algorithm, precision, **section):
         "env": ENVS[algorithm], "algorithm": algorithm, "num_envs": 4, "rollout_steps": 8,
         "num_threads": 1, "total_env_steps": 32 * 8, "replay": {"capacity": 400},
         "policy": {"hidden_sizes": [16, 16], "precision": precision},
-        algorithm: {"warmup_env_steps": 32, "batch_size": 32, **EACH_UPDATE[algorithm], **section},
+        algorithm: {"warmup_env_steps": 32, "batch_size": 32, **section},
     }  # fmt: skip
     return processor_experiment(make_config(values, ()), Threads(1))
 

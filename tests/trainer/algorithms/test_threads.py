@@ -30,7 +30,6 @@ def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
             algorithm: {
                 "warmup_env_steps": batch_size, "batch_size": batch_size,
                 "updates_per_env_step": 1 / 16,
-                **({"policy_delay": 1} if algorithm == "crossq" else {}),
             },
         }
     )  # fmt: skip

@@ -204,7 +204,6 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE_DQN, ("dqn.batch_size=2000",), "comes after 1000 env steps; raise dqn.warmup"),
         (CART_POLE_DQN, ("replay.capacity=900",), "dqn.warmup_env_steps wants 1000"),
         (CART_POLE_DQN, ("replay.capacity=1000", "dqn.n_step=100"), "and more than 100 are wanted"),
-        (PENDULUM_SAC, ("sac.policy_delay=3",), "does not divide the 64 updates"),
         (CART_POLE_PQN, ("policy.precision=bfloat16",),
          "policy.precision = bfloat16: pqn has no use for it"),
         (CART_POLE_PQN, ("rollout=fused",), "rollout = fused: pqn has no use for it"),

@@ -60,11 +60,6 @@ class ActorCriticConfig(OffPolicyConfig):
                 f"{name}.target_every = {self.target_every}: targets move with the actor, "
                 f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
             )
-        if self.num_updates(config.rollout_size) % self.policy_delay:
-            raise ValueError(
-                f"{config.base_algorithm}.policy_delay = {self.policy_delay} does not divide the "
-                f"{self.num_updates(config.rollout_size)} updates of an iteration"
-            )
 
 
 class DDPGConfig(ActorCriticConfig):

@@ -8,6 +8,8 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
+import torch
+from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
@@ -162,3 +164,18 @@ def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
     with pytest.raises(ConfigError, match=r"--set gymnasium\.vectorization=sync"):
         envs.load_state_dict({"num_resumed": 1})
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_a_run_that_goes_on_from_a_checkpoint_equals_one_that_never_stopped(
+    algorithm, make_experiment
+):
+    overrides = ["env=gymnasium:Hopper-v5", f"algorithm={algorithm}", "num_envs=8"]
+    if algorithm == "sac":
+        overrides += ["sac.warmup_env_steps=256", "sac.updates_per_env_step=0.125"]
+    whole, half, rest = (make_experiment(*overrides) for _ in range(3))
+    iterate(whole, 4)
+    iterate(half, 2)
+    go_on(half, rest)
+    iterate(rest, 2)
+    assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)
