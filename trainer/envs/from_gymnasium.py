@@ -162,8 +162,8 @@ class GymnasiumEnvs:
         done = out.terminated | out.truncated
         if done.any():
             out.final_obs[done] = out.obs[done]
-            given = self._envs.reset(options={"reset_mask": done})
-            out.obs[done] = self._rows("reset", *given, is_over=~done)[done]
+            obs, infos = self._envs.reset(options={"reset_mask": done})
+            out.obs[done] = self._rows("reset", obs, infos, is_over=~done)[done]
 
     def _take_step(self, actions: Array, out: Transitions, may_be_over: bool = False) -> Any:
         """Step all; writes `out`, and returns the infos. Observations `may_be_over`: the last ones

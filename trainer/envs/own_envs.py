@@ -56,7 +56,7 @@ def check_own(make: MakeEnv) -> None:
         actions = action_spec(gymnasium, name, env.action_space)
         try:
             masked = MaskedSpace(gymnasium, space, actions, f"env {name}")
-            action = sampled_action(env, masked, *given, actions)
+            action = sampled_action(env, masked, given[0], given[1], actions)
         except EnvError as error:
             raise ConfigError(f"env {name}: reset {error}") from None
         given = _called(name, "step", lambda: env.step(action))
