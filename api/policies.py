@@ -180,8 +180,8 @@ class Policy:
                 f"obs has the shape {shape}: the policy of {self.run.id} takes {size} numbers, or "
                 f"a batch of such, ({num_rows}, {size})"
             )
-        rows = tensor.reshape(num_rows, size)
-        return (rows if rows.dtype == torch.uint8 else rows.float()), is_one
+        tensor = tensor.reshape(num_rows, size)
+        return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own

@@ -73,6 +73,7 @@ class MujocoVector:
 
     def __init__(self, spec: MujocoSpec, num_envs: int) -> None:
         env = import_gymnasium(spec.name).make(spec.name)
+        self.single_observation_space = env.observation_space
         robot, limit = env.unwrapped, env.spec.max_episode_steps
         self._name, self._max_episode_steps, self._task = spec.name, limit, TASKS[spec.name]
         self._frame_skip = robot.frame_skip
