@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 import onnxruntime
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete
+from masked_envs import (
+    NUM_ACTIONS,
+    BesideParts,
+    ByMethod,
+    InDictionary,
+    Legal,
+    OfAnImage,
+    Recall,
+    Several,
+)
 from own_lines import SMALL
 from sb3_contrib.common.maskable.distributions import (
     MaskableCategorical,
@@ -21,66 +30,8 @@ from operant.trainer.policies.masks import ILLEGAL, any_legal, masked
 from operant.trainer.spaces import Discrete as OurDiscrete
 from operant.trainer.spaces import MultiDiscrete as OurMultiDiscrete
 
-NUM_ACTIONS = 5
 DISCRETE = ("ppo", "pqn", "dqn", "c51", "qr_dqn", "iqn", "rainbow")
 OF_REPLAY = {"rollout_steps": 8, "replay.capacity": 512}
-
-
-class Legal(gymnasium.Env):
-    """The highest of the legal entries of the observation is right. An illegal action raises."""
-
-    observation_space = Box(0, 1, (NUM_ACTIONS,), np.float32)
-    action_space = Discrete(NUM_ACTIONS)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.number = 0
-        return self.show(), self.info()
-
-    def show(self):
-        self.obs = self.np_random.random(NUM_ACTIONS).astype(np.float32)
-        self.is_legal = self.np_random.random(NUM_ACTIONS) < 0.3
-        self.is_legal[self.np_random.integers(NUM_ACTIONS)] = True
-        return self.obs
-
-    def info(self):
-        return {"action_mask": self.is_legal.astype(np.int8)}
-
-    def step(self, action):
-        if not self.is_legal[action]:
-            raise ValueError(f"{action} is illegal")
-        reward = float(action == np.argmax(np.where(self.is_legal, self.obs, -1)))
-        self.number += 1
-        obs, is_over = self.show(), self.number == 20
-        # Nothing is legal once an episode is over, as in many games.
-        info = {"action_mask": np.zeros(NUM_ACTIONS, np.int8)} if is_over else self.info()
-        return obs, reward, is_over, False, info
-
-
-class ByMethod(Legal):
-    """The masks come from a method, as sb3-contrib's environments have it."""
-
-    def info(self):
-        return {}
-
-    def step(self, action):
-        return *super().step(action)[:4], {}
-
-    def action_masks(self):
-        return self.is_legal
-
-
-class Several(Legal):
-    action_space = MultiDiscrete([NUM_ACTIONS, 2])
-
-    def info(self):
-        return {"action_mask": np.append(self.is_legal, [1, 0])}
-
-    def step(self, action):
-        if action[1]:
-            raise ValueError("the second choice is illegal")
-        *given, info = super().step(action[0])
-        return *given, info if len(info["action_mask"]) > NUM_ACTIONS else self.info()
 
 
 def settings_of(algorithm, **more):
@@ -100,10 +51,41 @@ def test_no_algorithm_draws_an_illegal_action(algorithm):
     assert len(operant.evaluate(run, 8)) == 8
 
 
-@pytest.mark.parametrize("make", [ByMethod, Several])
-def test_masks_of_a_method_and_of_several_choices(make):
-    run = operant.train(make, **settings_of("ppo"))
+@pytest.mark.parametrize("kind", ["none", "lstm", "gru"])
+@pytest.mark.parametrize("make", [Legal, ByMethod, Several, InDictionary, BesideParts, OfAnImage])
+def test_masks_from_wherever_they_come_with_every_memory(make, kind):
+    memory = {} if kind == "none" else {"policy.memory.kind": kind, "policy.memory.size": 8}
+    run = operant.train(make, **settings_of("ppo", **memory))
     assert run.status().state == "finished"
+    assert operant.load(run)._trained.policy.mask_size == NUM_ACTIONS + 2 * (make is Several)
+    assert len(operant.evaluate(run, 8)) == 8
+
+
+@pytest.mark.parametrize("algorithm", ["pqn", "dqn", "rainbow"])
+@pytest.mark.parametrize("make", [InDictionary, BesideParts, OfAnImage])
+def test_masks_among_observations_with_values(make, algorithm):
+    run = operant.train(make, algorithm=algorithm, **settings_of(algorithm))
+    assert run.status().state == "finished"
+
+
+def test_a_mask_among_observations_is_no_input_of_the_network():
+    """What is left of a dictionary with one other key has the encoder that it has alone."""
+    run = operant.train(OfAnImage, **settings_of("ppo"))
+    policy = operant.load(run)
+    assert policy._trained.policy.encoder.obs_shape == (8, 8, 3)
+    obs, _ = OfAnImage().reset(seed=1)
+    assert obs["action_mask"][policy.act(obs)]
+    same = policy.act(obs["observation"], action_masks=obs["action_mask"])
+    assert policy.act(obs) == same
+
+
+def test_a_mask_among_observations_that_fits_no_actions_is_refused():
+    class Unfit(InDictionary):
+        action_space = Discrete(NUM_ACTIONS + 1)
+
+    words = "observations have an 'action_mask' of 5 entries, and actions have 6 choices"
+    with pytest.raises(operant.UsageError, match=words):
+        operant.train(Unfit, **settings_of("ppo"))
 
 
 def test_workers_have_masks_too():
@@ -114,18 +96,13 @@ def test_workers_have_masks_too():
     assert run.status().state == "finished"
 
 
-@pytest.mark.slow
-def test_no_illegal_action_in_a_million_steps():
+def test_no_draw_at_the_edges_of_random_numbers_is_illegal():
     obs = torch.cat([torch.rand(10_000, 9), (torch.rand(10_000, 9) < 0.3).float()], 1)
     obs[:, 9] = 1
     distribution = Categorical(OurDiscrete(9))
     distribution.is_masked = True
     outputs = masked(torch.randn(10_000, 9) * 20, obs, 9)
-    generator = torch.Generator().manual_seed(1)
-    for _ in range(100):
-        noise = torch.rand(10_000, generator=generator)
-        noise[:10] = 1 - 2**-24  # the largest there is
-        noise[10:20] = 0
+    for noise in (torch.zeros(10_000), torch.rand(10_000), torch.full((10_000,), 1 - 2**-24)):
         for actions in (distribution.sample(outputs, noise), any_legal(obs, noise, 9)):
             assert obs[:, 9:].gather(1, actions.unsqueeze(1)).all()
 
@@ -183,23 +160,50 @@ def test_a_loaded_policy_takes_masks():
     obs = np.random.default_rng(1).random((NUM_ACTIONS, NUM_ACTIONS))
     assert policy.act(obs, action_masks=np.eye(NUM_ACTIONS)).tolist() == list(range(NUM_ACTIONS))
     assert policy.act(obs[0], action_masks=[0, 0, 1, 0, 0]) == 2
-    with pytest.raises(operant.UsageError, match="without a legal action"):
+    with pytest.raises(operant.UsageError, match=r"action_masks: .* no action is legal"):
         policy.act(obs[0], action_masks=[0, 0, 0, 0, 0])
     with pytest.raises(operant.UsageError, match=r"action_masks=masks.* with 5 numbers for each"):
         policy.act(obs)
 
 
-def test_an_onnx_file_takes_masks(tmp_path):
-    run = operant.train(Legal, **settings_of("ppo"))
+@pytest.mark.parametrize("algorithm", ["ppo", "iqn"])
+def test_an_onnx_file_takes_masks(tmp_path, algorithm):
+    run = operant.train(Legal, algorithm=algorithm, **settings_of(algorithm))
     policy = operant.load(run)
+    session = exported(policy, tmp_path)
+    obs, masks = some_obs_and_masks()
+    (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
+    assert actions.tolist() == policy.act(obs, action_masks=masks).tolist()
+
+
+def exported(policy, folder):
     inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size, tmp_path / "policy.onnx", "a test")
-    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
+    write_onnx(inner, inner.obs_size - inner.mask_size, folder / "policy.onnx", "a test")
+    return onnxruntime.InferenceSession(folder / "policy.onnx")
+
+
+def some_obs_and_masks():
     obs = np.random.default_rng(1).random((64, NUM_ACTIONS), np.float32)
     masks = (np.random.default_rng(2).random((64, NUM_ACTIONS)) < 0.5).astype(np.float32)
     masks[:, 1] = 1
-    (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
-    assert actions.tolist() == policy.act(obs, action_masks=masks).tolist()
+    return obs, masks
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_an_onnx_file_with_memory_takes_masks_and_states(tmp_path, kind):
+    memory = {"policy.memory.kind": kind, "policy.memory.size": 8}
+    policy = operant.load(operant.train(Legal, **settings_of("ppo", **memory)))
+    session = exported(policy, tmp_path)
+    obs, masks = some_obs_and_masks()
+    state = theirs = policy.first_state(len(obs))
+    for _ in range(3):
+        given = {"observation": obs, "action_mask": masks, "state": theirs}
+        actions, theirs = session.run(None, given)
+        ours, state = policy.act(obs, state, action_masks=masks)
+        assert actions.tolist() == ours.tolist()
+        assert np.allclose(theirs, state, atol=1e-6)
+        assert masks[np.arange(64), ours].all()
+        obs, masks = obs[::-1].copy(), masks[::-1].copy()
 
 
 def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
@@ -212,10 +216,8 @@ def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
     policy = operant.load(operant.train(From5, **settings_of("ppo")))
     obs, masks = np.zeros((5, NUM_ACTIONS), np.float32), np.eye(NUM_ACTIONS, dtype=np.float32)
     assert policy.act(obs, action_masks=masks).tolist() == [5, 6, 7, 8, 9]
-    inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size, tmp_path / "policy.onnx", "a test")
-    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
-    (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
+    given = {"observation": obs, "action_mask": masks}
+    (actions,) = exported(policy, tmp_path).run(None, given)
     assert actions.tolist() == [5, 6, 7, 8, 9]
 
 
@@ -261,17 +263,17 @@ def faulty(fault):
          "step gives an action mask of 3 entries, expected 5"),
         (lambda info: {"action_mask": info["action_mask"] * 0},
          "step gives an action mask in which no action is legal"),
+        (lambda info: {"action_mask": info["action_mask"] * -1e8},
+         "step gives an action mask with -1.*, expected 0 .illegal. and 1 .legal."),
+        (lambda info: {"action_mask": np.array(list("01101"))},
+         "step gives an action mask of type <U1, expected numbers 0 and 1"),
         (lambda info: {}, r"step gives no info\['action_mask'\], which it gave when the run began"),
     ],
 )  # fmt: skip
 def test_a_wrong_mask_is_named(fault, words):
-    with pytest.raises(operant.OperantError, match=words):
+    where = r" \(step 7 of its episode\), in environment 0"
+    with pytest.raises(operant.OperantError, match=words + where):
         operant.train(faulty(fault), **settings_of("ppo"))
-
-
-def test_policies_with_memory_have_no_masks_which_is_refused_in_one_line():
-    with pytest.raises(operant.UsageError, match=r"policy\.memory\.kind = lstm: .* action masks"):
-        operant.train(Legal, **settings_of("ppo", **{"policy.memory.kind": "lstm"}))
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn", "iqn"])
@@ -293,3 +295,14 @@ def test_masks_help_to_learn():
                   "rollout_steps": 64, "ppo.num_minibatches": 8},
     )  # fmt: skip
     assert operant.evaluate(run, 50).mean() > 17
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_memory_learns_what_masks_allow_only_later(kind):
+    """Without memory half of the episodes are right."""
+    settings = {"policy.memory.kind": kind, "policy.memory.size": 32, "num_envs": 16,
+                "rollout_steps": 40, "ppo.num_minibatches": 4, "ppo.learning_rate": 2e-3,
+                "total_env_steps": 30_000}  # fmt: skip
+    run = operant.train(Recall, **{**settings_of("ppo"), **settings})
+    assert operant.evaluate(run, 50).mean() > 0.95

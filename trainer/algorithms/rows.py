@@ -151,7 +151,7 @@ class RowEvaluator:
         """
         policy, parts = self._policy, self._remembered(rollout)
         rollout.values.copy_(in_order(policy.values(parts[0]), rollout))
-        known = in_order(torch.cat(parts, -1), rollout)
+        known = in_order(policy.states_of(parts), rollout)
 
         def value_of(obs: Tensor, states: Tensor) -> Tensor:
             return policy.values(policy.step(obs, states)[0])

@@ -18,7 +18,7 @@ from ...shared.errors import ConfigError, nearest
 from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
-from ..envs import look_again, num_agents_of, spec_of
+from ..envs import look_again, num_agents_of, shows_atari, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
@@ -217,6 +217,8 @@ def _neutral_settings(
     is_fast = not is_hosted(env)
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
+    if shows_atari(env):
+        values = {"preprocessing": {"protocol": "deepmind"}, **values}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)

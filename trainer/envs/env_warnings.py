@@ -12,9 +12,10 @@ import numpy as np
 
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
-from . import spec_of
-from .masks import MASK_KEY
+from . import preprocessing_of, spec_of
+from .masks import MASK_KEY, MaskedSpace
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
+from .spaces import import_gymnasium
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -29,14 +30,15 @@ def env_warnings(config: TrainConfig) -> list[str]:
     step it; what fails here is left to the run.
     """
     with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
+        spec, info = spec_of(config), env.reset(seed=config.seed)[1]
+        space = env.observation_space
         if config.env.startswith(PETTINGZOO_PREFIX):
             agent = env.possible_agents[0]
-            space, info = env.observation_space(agent), env.reset(seed=config.seed)[1].get(agent)
-        else:
-            space, info = env.observation_space, env.reset(seed=config.seed)[1]
+            space, info = space(agent), info.get(agent)
+        space = MaskedSpace(import_gymnasium(), space, spec.actions).space
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
         of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
-        of_masks = () if mask_size(spec_of(config)) else _of_masks(env, space, info)
+        of_masks = () if mask_size(spec) else _of_masks(env, space, info)
         found = (*of_obs, *of_masks)
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
@@ -52,7 +54,7 @@ def _copy_of(config: TrainConfig) -> Any:
     if config.env.startswith(GYMNASIUM_PREFIX):
         from .workers import gymnasium_batch
 
-        return gymnasium_batch.maker(name)()
+        return gymnasium_batch.maker(name, preprocessing=preprocessing_of(config))()
     raise LookupError(config.env)
 
 
@@ -76,8 +78,7 @@ def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:
         if len([side for side in shape if side >= MIN_IMAGE_SIDE]) >= 2:
             yield (
                 f"observations are images of {'x'.join(map(str, shape))} = {prod(shape):,} inputs "
-                "without convolutions: wrap the environment with GrayscaleObservation and "
-                "ResizeObservation of gymnasium.wrappers, or give features as a vector"
+                "without convolutions: use policy.encoder = auto, or give features as a vector"
             )
         if getattr(part, "dtype", None) == np.uint8 and prod(shape) > 1 and not is_scaled:
             yield (
@@ -93,6 +94,6 @@ def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
     if in_obs or in_info or has(OTHER_MASK_METHOD):
         yield (
             "the environment offers action masks that operant does not use: illegal actions will "
-            "be tried; operant uses info['action_mask'] and action_masks() of Gymnasium's "
-            "environments"
+            "be tried; operant uses 'action_mask' of observations or infos, and action_masks(), "
+            "where actions are discrete"
         )

@@ -6,7 +6,7 @@ Source: https://farama.org/Vector-Autoreset-Mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ..spaces.encoders import Part
 from .checking import FLAGS, EnvError, rounds
+from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method
 from .names import GYMNASIUM_PREFIX as PREFIX
+from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
 from .workers.hosted import first_seed
@@ -40,6 +42,9 @@ class GymnasiumSpec:
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
+    mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
@@ -54,13 +59,17 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
         if ":" in name:
             reason += "; gymnasium.vectorization = own takes ids, and sync also module:function"
         raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from None
-    observations, actions = envs.single_observation_space, envs.single_action_space
-    envs.close()
     wrong = f"env = '{PREFIX}{name}'"
-    if not isinstance(observations, gymnasium.spaces.Box):
-        raise ConfigError(f"{wrong}: observations must be a Box, and are {observations}")
-    seen = seen_in(gymnasium, wrong, observations)
-    return GymnasiumSpec(name, actions=action_spec(gymnasium, f"{PREFIX}{name}", actions), **seen)
+    actions = action_spec(gymnasium, f"{PREFIX}{name}", envs.single_action_space)
+    masked = MaskedSpace(gymnasium, envs.single_observation_space, actions, wrong)
+    mask_size = masked.size(mask_method(envs), lambda: [envs.reset()[1]])
+    spaces = {"obs_space": masked.space, "action_space": envs.single_action_space}
+    envs.close()
+    if not isinstance(masked.space, gymnasium.spaces.Box):
+        raise ConfigError(f"{wrong}: observations must be a Box, and are {masked.space}")
+    seen = seen_in(gymnasium, wrong, masked.space)
+    seen["obs_size"] += mask_size
+    return GymnasiumSpec(name, actions=actions, mask_size=mask_size, **spaces, **seen)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
@@ -96,6 +105,9 @@ class GymnasiumEnvs:
         self._first_env = first_env
         self._envs = envs if envs is not None else make_gymnasium_envs(spec, num_envs)
         self._advance = self._advance_in(self._envs.metadata.get("autoreset_mode"))
+        space = self._envs.single_observation_space
+        self._masked = MaskedSpace(import_gymnasium(), space, spec.actions)
+        self._method = mask_method(self._envs)
         self._done = np.zeros(num_envs, np.bool_)
         self._episode_return, self._elapsed = np.zeros(num_envs), np.zeros(num_envs, np.int64)
         self._totals = np.zeros(3)  # episodes, their returns, their lengths
@@ -118,7 +130,7 @@ class GymnasiumEnvs:
     def reset(self, obs: Array) -> None:
         """Begin an episode everywhere; writes `obs` [N, D]."""
         seed = first_seed(self._seed, self._stream, self._num_resumed)
-        obs[:] = self._rows(self._envs.reset(seed=seed + self._first_env)[0])
+        obs[:] = self._rows("reset", *self._envs.reset(seed=seed + self._first_env))
         self._done[:] = False
         self._episode_return[:] = 0
         self._elapsed[:] = 0
@@ -133,43 +145,71 @@ class GymnasiumEnvs:
     def _advance_same_step(self, actions: Array, out: Transitions) -> None:
         infos = self._take_step(actions, out)
         for env in np.flatnonzero(out.terminated | out.truncated):
-            out.final_obs[env] = np.asarray(infos["final_obs"][env]).reshape(-1)
+            final, final_obs = infos.get("final_info", {}), infos["final_obs"][env]
+            info = {name: final[name][env] for name in MASK_KEYS if name in final}
+            out.final_obs[env] = self._rows("step", final_obs, info, is_over=True, num_rows=1)
 
     def _advance_next_step(self, actions: Array, out: Transitions) -> None:
         out.valid[:] = ~self._done
-        self._take_step(actions, out)
+        self._take_step(actions, out, may_be_over=True)
         for array in (out.reward, out.terminated, out.truncated):
             array[self._done] = 0
         self._done[:] = out.terminated | out.truncated
         out.final_obs[self._done] = out.obs[self._done]
 
     def _advance_disabled(self, actions: Array, out: Transitions) -> None:
-        self._take_step(actions, out)
+        self._take_step(actions, out, may_be_over=True)
         done = out.terminated | out.truncated
         if done.any():
             out.final_obs[done] = out.obs[done]
-            out.obs[:] = self._rows(self._envs.reset(options={"reset_mask": done})[0])
+            obs, infos = self._envs.reset(options={"reset_mask": done})
+            out.obs[done] = self._rows("reset", obs, infos, is_over=~done)[done]
 
-    def _take_step(self, actions: Array, out: Transitions) -> Any:
-        """Step all; writes `out`, and returns the infos."""
-        obs, out.reward[:], *flags, infos = self._envs.step(actions)
-        for name, given in zip(FLAGS, flags, strict=True):
-            if (given_type := np.asarray(given).dtype) != np.bool_:
-                raise self._error(f"step gives {name} of type {given_type}, expected bool")
+    def _take_step(self, actions: Array, out: Transitions, may_be_over: bool = False) -> Any:
+        """Step all; writes `out`, and returns the infos. Observations `may_be_over`: the last ones
+        of episodes that ended.
+        """
+        given = env_action(self.spec.action_space, actions)
+        obs, out.reward[:], *flags, infos = self._envs.step(given)
+        for name, flag in zip(FLAGS, flags, strict=True):
+            if (dtype := np.asarray(flag).dtype) != np.bool_:
+                raise self._error(f"step gives {name} of type {dtype}, expected bool")
         out.terminated[:], out.truncated[:] = flags
-        out.obs[:] = self._rows(obs)
+        is_over = may_be_over & (out.terminated | out.truncated)
+        out.obs[:] = self._rows("step", obs, infos, is_over)
         return infos
+
+    def _rows(
+        self, method: str, obs: Any, infos: Any, is_over: Any = False, num_rows: int = 0
+    ) -> Array:
+        """Observations as rows [N, D], with action masks behind them if there are any. Raises
+        EnvError for a wrong mask.
+        """
+        # A method's masks are those of the next episodes already.
+        method_now = None if num_rows else self._method
+        num_rows = num_rows or self.num_envs
+        given, space = self._masked.without_mask(obs), self._masked.space
+        if rounds(given, space):
+            dtype = np.asarray(given).dtype
+            raise self._error(f"{method} gives observations of {dtype}, expected {space.dtype}")
+        rows = np.asarray(given).reshape(num_rows, -1)
+        if not self.spec.mask_size:
+            return rows
+        try:
+            masks = self._masked.masks(obs, infos, method_now, is_over, num_rows)
+        except MaskError as error:
+            step = (
+                ""
+                if method == "reset"
+                else f" (step {self._elapsed[error.row] + 1:g} of its episode)"
+            )
+            raise self._error(
+                f"{method} {error}{step}, in environment {self._first_env + error.row}"
+            ) from None
+        return np.concatenate([rows, masks], 1)
 
     def _error(self, problem: str) -> EnvError:
         return EnvError(f"env = '{PREFIX}{self.spec.name}': {problem}")
-
-    def _rows(self, obs: Any) -> Array:
-        """Observations as rows [N, D]."""
-        space = self._envs.single_observation_space
-        if rounds(obs, space):
-            given = np.asarray(obs).dtype
-            raise self._error(f"observations are of {given}, and its space has {space.dtype}")
-        return np.asarray(obs).reshape(self.num_envs, -1)
 
     def _count(self, out: Transitions) -> None:
         self._episode_return += out.reward

@@ -9,7 +9,7 @@ from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID, name_of, own_code, register
 from .checking import EnvError, reset_problem, step_problem
-from .masks import sampled_action
+from .masks import MaskedSpace, sampled_action
 from .names import GYMNASIUM_PREFIX
 
 MakeEnv = Callable[[], Any]
@@ -55,7 +55,8 @@ def check_own(make: MakeEnv) -> None:
         env.action_space.seed(0)
         actions = action_spec(gymnasium, name, env.action_space)
         try:
-            action = sampled_action(env, given[1], actions)
+            masked = MaskedSpace(gymnasium, space, actions, f"env {name}")
+            action = sampled_action(env, masked, given[0], given[1], actions)
         except EnvError as error:
             raise ConfigError(f"env {name}: reset {error}") from None
         given = _called(name, "step", lambda: env.step(action))

@@ -52,6 +52,10 @@ class EnvSpec:
     `obs_shape`, and for tokens, which are no numbers to compute with. A row of `obs` is an
     observation flattened. `obs_range` is the smallest and the largest number in one.
 
+    With a `mask_size` the last so many of the `obs_size` numbers of a row are an action mask that
+    `observe` writes: 1 for each legal choice and 0 for the others, those of `MultiDiscrete` one
+    after the other. At least one option of each choice is legal.
+
     `agents_retire` is False where the episode of all agents of an environment ends at once, and all
     take part in all of it: every step of theirs is `valid`.
 
@@ -86,3 +90,4 @@ class EnvSpec:
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
     agents_retire: bool = True
+    mask_size: int = 0

@@ -1,8 +1,8 @@
 """Policies to take away: observation in, action out, as an ONNX file.
 
-What is exported is the greedy policy of evaluation, its normaliser included, in float32. One that
-remembers has its state as a second input and output: zeros before the first step of an episode,
-then what the step before gave. One with action masks has the mask as a second input.
+What is exported is the greedy policy of evaluation, its normaliser included, in float32. One with
+action masks has the mask as its second input. One that remembers has its state as its last input
+and output: zeros before the first step of an episode, then what the step before gave.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import onnx
@@ -37,6 +37,13 @@ class Greedy(nn.Module):
         return self.policy.greedy_step(obs, obs[:, :0])[0]
 
 
+class MaskedGreedy(Greedy):
+    """Observations, and masks [B, mask_size], to those actions."""
+
+    def forward(self, obs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(torch.cat([obs, mask], -1))
+
+
 class RecurrentGreedy(Greedy):
     """Observations and states [B, state_size] to those actions and the next states."""
 
@@ -44,38 +51,50 @@ class RecurrentGreedy(Greedy):
         return self.policy.greedy_step(obs, state)
 
 
-class MaskedGreedy(Greedy):
-    """Observations, and masks [B, mask_size], to those actions."""
+class MaskedRecurrentGreedy(RecurrentGreedy):
+    """Observations, masks and states to those actions and the next states."""
 
-    def forward(self, obs: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
-        rows = torch.cat([obs, mask], -1)
-        return self.policy.greedy_step(rows, rows[:, :0])[0]
+    def forward(  # type: ignore[override]
+        self, obs: Tensor, mask: Tensor, state: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return super().forward(torch.cat([obs, mask], -1), state)
 
 
-def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
-    """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
-    time may go in. Raises OSError when the file cannot be written.
+def write_onnx(
+    policy: Policy,
+    num_numbers: int,
+    path: Path,
+    about: str,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write `policy` to `path`; `about` says where it comes from, and `metadata` what those who use
+    it need to know. An observation is so many numbers without its mask, and any number of them at
+    a time may go in. Raises OSError when the file cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
     remembers = policy.state_size > 0
     num_choices = getattr(policy, "mask_size", 0)
-    kind = RecurrentGreedy if remembers else MaskedGreedy if num_choices else Greedy
-    greedy = kind(policy).eval()
-    sizes = [size for size in (obs_size - num_choices, policy.state_size or num_choices) if size]
-    names = [INPUT, MASK if num_choices else STATE]
+    kinds = (Greedy, MaskedGreedy), (RecurrentGreedy, MaskedRecurrentGreedy)
+    greedy = kinds[remembers][num_choices > 0](policy).eval()
+    inputs = {INPUT: torch.zeros(2, num_numbers)}
+    if num_choices:
+        inputs[MASK] = torch.ones(2, num_choices)
+    if remembers:
+        inputs[STATE] = torch.zeros(2, policy.state_size)
     with _quiet(), torch.no_grad(), in_float32(greedy):
         program = torch.onnx.export(
             greedy,
-            tuple(torch.ones(2, size) if num_choices else torch.zeros(2, size) for size in sizes),
-            input_names=names[: len(sizes)],
+            tuple(inputs.values()),
+            input_names=list(inputs),
             output_names=[OUTPUT, NEXT_STATE] if remembers else [OUTPUT],
-            dynamic_shapes=tuple({0: torch.export.Dim("batch", min=1)} for _ in sizes),
+            dynamic_shapes=tuple({0: torch.export.Dim("batch", min=1)} for _ in inputs),
             dynamo=True,
             verbose=False,
         )
     assert program
     model = program.model_proto
     model.doc_string = about
+    onnx.helper.set_model_props(model, dict(metadata or {}))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
 

@@ -13,8 +13,8 @@
     collector    early_stop: ranks.cut_stragglers             agents: `some_agents_retire`
                  compiled: `vector` and a compiled or         stepped: several agents, which end
                  ranked update                                together
-                 sliced: `vector`, unless `why_one_piece`     recurrent_actor: policy.memory
-                 in_groups: `workers` in several groups       stepped: all but ppo
+                 sliced: `vector`, unless `why_one_piece`     stepped: all but ppo; action masks
+                 in_groups: `workers` in several groups       recurrent_actor: policy.memory
                  stepped: all else                            fused: rollout = fused
                                                               actor: all else
     num_threads  num_threads, if it is set                    not used
@@ -40,14 +40,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...shared.errors import ConfigError
 from ..config.files import load_config
 from ..distributed.split import AUTO, shares_of
-from ..envs import host_of, num_agents_of, spec_of
+from ..envs import host_of, num_agents_of, preprocessing_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
-from ..spaces import mask_size, obs_shape
+from ..spaces import obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
-from ..spaces.encoders import MLP
+from ..spaces.encoders import MLP, is_packed
 from .refusals import refusals
-from .traits import can_be_on_gpu, some_agents_retire, why_one_piece
+from .traits import can_be_on_gpu, has_masks, some_agents_retire, why_one_piece
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -131,6 +131,7 @@ def plan(config: TrainConfig, machine: Machine, ranks: RankLayout | None = None)
         precompiles=update == "compiled" and host == "vector" and machine.loop_threads > 1,
         not_captured=("learn", "remember") if config.cpu_offload or is_ranked else (),
         notices=(
+            *_preprocessing_notice(config),
             *_encoder_notice(config),
             *(() if on_gpu or is_learned else _notices(config)),
             *capped,
@@ -176,8 +177,10 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"policy.memory.kind = {config.policy.memory.kind}"
     if config.base_algorithm == "ppo" and config.table("kickstart").teachers:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
-    if is_hosted(config.env) and mask_size(spec_of(config)):
+    if has_masks(config):
         return "action masks"
+    if is_hosted(config.env) and is_packed(spec_of(config)):
+        return "images in dictionaries"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
     if reasons or config.encoder == MLP:
@@ -232,10 +235,10 @@ def _collector(
 def _collector_on_gpu(config: TrainConfig) -> str:
     if num_agents_of(config) > 1:
         return "agents" if some_agents_retire(config) else "stepped"
+    if config.base_algorithm != "ppo" or has_masks(config):
+        return "stepped"
     if config.policy.memory.is_on:
         return "recurrent_actor"
-    if config.base_algorithm != "ppo":
-        return "stepped"
     return "fused" if config.rollout == "fused" else "actor"
 
 
@@ -280,6 +283,14 @@ def _encoder_notice(config: TrainConfig) -> Iterator[str]:
         shape = obs_shape(spec_of(config))
         if encoder != MLP or len(shape) > 1:
             yield f"policy.encoder = auto is {encoder}, for observations of the shape {shape}"
+
+
+def _preprocessing_notice(config: TrainConfig) -> Iterator[str]:
+    """What is done to frames, rewards and episodes, which a protocol's name stands for."""
+    if (settings := preprocessing_of(config)).is_on:
+        protocol = config.table("preprocessing").protocol
+        by_name = "" if protocol == "none" else f"protocol {protocol}: "
+        yield f"preprocessing: {by_name}{settings.in_words()}"
 
 
 def _notices(config: TrainConfig) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..envs import num_agents_of, spec_of
+from ..envs import num_agents_of
 from ..envs.names import (
     CONFIGURED_ENV_NAMES,
     LEARNED_ENV_NAMES,
@@ -16,9 +16,8 @@ from ..envs.names import (
     is_hosted,
 )
 from ..envs.tinyphysics.sections import GPU_ENGINES
-from ..spaces import mask_size
 from ..spaces.encoders import AUTO, MLP
-from .traits import can_be_on_gpu, why_one_piece
+from .traits import can_be_on_gpu, has_masks, why_one_piece
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -64,6 +63,8 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
     for key in ("cpu_offload", "compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"
+    if config.base_algorithm == "crossq":  # each would normalise by a part of the minibatch
+        yield "algorithm = crossq"
     if config.rollout == "fused":
         yield "rollout = fused"
     if config.base_algorithm == "ppo" and config.table("contrastive").coef > 0:
@@ -106,6 +107,8 @@ def _rollout(config: TrainConfig, device: str) -> Iterator[str]:
         yield f"{key}: {env} takes its steps one by one; use steps"
     if several_agents:
         yield f"{key}: {env} has several agents an environment; use steps"
+    elif has_masks(config):
+        yield f"{key}: it knows no action masks, which {env} has; use steps"
     if config.device == "cpu":
         yield f"{key} is for a GPU, and device = cpu; use steps"
     if config.policy.memory.is_on:
@@ -136,8 +139,6 @@ def _memory(config: TrainConfig) -> Iterator[str]:
         yield f"{key}: {config.algorithm} learns policies without memory; only ppo has them"
     if config.env in LEARNED_ENV_NAMES:
         yield f"{key}: {config.env} is steered by a policy without memory; use none"
-    if is_hosted(config.env) and mask_size(spec_of(config)):
-        yield f"{key}: {config.env} gives action masks, which only policies without memory have"
     if config.policy.precision != "float32":
         yield f"policy.precision = {config.policy.precision}: with {key} it is float32"
 

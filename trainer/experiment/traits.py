@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..envs import num_agents_of
+from ..envs import num_agents_of, spec_of
+from ..envs.names import ENV_NAMES, LEARNED_ENV_NAMES, PARTIAL_ENV_NAMES
+from ..spaces import mask_size
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
 
+# Which are not imported to know that they have no action masks.
+WITHOUT_MASKS = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *LEARNED_ENV_NAMES)
 LASTING_NOISE = ("ornstein_uhlenbeck", "state_dependent")
+
+
+def has_masks(config: TrainConfig) -> bool:
+    """Whether the environment says which actions are legal. Raises ConfigError."""
+    return config.env not in WITHOUT_MASKS and mask_size(spec_of(config)) > 0
 
 
 def some_agents_retire(config: TrainConfig) -> bool:

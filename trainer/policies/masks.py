@@ -19,6 +19,11 @@ def masked(outputs: Tensor, obs: Tensor, mask_size: int) -> Tensor:
     return outputs.masked_fill(obs[..., -mask_size:] == 0, ILLEGAL)
 
 
+def with_mask(features: Tensor, obs: Tensor, mask_size: int) -> Tensor:
+    """Features [..., size] with the mask of `obs` behind them."""
+    return torch.cat([features, obs[..., -mask_size:]], -1) if mask_size else features
+
+
 def any_legal(obs: Tensor, uniform: Tensor, mask_size: int) -> Tensor:
     """Legal choices [...], all equally probable, by numbers `uniform` [...] in [0, 1)."""
     is_legal = obs[..., -mask_size:] != 0

@@ -12,6 +12,7 @@ from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
 from .distribution_policy import DistributionPolicy
 from .encoder import begun_with, make_encoder, sizes_behind
+from .masks import masked, with_mask
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
 from .recurrent import LAYERS, keep_of
 
@@ -66,38 +67,47 @@ class RecurrentActorCritic(DistributionPolicy):
         """Its noise does not last."""
 
     def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Features [B, size] of obs [B, obs_size], and the next state [B, state_size]."""
-        return self.layer.step(self.encoder(self.normalizer(obs)), state)
+        """Features [B, size] of obs [B, obs_size], with the action mask behind them if there is
+        one, and the next state [B, state_size].
+        """
+        features, state = self.layer.step(self.encoder(self.normalizer(obs)), state)
+        return with_mask(features, obs, self.mask_size), state
 
     def over_rows(self, obs: Tensor, state: Tensor, resets: Tensor) -> tuple[Tensor, ...]:
-        """The state's parts [L, B, size] after every step, features first, of rows of L steps.
+        """The state's parts [L, B, size] after every step, of rows of L steps: features first, with
+        the action mask behind them if there is one.
 
         `obs` are [L, B, obs_size], `state` [B, state_size] that before the first step, and `resets`
         [L, B] the steps after which an episode was over.
         """
         inputs = self.encoder(self.normalizer(obs))
-        parts: tuple[Tensor, ...] = self.layer(inputs, state, keep_of(resets))
-        return parts
+        features, *others = self.layer(inputs, state, keep_of(resets))
+        return with_mask(features, obs, self.mask_size), *others
+
+    def states_of(self, parts: Sequence[Tensor]) -> Tensor:
+        """States [..., state_size], from their parts as `over_rows` gives them."""
+        return torch.cat([parts[0][..., : self.layer.size], *parts[1:]], -1)
 
     def outputs(self, features: Tensor) -> Tensor:
         """What the distribution takes [..., num_outputs], from features [..., size]."""
-        return self.with_log_stds(self.actor(features))
+        outputs = self.with_log_stds(self.actor(features[..., : self.layer.size]))
+        return masked(outputs, features, self.mask_size)
 
     def values(self, features: Tensor) -> Tensor:
         """Expected discounted returns [...], from features [..., size]."""
-        values: Tensor = self.critic(features)
+        values: Tensor = self.critic(features[..., : self.layer.size])
         return values.squeeze(-1)
 
     def values_of_states(self, states: Tensor) -> Tensor:
         """Values [...] of observations, from the states [..., S] after them: features come first
         in those.
         """
-        return self.values(states[..., : self.layer.size])
+        return self.values(states)
 
     def embed(self, features: Tensor) -> Tensor:
         """Unit vectors [..., embedding_size] by which features [..., size] are compared."""
         assert self.projection is not None
-        return normalize(self.projection(features), dim=-1)
+        return normalize(self.projection(features[..., : self.layer.size]), dim=-1)
 
     def act_step(self, obs: Tensor, noise: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Actions [B, *action_shape] drawn for obs [B, obs_size], their log-probabilities, and the

@@ -81,8 +81,7 @@ def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
     assert warnings_of(Shown(PICTURE)) == []  # convolutions read it
     images, of_bytes = warnings_of(Shown(PICTURE), "policy.encoder=mlp")
     assert images.startswith(IMAGES)
-    assert "GrayscaleObservation" in images
-    assert "ResizeObservation" in images
+    assert "policy.encoder = auto" in images
     assert of_bytes.startswith(BYTES)
     overrides = ("policy.encoder=mlp", "normalization.obs=true")
     assert warnings_of(Shown(PICTURE), *overrides) == [images]
@@ -128,18 +127,22 @@ def test_masks_of_another_method_are_said(warnings_of):
     assert masks.startswith(MASKS)
 
 
-def test_masks_among_observations_are_said(warnings_of):
+def test_masks_that_fit_no_actions_are_said(warnings_of):
+    class Real(Shown):
+        action_space = spaces.Box(-1, 1, (2,), np.float32)
+
     space = spaces.Dict({"observation": NUMBERS, "action_mask": spaces.MultiBinary(2)})
-    joined, masks = warnings_of(Shown(space))
-    assert "(action_mask, observation)" in joined
+    (masks,) = warnings_of(Real(space))
     assert masks.startswith(MASKS)
 
 
-def test_masks_of_pettingzoo_are_said():
-    path = "parallel_envs:make_masked"
-    joined, masks = env_warnings(load_config(f"pettingzoo:{path}"))
-    assert joined.startswith("observations are dictionaries (action_mask, observation)")
-    assert masks.startswith(MASKS)
+def test_masks_among_observations_are_used(warnings_of):
+    masks = spaces.MultiBinary(2)
+    assert warnings_of(Shown(spaces.Dict({"observation": NUMBERS, "action_mask": masks}))) == []
+    space = spaces.Dict({"goal": NUMBERS, "vector": NUMBERS, "action_mask": masks})
+    (joined,) = warnings_of(Shown(space))
+    assert joined.startswith(JOINED)
+    assert env_warnings(load_config("pettingzoo:parallel_envs:make_masked")) == []
 
 
 def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of):

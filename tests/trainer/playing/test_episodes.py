@@ -199,6 +199,18 @@ def test_an_environment_of_gymnasiums_draws_itself(episodes_of):
     assert last.returns == (float(last.step),)
 
 
+@pytest.mark.parametrize("name", ["Legal", "ByMethod", "Several", "BesideParts", "OfAnImage"])
+def test_an_environment_with_masks_is_played_with_legal_actions(episodes_of, name):
+    """An illegal action raises."""
+    gymnasium.register("Masked-v0", f"masked_envs:{name}")
+    try:
+        episodes = episodes_of("gymnasium:Masked-v0")
+        episodes.begin(1, 0)
+        assert played_out(episodes).step == 20
+    finally:
+        gymnasium.registry.pop("Masked-v0")
+
+
 def test_environments_of_a_function_are_drawn_where_it_has_them_draw():
     env = make_drawn("hosted_envs:make_drawn")
     env.reset(seed=1)

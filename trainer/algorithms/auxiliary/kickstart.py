@@ -101,7 +101,8 @@ class Kickstart(AuxiliaryLoss):
             resets, state = rollout.resets(), self._states[number]
             parts = teacher.over_rows(obs, state, resets)
             seen = parts[0]
-            state.copy_(torch.cat(parts, -1)[-1].masked_fill(resets[-1].unsqueeze(-1), 0.0))
+            last = teacher.states_of(parts)[-1]
+            state.copy_(last.masked_fill(resets[-1].unsqueeze(-1), 0.0))
         else:
             seen = obs
         flat = seen.flatten(0, 1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checking import EnvError
 from .arrays import Arrays, Counters
 
 NEVER = 0  # as the step of a cut
@@ -17,7 +18,8 @@ class Block:
 
     Ends that are both are `terminated` alone: there is nothing to bootstrap. Where `cuts` [E] int64
     is not 0, an environment's first episode is truncated at that step, unless it ends before; such
-    an episode is not counted among those that ended.
+    an episode is not counted among those that ended. Where environments have `games`, these are
+    counted, and not the episodes that are learned from.
     """
 
     def __init__(
@@ -42,17 +44,24 @@ class Block:
     def step(self) -> None:
         """Step every environment with its own of the actions."""
         a = self._arrays
-        self._envs.step()
+        try:
+            self._envs.step()
+        except EnvError as error:
+            env = int(self._counters.current[0])
+            length = self._lengths.reshape(-1, self._num_agents).max(1)[env]
+            raise EnvError(f"{error} (step {length + 1:g} of its episode)") from None
         self._steps += 1
         if self._num_agents > 1:
             for array in (a.reward, a.terminated, a.truncated):
                 array[~a.valid] = 0
         a.truncated[a.terminated] = False
-        self._returns += a.reward
-        self._lengths += a.valid
         done = a.terminated | a.truncated
-        if done.any():
-            self._count(done)
+        games = getattr(self._envs, "games", None)
+        reward, is_over = games or (a.reward, done)
+        self._returns += reward
+        self._lengths += a.valid
+        if is_over.any():
+            self._count(is_over)
         if self._cuts.any():
             self._cut(done)
 

@@ -18,9 +18,12 @@ from ...spaces import (
     mask_size,
     obs_range,
     obs_shape,
+    obs_stack,
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
+from ..checking import EnvError
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..vector import Transitions
 from .arrays import Array
 from .block import Block
@@ -48,10 +51,11 @@ class Carrier(Protocol):
 
 class Here:
     """One block, in this process, which performs every call at once. What its environments raise
-    is raised as it is.
+    is raised as it is, and an EnvError with the environment's number.
     """
 
-    def __init__(self, source: Source, layout: Layout, cuts: Array) -> None:
+    def __init__(self, source: Source, layout: Layout, first_env: int, cuts: Array) -> None:
+        self._first_env = first_env
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
@@ -59,10 +63,14 @@ class Here:
         self._block = Block(envs, layout.num_agents, arrays, counters, cuts)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
-        if command == RESET:
-            self._block.reset(self.fields.seeds[0])
-        elif command == STEP:
-            self._block.step()
+        try:
+            if command == RESET:
+                self._block.reset(self.fields.seeds[0])
+            elif command == STEP:
+                self._block.step()
+        except EnvError as error:
+            env = self._first_env + int(self.fields.current[0, 0])
+            raise EnvError(f"{error}, in environment {env}") from None
 
     def finish(self, workers: Sequence[int]) -> None:
         """It is done."""
@@ -103,12 +111,24 @@ class HostedSpec:
         return obs_range(self.source)
 
     @property
+    def obs_stack(self) -> int:
+        return obs_stack(self.source)
+
+    @property
     def mask_size(self) -> int:
         return mask_size(self.source)
 
     @property
     def obs_parts(self) -> tuple[Part, ...]:
         return obs_parts(self.source)
+
+    @property
+    def obs_space(self) -> Any:
+        return getattr(self.source, "obs_space", None)
+
+    @property
+    def action_space(self) -> Any:
+        return getattr(self.source, "action_space", None)
 
     @property
     def make_encoder(self) -> Callable[[int], Any] | None:
@@ -126,12 +146,16 @@ class HostedSpec:
         """Of as many workers as share so many environments evenly, and whole episodes."""
         workers = self.plan.num_workers
         workers = most_workers(num_envs, workers, workers) if workers else 0
-        return replace(self, plan=WorkerPlan(workers, timeout_s=self.plan.timeout_s))
+        source = getattr(self.source, "for_evaluation", lambda: self.source)()
+        plan = WorkerPlan(workers, timeout_s=self.plan.timeout_s)
+        return replace(self, source=source, plan=plan)
 
 
-def load_hosted_spec(env: str, plan: WorkerPlan = SERIAL) -> HostedSpec:
+def load_hosted_spec(
+    env: str, plan: WorkerPlan = SERIAL, preprocessing: Preprocessing = AS_IT_IS
+) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return with_plan(source_of(env), plan, env)
+    return with_plan(source_of(env, preprocessing), plan, env)
 
 
 def with_plan(source: Source, plan: WorkerPlan, env: str = "") -> HostedSpec:
@@ -183,7 +207,7 @@ class HostedEnvs:
         self._carrier: Carrier = (
             Processes(spec.source, layout, first_env, cuts, plan.timeout_s)
             if plan.num_workers
-            else Here(spec.source, layout, cuts)
+            else Here(spec.source, layout, first_env, cuts)
         )
         self._rows = self._carrier.fields.rows()
         self._taken = np.zeros(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from ....shared.errors import ConfigError
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
-from ..checking import EnvError, flags_problem, obs_problem, reward_problem, rounds
+from ..checking import EnvError, flags_problem, obs_problem, reward_problem
+from ..masks import MaskedSpace
 from ..names import PETTINGZOO_PREFIX
+from ..space_rows import ObsRows, env_action
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
 
@@ -35,6 +37,9 @@ class PettingZooSource:
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
+    mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:
@@ -46,16 +51,20 @@ class PettingZooSource:
         if not agents:
             raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
-        env.close()
         for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
             if (of_obs, of_actions) != spaces[0]:
                 raise ConfigError(
                     f"{wrong}: {agent} has other spaces than {agents[0]}, and all agents share one "
                     "policy; supersuit.pad_observations_v0 and pad_action_space_v0 make them equal"
                 )
-        seen = seen_in(gymnasium, wrong, spaces[0][0])
         actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
-        return cls(path, actions=actions, num_agents=len(agents), **seen)
+        masked = MaskedSpace(gymnasium, spaces[0][0], actions, wrong)
+        seen = seen_in(gymnasium, wrong, masked.space)
+        mask_size = masked.size(None, lambda: env.reset()[1].values())
+        env.close()
+        seen["obs_size"] += mask_size
+        known = {"actions": actions, "obs_space": masked.space, "action_space": spaces[0][1]}
+        return cls(path, num_agents=len(agents), mask_size=mask_size, **known, **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -103,7 +112,9 @@ class PettingZooBatch:
         self._envs, self._current = envs, counters.current
         agent = envs[0].possible_agents[0]
         self._space = envs[0].observation_space(agent)
-        self._flatten = import_gymnasium().spaces.flatten
+        self._rows, self._action_space = ObsRows(source), source.action_space
+        self._masked = MaskedSpace(import_gymnasium(), self._space, source.actions)
+        self._has_masks = source.mask_size > 0
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
 
@@ -121,18 +132,18 @@ class PettingZooBatch:
         """Begin an episode: its first observations, and who takes part."""
         self._current[0] = number
         env = self._envs[number]
-        obs, _ = env.reset(seed=seed)
+        obs, infos = env.reset(seed=seed)
         if not env.agents:
             raise EnvError(f"env = 'pettingzoo:{self._name}': reset gives no agents")
-        self._welcome(number, obs)
+        self._welcome(number, obs, infos)
 
-    def _welcome(self, number: int, obs: dict[Any, Any]) -> None:
+    def _welcome(self, number: int, obs: dict[Any, Any], infos: dict[Any, Any]) -> None:
         env, first = self._envs[number], number * self.num_agents
         self._live[number] = live = {
             agent: first + i for i, agent in enumerate(env.possible_agents) if agent in env.agents
         }
         for agent, row in live.items():
-            self._arrays.obs[row] = self._flat(agent, obs[agent])
+            self._arrays.obs[row] = self._row(agent, obs[agent], infos.get(agent))
 
     def step(self) -> None:
         a = self._arrays
@@ -143,8 +154,8 @@ class PettingZooBatch:
         for number, env in enumerate(self._envs):
             self._current[0] = number
             live = self._live[number]
-            obs, rewards, terminated, truncated, _ = env.step(
-                {agent: actions[row] for agent, row in live.items()}
+            obs, rewards, terminated, truncated, infos = env.step(
+                {agent: env_action(self._action_space, actions[row]) for agent, row in live.items()}
             )
             for agent, row in live.items():
                 a.valid[row] = True
@@ -159,23 +170,28 @@ class PettingZooBatch:
                 gone = agent not in env.agents and not flags[1]
                 a.terminated[row], a.truncated[row] = flags[0] or gone, flags[1]
                 if agent in obs:
-                    a.final_obs[row] = self._flat(agent, obs[agent])
+                    a.final_obs[row] = self._row(agent, obs[agent], infos.get(agent), True)
             if env.agents:
-                self._welcome(number, obs)
+                self._welcome(number, obs, infos)
             else:
                 self._begin(number, None)
 
-    def _flat(self, agent: Any, obs: Any) -> NDArray[Any]:
-        """Raises EnvError where `obs` is not in the space that all agents have."""
+    def _row(self, agent: Any, obs: Any, info: Any, is_over: bool = False) -> NDArray[Any]:
+        """An observation, and behind it the action mask if there are any. Raises EnvError where
+        `obs` is not in the space that all agents have.
+        """
         try:
-            flat = np.asarray(self._flatten(self._space, obs))
-            is_good = flat.shape == (self.obs_size,) and bool(np.isfinite(flat).all())
-            is_good = is_good and not rounds(obs, self._space)
+            row = self._rows.row(self._masked.without_mask(obs))
+            if self._has_masks:
+                row = np.append(row, self._masked.masks(obs, info, None, is_over)[0])
+            is_good = bool(np.isfinite(row).all())
+        except EnvError as error:
+            raise self._error(agent, str(error)) from None
         except (TypeError, ValueError, KeyError, IndexError):
             is_good = False
         if not is_good:
             raise self._error(agent, obs_problem(obs, self._space))
-        return flat
+        return row
 
     def _error(self, agent: Any, problem: str) -> EnvError:
         return EnvError(f"env = 'pettingzoo:{self._name}': agent {agent!r} {problem}")

@@ -19,13 +19,19 @@ from ...spaces import (
     Discrete,
     MultiDiscrete,
     ObsType,
+    choices_of,
+    mask_size,
     obs_range,
     obs_shape,
     obs_type,
 )
+from ..checking import EnvError
+from ..masks import MaskError, legal
 from ..names import NATIVE_PREFIX
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
-from .arrays import Counters
+from .arrays import Array, Arrays, Counters
+from .envpool_batch import EnvPoolSource
 from .gymnasium_batch import GymnasiumSource
 from .pettingzoo_batch import PettingZooSource
 
@@ -47,6 +53,7 @@ class NativeSource:
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    mask_size: int = 0  # of these, the last of `obs_size` columns
 
     @classmethod
     def of(cls, path: str) -> NativeSource:
@@ -59,10 +66,15 @@ class NativeSource:
         actions = envs.actions
         if not isinstance(actions, Discrete | MultiDiscrete | Box):
             actions = action_spec(import_gymnasium(), f"{NATIVE_PREFIX}{path}", actions)
+        if mask_size(envs) not in (0, sum(choices_of(actions))):
+            raise ConfigError(
+                f"{wrong}: mask_size = {mask_size(envs)}, and actions have "
+                f"{sum(choices_of(actions))} choices"
+            )
         source = cls(
             path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
             can_restart=hasattr(envs, "restart"), obs_type=obs_type(envs),
-            obs_shape=obs_shape(envs), obs_range=obs_range(envs),
+            obs_shape=obs_shape(envs), obs_range=obs_range(envs), mask_size=mask_size(envs),
         )  # fmt: skip
         close = getattr(envs, "close", None)
         if close:
@@ -74,17 +86,57 @@ class NativeSource:
 
     def make(self, num_envs: int, counters: Counters) -> Any:
         counters.current[0] = -1
-        return imported("env", self.name)(num_envs)
+        envs = imported("env", self.name)(num_envs)
+        return NativeMasks(envs, self, counters.current) if self.mask_size else envs
 
 
-Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
+class NativeMasks:
+    """Batched environments whose action masks are checked after every call."""
+
+    def __init__(self, envs: Any, source: NativeSource, current: Array) -> None:
+        self._envs, self._source, self._current = envs, source, current
+        self._choices = choices_of(source.actions)
+        for name in ("restart", "close"):
+            if hasattr(envs, name):
+                setattr(self, name, getattr(envs, name))
+
+    def attach(self, arrays: Arrays) -> None:
+        self._arrays = arrays
+        self._envs.attach(arrays)
+
+    def reset(self, seeds: Array) -> None:
+        self._envs.reset(seeds)
+        self._check("reset", self._arrays.obs, self._arrays.valid)
+
+    def step(self) -> None:
+        a = self._arrays
+        self._envs.step()
+        self._check("step", a.obs, a.valid)
+        self._check("step", a.final_obs, (a.terminated | a.truncated) & a.valid, is_over=True)
+
+    def _check(self, method: str, obs: Array, counts: Array, is_over: bool = False) -> None:
+        """Of the rows that `counts` [R] says."""
+        rows, columns = np.flatnonzero(counts), slice(-self._source.mask_size, None)
+        try:
+            obs[rows, columns] = legal(obs[rows, columns], self._choices, is_over)
+        except MaskError as error:
+            self._current[0] = rows[error.row] // self._source.num_agents
+            name = f"{NATIVE_PREFIX}{self._source.name}"
+            raise EnvError(f"env = '{name}': {method} {error}") from None
 
 
-def source_of(env: str) -> Source:
+Source: TypeAlias = (
+    "GymnasiumSource | PettingZooSource | NativeSource | EnvPoolSource | MettaGridSource"
+)
+
+
+def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
     """Looks at one copy of the environment. Raises ConfigError where it cannot be trained on."""
     kind, _, name = env.partition(":")
     if kind == "pettingzoo":
         return PettingZooSource.of(name)
     if kind == "native":
         return NativeSource.of(name)
-    return GymnasiumSource.of(name)
+    if kind == "envpool":
+        return EnvPoolSource.of(name, preprocessing)
+    return GymnasiumSource.of(name, preprocessing)
