@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.episodes.scene import Scene, area, line
-from ...envs.image_recall import SIDE, observe
+from ...envs.image_recall import SIDE
 from .minatar import HALF, corners
 
 
-def scene(spec: object, states: NDArray[Any], selected: int) -> Scene:
+def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
     obs = np.zeros((1, SIDE * SIDE), np.uint8)
-    observe(states[-1][:, None], 0, obs)
+    spec.observe(states[-1][:, None], 0, obs)
     cells = np.argwhere(obs.reshape(SIDE, SIDE)).tolist()
     squares = [area(corners(column, SIDE - 1 - row, HALF), "body") for row, column in cells]
     edge = corners((SIDE - 1) / 2, (SIDE - 1) / 2, SIDE / 2)
