@@ -11,6 +11,7 @@ from pydantic import Field
 
 from .trainer.algorithms.ac_iqn import ACIQN
 from .trainer.algorithms.c51 import C51
+from .trainer.algorithms.crossq import CrossQ
 from .trainer.algorithms.ddpg import DDPG
 from .trainer.algorithms.dqn import DQN
 from .trainer.algorithms.iqn import IQN
@@ -24,6 +25,7 @@ from .trainer.algorithms.tqc import TQC
 from .trainer.algorithms.value_based import Losses, into_outputs
 from .trainer.config.sections.actor_critic import (
     ACIQNConfig,
+    CrossQConfig,
     DDPGConfig,
     SACConfig,
     TD3Config,
@@ -44,7 +46,7 @@ from .trainer.returns.td import td_target
 
 __all__ = [
     "ACIQN", "C51", "DDPG", "DQN", "IQN", "LOSSES", "PPO", "PQN", "QRDQN", "SAC", "TD3", "TQC",
-    "ACIQNConfig", "Batch", "C51Config", "DDPGConfig", "DQNConfig", "Field", "IQNConfig", "Losses",
-    "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow", "RainbowConfig", "SACConfig", "TD3Config",
-    "TQCConfig", "into_outputs", "td_target",
+    "ACIQNConfig", "Batch", "C51Config", "CrossQ", "CrossQConfig", "DDPGConfig", "DQNConfig",
+    "Field", "IQNConfig", "Losses", "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow",
+    "RainbowConfig", "SACConfig", "TD3Config", "TQCConfig", "into_outputs", "td_target",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,11 +16,12 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
-from ..trainer.envs import env_spec_of, load_any_spec
-from ..trainer.envs.checking import EnvError
+from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
+from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
-from ..trainer.envs.names import GYMNASIUM_PREFIX
+from ..trainer.envs.names import GYMNASIUM_PREFIX, is_hosted
 from ..trainer.envs.own_envs import check_own, register_own
+from ..trainer.envs.space_rows import env_action, flat_rows
 from ..trainer.envs.spaces import full_name
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.evaluation import cut_off_message
@@ -28,7 +30,7 @@ from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
-from ..trainer.spaces import mask_size
+from ..trainer.spaces import mask_size, num_numbers
 from .runs import Run, folder_of
 
 Array = NDArray[Any]
@@ -37,8 +39,9 @@ Array = NDArray[Any]
 class Policy:
     """A trained policy, which maps observations to actions of its environment.
 
-    It takes one observation, shaped as the environment gives it, or a batch of them [B, ...]. It
-    returns one action or a batch of actions accordingly.
+    It takes one observation as the environment gives it, or a batch of them, and returns one action
+    as the environment takes it, or a batch. A batch has arrays [B, ...], in dictionaries and tuples
+    as well.
     """
 
     def __init__(self, trained: TrainedPolicy, run: Run) -> None:
@@ -73,6 +76,22 @@ class Policy:
         """The initial recurrent state [num_rows, ...]."""
         return self._trained.first_state(num_rows).numpy()
 
+    def make_env(self, **options: Any) -> Any:
+        """The environment of Gymnasium's that the policy was trained in, with the preprocessing of
+        that run, whole games and the game's own rewards: `act` takes its observations.
+
+        `options` are those of `gymnasium.make`, such as `render_mode="human"`. Raises UsageError
+        for environments of other libraries.
+        """
+        config = self._trained.config
+        if not config.env.startswith(GYMNASIUM_PREFIX):
+            raise UsageError(f"make_env is for environments of Gymnasium's, not for {config.env}")
+        from ..trainer.envs.workers.gymnasium_batch import maker
+
+        name = config.env.removeprefix(GYMNASIUM_PREFIX)
+        whole_games = preprocessing_of(config).for_evaluation()
+        return maker(name, preprocessing=whole_games, **options)()
+
     @overload
     def act(
         self, obs: Any, state: None = None, *, greedy: bool = True, action_masks: Any = None
@@ -98,17 +117,19 @@ class Policy:
         `actions, state = policy.act(obs, state)`.
 
         If the environment has action masks, `action_masks` are those of the observations: 1 for
-        each legal choice, and 0 for the others. An observation of the environment that is a
-        dictionary with an `action_mask` and one other key may be given as it is.
+        each legal choice, and 0 for the others. An observation that has an `action_mask` among
+        its keys is given as it is.
 
         Raises UsageError if observations have another size, or if a recurrent policy gets no state,
         or if masks are missing.
         """
-        if isinstance(obs, Mapping) and action_masks is None and MASK_KEY in obs and len(obs) == 2:
-            action_masks = obs[MASK_KEY]
-            (obs,) = (part for key, part in obs.items() if key != MASK_KEY)
+        num_choices = getattr(self._trained.policy, "mask_size", 0)
+        if num_choices and isinstance(obs, Mapping) and MASK_KEY in obs:
+            action_masks = obs[MASK_KEY] if action_masks is None else action_masks
+            obs = {key: part for key, part in obs.items() if key != MASK_KEY}
+            obs = obs if len(obs) > 1 else next(iter(obs.values()))
         rows, is_one = self._rows(obs)
-        if num_choices := getattr(self._trained.policy, "mask_size", 0):
+        if num_choices:
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
         elif action_masks is not None:
             raise UsageError(f"action_masks: {self.env} had none when the policy was trained")
@@ -127,12 +148,29 @@ class Policy:
                 drawn, _, after = policy.act_step(rows, noise, before)
                 actions = policy.env_actions(drawn)
         result = actions.numpy()[0] if is_one else actions.numpy()
+        result = env_action(getattr(self._spec, "action_space", None), result)
         return result if state is None else (result, after.numpy())
 
+    @cached_property
+    def _spec(self) -> Any:
+        """The environment's spaces, which are looked at again; None for operant's own."""
+        config = self._trained.config
+        return env_spec_of(config) if is_hosted(config.env) else None
+
     def _rows(self, obs: Any) -> tuple[torch.Tensor, bool]:
-        """Observations [B, obs_size], and whether `obs` is a single observation."""
-        policy = self._trained.policy
-        size = policy.obs_size - getattr(policy, "mask_size", 0)
+        """Observations [B, numbers], flattened, and whether `obs` is a single observation."""
+        space = getattr(self._spec, "obs_space", None)
+        is_array = isinstance(obs, np.ndarray | torch.Tensor)
+        is_flat = is_array and (hasattr(space, "spaces") or np.asarray(obs).dtype.kind == "f")
+        if space is not None and not hasattr(space, "low") and not is_flat:  # a Box has bounds
+            try:
+                rows, is_one = flat_rows(space, obs)
+            except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+                problem = obs_problem(obs, space).removeprefix("gives ")
+                problem = problem or "its parts have several lengths"
+                raise UsageError(f"obs is not of {self.env}: {problem}") from None
+            return torch.from_numpy(rows), is_one
+        size = num_numbers(self._spec) if self._spec else self._trained.policy.obs_size
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
         is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
@@ -142,8 +180,8 @@ class Policy:
                 f"obs has the shape {shape}: the policy of {self.run.id} takes {size} numbers, or "
                 f"a batch of such, ({num_rows}, {size})"
             )
-        rows = tensor.reshape(num_rows, size)
-        return (rows if rows.dtype == torch.uint8 else rows.float()), is_one
+        tensor = tensor.reshape(num_rows, size)
+        return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
@@ -175,8 +213,7 @@ def _tensor(obs: Any, size: int) -> torch.Tensor:
         return torch.from_numpy(np.asarray(obs))
     except TypeError:
         raise UsageError(
-            f"obs is a {type(obs).__name__}: expected an array of {size} numbers; "
-            "gymnasium.spaces.flatten(space, obs) makes one of a dict or a tuple"
+            f"obs is a {type(obs).__name__}: expected an array of {size} numbers"
         ) from None
 
 
@@ -248,7 +285,9 @@ def evaluate(
     spec: Any = env_spec_of(config)
     if env is not None:
         name = full_name(env) if isinstance(env, str) else _registered(env)
-        known, spec = spec, load_any_spec(name)
+        known = spec
+        whole_games = preprocessing_of(config).for_evaluation()
+        spec = load_any_spec(name, preprocessing=whole_games)
         if _in_words(spec) != _in_words(known):
             raise ConfigError(
                 f"env = {name}: it has {_in_words(spec)}, the policy of {loaded.run.id} takes "

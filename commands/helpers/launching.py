@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -25,9 +25,11 @@ from ...shared.runs.provenance import provenance
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ...shared.runs.run_part import host_of_whole
+from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import RunStatus, open_page, trainer_of
-from ...trainer.config.files import changed_defaults, parse_override, resolve
+from ...trainer.config.files import Resolved, changed_defaults, parse_override, resolve
+from ...trainer.config.flat_keys import flat_keys
 from ...trainer.config.stored_code import added_seals
 from ...trainer.config.train_config import TrainConfig
 from ...trainer.distributed.place import Place
@@ -88,7 +90,7 @@ def prepared_run(
     source: str | None,
     overrides: tuple[str, ...],
     name: str | None,
-    resume: str | None,
+    resume: Run | str | None,
     rank: int,
     check: Callable[[TrainConfig], None] = lambda _: None,
     *,
@@ -98,26 +100,41 @@ def prepared_run(
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
     it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
-    where that is given.
+    where that is given. `resume` is the run to go on with, or what `find_run` takes.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
     if resume:
-        return _resumed_run(find_run(resume), source, overrides, rank, check)
-    config, origin = resolve(source, overrides, hardware)
+        resumed = resume if isinstance(resume, Run) else find_run(resume)
+        return _resumed_run(resumed, source, overrides, rank, check)
+    resolved = resolve(source, overrides, hardware)
+    config = resolved.config
     check_machine(config)
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest |= {**(besides or {}), **_described(config), "settings": origin}
+    manifest |= {**(besides or {}), **_described(resolved)}
     manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
 
 
-def _described(config: TrainConfig) -> dict[str, Any]:
-    """The configuration for run.toml, and what the defaults are where it has something else."""
-    return {"config": config.model_dump(mode="json"), "defaults": changed_defaults(config)}
+def _described(resolved: Resolved) -> dict[str, Any]:
+    """What run.toml says about a configuration."""
+    return {**resolved._asdict(), "config": resolved.config.model_dump(mode="json")}
+
+
+def _changed(manifest: Mapping[str, Any], config: TrainConfig, keys: Collection[str]) -> Resolved:
+    """The changed configuration of a run that goes on: you have set `keys`."""
+    sources = {
+        source: [key for key in listed if key not in keys]
+        for source, listed in sources_in(manifest).items()
+    }
+    if sources:
+        sources[YOU] = [*sources.get(YOU, []), *keys]
+    defaults = manifest.get("defaults")
+    before = defaults if isinstance(defaults, dict) else {}
+    return Resolved(config, sources, changed_defaults(config, sources, before))
 
 
 def _resumed_run(
@@ -141,8 +158,13 @@ def _resumed_run(
         )
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
+    manifest = run.read_manifest()
     if source:
-        config = resolve(source, overrides).config
+        resolved = resolve(source, overrides)
+        config = resolved.config
+    else:
+        given = flat_keys(dict(map(parse_override, overrides)))
+        resolved = _changed(manifest, config, given)
     check_same_config(checkpoint, config)
     warn(saved.warning)
     check_machine(config)
@@ -153,14 +175,9 @@ def _resumed_run(
         )
     check(config)
     lock = RunLock(run.lock_path, rank)
-    manifest = run.read_manifest()
     manifest.pop(STOP_REASON, None)
-    manifest |= _described(config)
+    manifest |= _described(resolved)
     manifest |= added_seals(manifest, [manifest["config"]])
-    origin = manifest.get("settings")
-    if isinstance(origin, dict) and isinstance(origin.get("set"), list):
-        given = (parse_override(each)[0] for each in overrides)
-        origin["set"] = sorted({*map(str, origin["set"]), *given})
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )

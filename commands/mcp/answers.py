@@ -89,17 +89,17 @@ def status_answer(run: Run, contains: str = "") -> Answer:
 
 
 def config_answer(run: Run, contains: str = "") -> Answer:
-    """The settings whose keys have `contains` in them, those with another value than the default
-    first; and how the run was started.
+    """The settings whose keys have `contains` in them and where each comes from, yours first; where
+    that is not known, those with another value than the default. And how the run was started.
     """
     described = description_of(run.read_manifest())
     found = [each for each in described.settings if contains in each.key]
-    found.sort(key=lambda setting: setting.default is None)
     return {
         "run": run.id,
         "settings": [
             {"key": each.key, "value": each.value}
             | ({} if each.default is None else {"default": each.default})
+            | ({"source": each.source} if each.source else {})
             for each in found[:MAX_SETTINGS]
         ],
         "settings_left_out": max(0, len(found) - MAX_SETTINGS),

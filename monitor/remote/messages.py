@@ -123,7 +123,7 @@ class NotesMessage(Message):
 
 
 class DescriptionMessage(Message):
-    """`Description`; a setting is a list of key, value, and default or None."""
+    """`Description`; a setting is a list of key, value, default or None, and source."""
 
     settings: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
     started: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
@@ -137,9 +137,9 @@ class DescriptionMessage(Message):
 
 def _settings(rows: list[list[str | None]]) -> Iterator[Setting]:
     """What is not said as it should be is left out."""
-    for key, value, default in (each for each in rows if len(each) == 3):
+    for key, value, default, source in (each for each in rows if len(each) == 4):
         if key is not None and value is not None:
-            yield Setting(key, value, default)
+            yield Setting(key, value, default, source or "")
 
 
 class HeadMessage(Message):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -12,13 +14,14 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 
 from ...shared import Metric
+from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
 from ..render.formatting import UNKNOWN, format_written
 from ..render.lines import Line, boxed, fit, fit_middle, line_width
 from ..render.scroll import scrollbar
-from ..runs.reading.run_description import Setting
+from ..runs.reading.run_description import Description, Setting
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 
@@ -29,22 +32,23 @@ _GAP = "  "
 
 
 def own_lines(view: RunView, width: int) -> list[Line]:
-    """Notes, then settings that differ from their defaults, with the defaults, then all other
-    settings, then how the run was started.
+    """Notes, then the settings of each source, yours first, with the defaults of those that differ
+    from them, then how the run was started. Where sources are not known, settings that differ from
+    their defaults come first.
     """
     description = view.description
-    changed = [setting for setting in description.settings if setting.default is not None]
-    others = [setting for setting in description.settings if setting.default is None]
     keys = [setting.key for setting in (*description.settings, *description.started)]
     key_width = _key_width(keys, width // 2)
     lines = _note_lines(view, width)
-    for setting in changed:
-        lines += _setting_lines(setting, key_width, width, CHANGED, "focus", "strong")
-    if changed and others:
-        lines.append([("  by default", "dim")])
-    style = "dim" if description.has_defaults else "text"
-    for setting in others:
-        lines += _setting_lines(setting, key_width, width, " ", "text", style)
+    for heading, settings in groupby(description.settings, partial(_heading, description)):
+        lines += [[(f"  {heading}", "dim")]] if heading else []
+        for setting in settings:
+            if _is_marked(setting):
+                lines += _setting_lines(setting, key_width, width, CHANGED, "focus", "strong")
+            else:
+                is_plain = setting.source and not is_default(setting.source)
+                style = "text" if is_plain or not description.has_defaults else "dim"
+                lines += _setting_lines(setting, key_width, width, " ", "text", style)
     if description.started:
         lines.append([("  how it was started", "dim")])
     for setting in description.started:
@@ -52,10 +56,24 @@ def own_lines(view: RunView, width: int) -> list[Line]:
     return lines
 
 
+def _heading(description: Description, setting: Setting) -> str:
+    """What stands above the settings of a source."""
+    if not setting.source:
+        return "by default" if description.has_defaults and setting.default is None else ""
+    if setting.source == YOU:
+        return "set by you"
+    return setting.source if is_default(setting.source) else f"from {setting.source}"
+
+
+def _is_marked(setting: Setting) -> bool:
+    """Whether you set it; where sources are not known, whether it differs from its default."""
+    return is_by_you(setting.source) if setting.source else setting.default is not None
+
+
 def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line], list[Line]]:
     """A heading with a column for each run, and a row for each difference: keys of the
-    configuration, then newest values. Metrics that have a better direction come first, with the
-    best value highlighted.
+    configuration, with a mark where you set the value, then newest values. Metrics that have a
+    better direction come first, with the best value highlighted.
     """
     settings = _differing_settings(watched)
     metrics = _differing_metrics(watched)
@@ -69,8 +87,19 @@ def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line]
         name = short_name(one.view.name, cells - 2 - 4 * one.is_reference)
         words = f"{name}{' ref' if one.is_reference else ''}"
         head += [(f"{_GAP}{marker} ", style), (fit(words, cells - 2), "strong")]
-    lines: list[Line] = [[_key(key, key_width), *_cells(texts, cells, len(shown))]
-                         for key, texts in settings.items()]  # fmt: skip
+    by_you = [
+        {each.key for each in one.view.description.settings if is_by_you(each.source)}
+        for one in shown
+    ]
+    lines: list[Line] = []
+    for key, texts in settings.items():
+        marked = [
+            f"{fit(text, min(cell_len(text), cells - 2))} {CHANGED}" if key in keys else text
+            for text, keys in zip(texts, by_you, strict=False)
+        ]
+        lines.append([_key(key, key_width), *_cells(marked, cells, len(shown))])
+    if any(key in keys for key in settings for keys in by_you):
+        lines.append([(f"{CHANGED} set by you", "dim")])
     if not settings:
         lines.append([(fit("their configurations are the same", width), "dim")])
     lines += [[], [("newest values", "dim")]] if metrics else []
@@ -86,14 +115,14 @@ def num_more(watched: Sequence[Watched], width: int) -> int:
 
 
 def in_words(view: RunView) -> str:
-    """`12 of 61 not by default`."""
+    """`2 of 61 set by you`, or `12 of 61 not by default` where sources are not known."""
     description = view.description
     if not description.settings:
         return ""
     if not description.has_defaults:
         return f"{len(description.settings)} keys"
-    changed = sum(setting.default is not None for setting in description.settings)
-    return f"{changed} of {len(description.settings)} not by default"
+    words = "set by you" if description.has_sources else "not by default"
+    return f"{sum(map(_is_marked, description.settings))} of {len(description.settings)} {words}"
 
 
 def _note_lines(view: RunView, width: int) -> list[Line]:
@@ -190,7 +219,7 @@ def _key_width(keys: Sequence[str] | Mapping[str, object], most: int) -> int:
 
 
 class ConfigPanel(Pane):
-    """The configuration of the run, what is not by default first; of several runs above it a table
+    """The configuration of the run by source, what you set first; of several runs above it a table
     of the keys and the newest values that differ.
     """
 

@@ -178,7 +178,7 @@ def test_an_onnx_file_takes_masks(tmp_path, algorithm):
 
 def exported(policy, folder):
     inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size, folder / "policy.onnx", "a test")
+    write_onnx(inner, inner.obs_size - inner.mask_size, folder / "policy.onnx", "a test")
     return onnxruntime.InferenceSession(folder / "policy.onnx")
 
 

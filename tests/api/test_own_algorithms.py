@@ -84,7 +84,7 @@ def test_a_run_of_a_module_is_trained_resumed_evaluated_and_not_by_others(tmp_pa
     monkeypatch.chdir(tmp_path)
     done = command("train", "cart_pole", "--algorithm", "mine:Penalty", *SIZES)
     assert done.returncode == 0, done.stderr
-    assert "neutral defaults for mine:Penalty" in done.stderr + done.stdout
+    assert "defaults of mine:Penalty" in done.stderr + done.stdout
     (run,) = operant.runs()
     assert command("eval", "--latest", "--episodes", "2").returncode == 0
     more = command("train", "--resume", run.id, "--set", "total_env_steps=1200")

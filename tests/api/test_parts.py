@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, Sequence, Text, Tuple
+from gymnasium.vector.utils import batch_space
 from own_lines import SMALL
 
 import operant
-from operant.trainer.envs import load_any_spec
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.own_envs import register_own
-from operant.trainer.policies.encoder import PartsEncoder
+from operant.trainer.envs.space_rows import ObsRows
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.experiment.onnx_export import write_onnx
+from operant.trainer.jit.streams import TRAINING
+from operant.trainer.policies.actor_critic import ActorCritic
+from operant.trainer.policies.encoder import PartsEncoder, own_encoder
+from operant.trainer.policies.normalizers import observe
+from operant.trainer.policies.packed import as_numbers
+from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces.encoders import obs_parts
 
 CAMERA = Box(0, 255, (12, 12, 1), np.uint8)
@@ -51,18 +66,138 @@ def spec_of(space):
     return load_any_spec(register_own(made))
 
 
-def test_parts_lie_in_the_columns_that_gymnasium_flattens_to():
+def sampled(space, seed=1):
+    space.seed(seed)
+    return space.sample()
+
+
+def test_parts_lie_side_by_side_in_bytes_each_in_its_own_type():
     spec = load_any_spec(register_own(WhereIsIt))
-    assert spec.obs_size == 144 + 3 + 4
-    assert [(part.start, part.obs_size, part.encoder) for part in obs_parts(spec)] == [
-        (0, 144, "minatar"), (144, 3, "mlp"), (147, 4, "mlp"),
+    assert (spec.obs_size, spec.obs_type) == (144 + 3 * 4 + 4, np.uint8)
+    assert [(part.offset, part.obs_bytes, part.encoder) for part in obs_parts(spec)] == [
+        (0, 144, "minatar"), (144, 12, "mlp"), (156, 4, "mlp"),
     ]  # fmt: skip
-    space = WhereIsIt.observation_space
-    space.seed(1)
-    sample = space.sample()
-    row = gymnasium.spaces.flatten(space, sample)
+    sample = sampled(WhereIsIt.observation_space)
+    row = ObsRows(spec).row(sample)
     assert (row[:144].reshape(CAMERA.shape) == sample["camera"]).all()
-    assert row[147 + sample["more"][1]] == 1
+    assert (row[144:156].view(np.float32) == sample["more"][0]).all()
+    assert row[156:].tolist() == [n == sample["more"][1] for n in range(4)]
+
+
+def test_floats_begin_at_multiples_of_four_and_a_mask_is_at_the_very_end():
+    class Masked(WhereIsIt):
+        observation_space = Dict({"a": Discrete(3), "b": CAMERA, "c": Box(-1, 1, (2,), np.float64)})
+
+        def action_masks(self):
+            return [True, False]
+
+    spec = load_any_spec(register_own(Masked))
+    assert [part.offset for part in obs_parts(spec)] == [0, 3, 148]
+    assert (spec.obs_size, spec.mask_size) == (160, 2)  # 156 and 2, aligned
+
+
+@pytest.mark.parametrize(("encoder", "normalizes"), [("auto", False), ("mlp", True)])
+def test_packed_rows_and_flattened_numbers_give_the_same(encoder, normalizes):
+    spec = load_any_spec(register_own(WhereIsIt))
+    samples = [sampled(WhereIsIt.observation_space, seed) for seed in range(5)]
+    packed = torch.from_numpy(np.stack([ObsRows(spec).row(each) for each in samples]))
+    rows = [gymnasium.spaces.flatten(WhereIsIt.observation_space, each) for each in samples]
+    numbers = torch.from_numpy(np.stack(rows)).float()
+    assert torch.equal(as_numbers(packed, obs_parts(spec)), numbers)
+    config = PolicyConfig(encoder=encoder, hidden_sizes=(8,))
+    policy = ActorCritic(spec, config, normalizes, 1)
+    observe(policy.normalizer, [packed])
+    assert policy.encoder.num_features == (128 if encoder == "auto" else 144) + 7
+    for given in policy.outputs, policy.values:
+        assert torch.equal(given(packed), given(numbers))
+
+
+def test_a_network_of_the_users_gets_the_numbers(monkeypatch):
+    spec = load_any_spec(register_own(WhereIsIt))
+    encoder = own_encoder("image_envs:Pair", spec, 1)
+    row = ObsRows(spec).row(sampled(WhereIsIt.observation_space))
+    numbers = as_numbers(torch.from_numpy(row), obs_parts(spec))
+    assert torch.equal(encoder(torch.from_numpy(row)[None]), encoder.module(numbers[None]))
+
+
+def test_rows_are_the_same_in_workers_and_episodes_end_with_theirs():
+    spec = load_any_spec(register_own(WhereIsIt))
+    taken = []
+    for workers in (0, 2):
+        envs = make_envs(replace(spec, plan=WorkerPlan(num_workers=workers)), 4, 1, TRAINING)
+        out = Transitions.of(spec, 4)
+        with closing(envs):
+            envs.reset(out.obs)
+            for _ in range(50):
+                envs.step(np.zeros(4, np.int64), out)
+        assert out.terminated.all()
+        assert out.obs.dtype == out.final_obs.dtype == np.uint8
+        assert (out.obs != out.final_obs).any()
+        taken.append((out.obs, out.final_obs))
+    for here, there in zip(*taken, strict=True):
+        assert (here == there).all()
+
+
+def test_a_number_that_is_none_beside_a_picture_is_refused():
+    class Bad(WhereIsIt):
+        def show(self):
+            return {"camera": CAMERA.sample(), "more": (np.array([0, np.nan, 0]), 1)}
+
+    envs = make_envs(load_any_spec(register_own(Bad)), 1, 1, TRAINING)
+    with closing(envs), pytest.raises(EnvError, match=r"observation\['more'\]\[0\] with NaN"):
+        envs.reset(Transitions.of(envs.spec, 1).obs)
+
+
+def test_agents_of_a_world_have_packed_rows_as_well():
+    spec = load_any_spec("pettingzoo:parallel_envs:make_cameras")
+    envs = make_envs(spec, 1, 1, TRAINING)
+    out = Transitions.of(spec, 2)
+    with closing(envs):
+        envs.reset(out.obs)
+    assert out.obs[:, 0].tolist() == [7, 8]
+    assert out.obs[:, 64:].view(np.float32).tolist() == [[0.5], [1.5]]
+
+
+def of_rank(obs, number):
+    """One of a batch of observations."""
+    return {"camera": obs["camera"][number], "more": tuple(x[number] for x in obs["more"])}
+
+
+def test_a_loaded_policy_takes_what_the_environment_gives(tmp_path):
+    run = operant.train(WhereIsIt, total_env_steps=128, **SMALL)
+    policy = operant.load(run)
+    space = WhereIsIt.observation_space
+    batch = batch_space(space, 5)
+    obs = sampled(batch)
+    actions = policy.act(obs)
+    assert [policy.act(of_rank(obs, number)) for number in range(5)] == actions.tolist()
+    assert policy.act([of_rank(obs, number) for number in range(5)]).tolist() == actions.tolist()
+    rows = [gymnasium.spaces.flatten(space, of_rank(obs, number)) for number in range(5)]
+    assert policy.act(np.stack(rows)).tolist() == actions.tolist()
+
+    write_onnx(policy._trained.policy, 151, tmp_path / "policy.onnx", "a test")
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
+    (exported,) = session.run(None, {"observation": np.stack(rows).astype(np.float32)})
+    assert exported.tolist() == actions.tolist()
+
+    with pytest.raises(operant.UsageError, match=r"without the key 'more', which"):
+        policy.act({"camera": obs["camera"][0]})
+    with pytest.raises(operant.UsageError, match=r"observation\['camera'\] of shape \(3,\)"):
+        policy.act({**of_rank(obs, 0), "camera": np.zeros(3)})
+
+
+def test_numbers_of_a_discrete_observation_are_taken_as_they_are():
+    class Numbered(WhereIsIt):
+        observation_space = Discrete(3, start=-1)
+
+        def show(self):
+            self.side = 0
+            return -1
+
+    policy = operant.load(operant.train(Numbered, total_env_steps=128, **SMALL))
+    rows = np.eye(3, dtype=np.float32)
+    assert policy.act(np.array([-1, 0, 1])).tolist() == policy.act(rows).tolist()
+    assert policy.act(1) == policy.act(rows[2])
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "pqn", "dqn", "iqn"])
@@ -78,6 +213,7 @@ def test_each_algorithm_has_an_encoder_for_the_picture_and_scales_it(algorithm):
     policy = operant.load(run)._trained.policy
     (encoder, *_) = [x for x in policy.modules() if isinstance(x, PartsEncoder)]
     assert encoder.images[0].largest == 255
+    assert policy.obs_size == 160
     features = encoder(torch.full((1, 151), 255.0))
     assert features.shape == (1, encoder.num_features)
 

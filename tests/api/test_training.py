@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 
 import pytest
 from own_lines import SMALL, make_line_class
@@ -37,6 +39,13 @@ def test_a_function_that_makes_an_environment_and_tables_as_dicts_are_taken(line
     config = operant.load(run)._trained.config
     assert config.env.startswith("gymnasium:own/lambda")
     assert (config.ppo.learning_rate, config.policy.hidden_sizes) == (0.25, (8, 8))
+    sources = tomllib.loads((run.folder / "run.toml").read_text())["sources"]
+    assert [*sources] == ["defaults of ppo", "you"]
+    given = {"env", "ppo.learning_rate", "ppo.num_minibatches", "policy.hidden_sizes"}
+    small = {"num_envs", "rollout_steps", "num_threads", "evaluation.num_episodes"}
+    assert {*sources["you"]} == {*given, *small, "total_env_steps"}
+    first = open_page(run._run).events()[0].text
+    assert first.startswith(f"started ppo on {config.env.removeprefix('gymnasium:')}: defaults of")
 
 
 def test_workers_get_the_class_of_a_script(line):
@@ -144,6 +153,19 @@ def test_training_goes_on_from_a_run(line):
     again = operant.train(resume=first, total_env_steps=256)
     assert again == first
     assert again.status().env_steps == 256
+
+
+def test_the_folder_that_is_named_is_resumed_or_none(line, tmp_path):
+    run = operant.train(line, total_env_steps=128, **SMALL)
+    copy = run.folder.with_name("copy")
+    shutil.copytree(run.folder, copy)
+    shutil.copytree(run.folder, run.folder.with_name("copy-2"))
+    assert operant.train(resume=copy, total_env_steps=256).folder == copy
+    assert run.status().env_steps == 128
+    elsewhere = shutil.copytree(run.folder, tmp_path / "elsewhere" / run.id)
+    with pytest.raises(operant.UsageError, match=r"elsewhere/.* is not in .*: a run is resumed"):
+        operant.train(resume=elsewhere, total_env_steps=256)
+    assert run.status().env_steps == 128
 
 
 def test_the_threads_of_a_script_are_as_before(line):

@@ -224,7 +224,7 @@ def test_a_port_that_is_in_use_is_one_line(tmp_path):
     assert done.returncode == 1
     expected = f"rank 0 cannot listen at 127.0.0.1 port {port}: it is in use"
     settings, *others = done.stderr.splitlines()
-    assert settings.startswith("operant: settings: ")
+    assert settings.startswith("operant: started ppo on cart_pole: ")
     assert others == [expected]
 
 

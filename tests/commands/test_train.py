@@ -45,6 +45,11 @@ def test_the_run_folder_tells_how_the_run_came_to_be():
     manifest = tomllib.loads(run.manifest_path.read_text())
     assert manifest["seed"] == manifest["config"]["seed"] == 7
     assert manifest["config"]["total_env_steps"] == 4096
+    assert manifest["sources"]["you"] == [
+        "total_env_steps", "evaluation.num_episodes", "num_threads", "seed"
+    ]  # fmt: skip
+    assert "ppo.learning_rate" in manifest["sources"]["preset cart_pole_ppo_smoke"]
+    assert manifest["defaults"]["seed"] == 1
     assert "train cart_pole_ppo_smoke --seed 7" in manifest["command_line"]
     assert {"torch", "numba", "numpy", "python", "operant-rl"} == set(manifest["versions"])
     assert run.page_copy_path().exists()
@@ -104,6 +109,13 @@ def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, 
     assert (status["run"], status["state"], status["env_steps"]) == (run.id, "finished", goal)
     assert status["iteration"] == stopped.iteration + 2
     assert list_runs() == [run]
+    sources = run.manifest()["sources"]
+    assert "total_env_steps" in sources["you"]
+    assert "total_env_steps" not in sources["preset cart_pole_ppo_smoke"]
+    assert [e.text for e in open_page(run).events() if e.text.startswith("started ")] == [
+        "started ppo on cart_pole: preset cart_pole_ppo_smoke, 4 settings by you: "
+        "total_env_steps, evaluation.every_iterations, num_threads, checkpoint.every_iterations"
+    ]
 
 
 def test_resuming_is_refused_where_it_makes_no_sense(start_training):

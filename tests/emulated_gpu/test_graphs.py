@@ -23,7 +23,7 @@ from operant.trainer.experiment.traits import can_be_on_gpu
 from operant.trainer.jit import graphs
 
 MOST_OPERATIONS = 20_000
-CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "ac_iqn")
+CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn")
 # One of each way to learn; the long form has all.
 SHORT = {"acrobot_ppo+gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
 
@@ -64,6 +64,8 @@ def shapes():
     for algorithm in algorithm_sections():
         env = "pendulum" if algorithm in CONTINUOUS else "cart_pole"
         values = {"algorithm": algorithm, "env": env}
+        if algorithm == "crossq":  # 3 does not divide the updates of an iteration
+            values["crossq"] = {"policy_delay": 1}
         yield algorithm, lambda more, values=values: make_config(values, more)
 
 

@@ -50,8 +50,9 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
 
 @pytest.mark.long_rehearsal
 @pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
-def test_a_replay_draws_what_the_processor_draws(is_prioritised):
-    replay_checks.check_same_as_processor("cuda", is_prioritised)
+@pytest.mark.parametrize("stack", [1, 4], ids=["whole", "frames"])
+def test_a_replay_draws_what_the_processor_draws(is_prioritised, stack):
+    replay_checks.check_same_as_processor("cuda", is_prioritised, stack=stack)
 
 
 @pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
@@ -61,6 +62,7 @@ def test_a_replay_works_from_a_graph(is_prioritised, strict):
 
 def test_a_replay_may_keep_its_observations_in_pinned_memory():
     replay_checks.check_same_as_processor("cuda", True, pinned=True)
+    replay_checks.check_same_as_processor("cuda", True, pinned=True, stack=4)
 
 
 def test_a_replayed_graph_gives_another_order_each_time():
@@ -268,7 +270,7 @@ def test_replayed_iterations_of_compiled_losses_are_those_without(config, overri
 
 OFF_POLICY = {
     "cart_pole": ("dqn", "c51", "qr_dqn", "iqn", "rainbow"),
-    "pendulum": ("ddpg", "td3", "sac", "tqc", "ac_iqn"),
+    "pendulum": ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn"),
 }
 
 
@@ -290,6 +292,7 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
             "policy": {"hidden_sizes": [64, 64], "precision": precision},
             algorithm: {
                 "warmup_env_steps": 512, "batch_size": 128, "updates_per_env_step": 0.0625,
+                **({"policy_delay": 1} if algorithm == "crossq" else {}),
             },
         }
     )  # fmt: skip

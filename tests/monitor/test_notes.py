@@ -20,7 +20,13 @@ from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
 from operant.monitor.runs.reading.run_description import description_of
 from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY, EditDialog
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.widgets.config_panel import ConfigPanel, difference_lines, num_more, own_lines
+from operant.monitor.widgets.config_panel import (
+    ConfigPanel,
+    difference_lines,
+    in_words,
+    num_more,
+    own_lines,
+)
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 
@@ -57,6 +63,41 @@ def test_what_is_not_by_default_comes_first_with_its_default():
     assert any("git_commit" in line for line in lines[7:])
 
 
+SOURCES = {"preset cart_pole_ppo": ["ppo.gamma", "flag"], "overlay fast": ["ppo.sizes"]}
+
+
+def test_settings_stand_below_their_source_and_yours_come_first():
+    manifest = MANIFEST | {"sources": {**SOURCES, "you": ["seed"]}}
+    manifest["config"] = {"env": "cart_pole", **MANIFEST["config"]}
+    view = replace(make_view(), description=description_of(manifest))
+    lines = [" ".join(line.split()) for line in texts(own_lines(view, 60))]
+    assert lines[:9] == [
+        "set by you", "• seed 1",
+        "from overlay fast", "ppo.sizes [64, 64]",
+        "from preset cart_pole_ppo", "ppo.gamma 0.9 (default 0.99)", "flag true",
+        "defaults", "env cart_pole",
+    ]  # fmt: skip
+    assert in_words(view) == "1 of 5 set by you"
+
+
+def test_defaults_for_an_environment_stand_with_all_others():
+    manifest = MANIFEST | {
+        "sources": {"defaults of ppo": ["ppo.gamma"], "your file a.toml": ["flag"]}
+    }
+    view = replace(make_view(), description=description_of(manifest))
+    lines = [" ".join(line.split()) for line in texts(own_lines(view, 60))]
+    assert lines[:4] == ["from your file a.toml", "• flag true", "defaults of ppo", "seed 1"]
+    assert lines[4].startswith("ppo.gamma")
+
+
+@pytest.mark.parametrize("odd", [None, 5, {"you": "seed"}, {"": ["seed"], "\x1b[2J": [{}, "flag"]}])
+def test_odd_sources_are_shown_as_far_as_they_can_be(odd):
+    view = replace(make_view(), description=description_of(MANIFEST | {"sources": odd}))
+    lines = texts(own_lines(view, 60))
+    assert any("ppo.gamma" in line for line in lines)
+    assert not any("\x1b" in line for line in lines)
+
+
 def test_long_values_are_broken_and_lose_nothing():
     told = description_of({"config": {"words": " ".join(f"word{i}" for i in range(40))}})
     view = replace(make_view(), description=told)
@@ -73,6 +114,30 @@ def test_of_several_runs_only_what_differs_is_in_the_table():
     assert rows[1] == ["extra", "-", "-", "x"]
     assert "run0" in texts(head)[0]
     assert not any("git_commit" in row for row in rows)
+
+
+def test_of_several_runs_what_you_set_is_marked():
+    def with_sources(run: Watched, **sources) -> Watched:
+        description = description_of(
+            {"config": dict(each[:2] for each in run.view.description.settings), "sources": sources}
+        )
+        return run._replace(view=replace(run.view, description=description))
+
+    words = "x" * 50
+    runs = [
+        with_sources(watched(0), you=["flag"]), with_sources(watched(1, seed=2), you=["seed"]),
+        watched(2, seed=words), with_sources(watched(3, seed=words), you=["seed"]),
+    ]  # fmt: skip
+    _, lines = difference_lines(runs, 80)
+    seeds = [text.strip() for text, _ in lines[0]]
+    assert seeds[:3] == ["seed", "1", "2 •"]
+    assert not seeds[3].endswith("•")
+    assert seeds[4].startswith("xxx")
+    assert seeds[4].endswith(" •")
+    assert "• set by you" in [text.strip() for text in texts(lines)]
+    assert max(map(len, texts(lines))) <= 80
+    old = [watched(0), watched(1, seed=2)]
+    assert not any("set by you" in text for text in texts(difference_lines(old, 80)[1]))
 
 
 def test_of_newest_values_those_that_differ_and_the_best_stands_out():

@@ -328,9 +328,14 @@ def test_a_filter_that_is_wrong(look, size):
 
 
 DEFAULTS = {"ppo.learning_rate": 3e-4, "num_envs": 256, "policy.hidden_sizes": [64, 64]}
+SOURCES = {
+    "preset cart_pole_ppo": ["env", "algorithm", "rollout_steps", "ppo.gamma", "ppo.clip_coef"],
+    "hardware gpu_small": ["num_envs"],
+    "you": ["seed", "policy.hidden_sizes", "ppo.learning_rate"],
+}
 
 
-def described(view: RunView, **changes) -> RunView:
+def described(view: RunView, sources: dict[str, list[str]] = SOURCES, **changes) -> RunView:
     """Run with a configuration of which some keys are not by default, and written about."""
     config = {
         "env": "cart_pole", "algorithm": "ppo", "seed": 1, "num_envs": 128, "rollout_steps": 32,
@@ -338,7 +343,7 @@ def described(view: RunView, **changes) -> RunView:
         "ppo": {"learning_rate": 3e-3, "gamma": 0.99, "clip_coef": 0.2, "entropy_coef": 0.0},
     } | changes  # fmt: skip
     manifest = {
-        "config": config, "defaults": DEFAULTS, "git_commit": "3f2a9c1",
+        "config": config, "defaults": DEFAULTS, "sources": sources, "git_commit": "3f2a9c1",
         "created": "2026-11-21T14:25:30Z", "command_line": "operant train --seed 1",
         "versions": {"python": "3.11.7"},
     }  # fmt: skip
@@ -349,7 +354,15 @@ def described(view: RunView, **changes) -> RunView:
 @sizes
 def test_a_configuration_and_what_people_wrote(look, size):
     wait = ready(drawn(size), "7", then="configuration")
-    look(run_app(described(rich_view())), size, wait, "#baseline #wide", "• num_envs", "128")
+    words = ("#baseline #wide", "3 of 11 set by you", "  set by you  ")
+    look(run_app(described(rich_view())), size, wait, *words)
+
+
+@sizes
+def test_a_configuration_of_an_older_run(look, size):
+    wait = ready(drawn(size), "7", then="configuration")
+    words = ("#baseline #wide", "• num_envs", "128")
+    look(run_app(described(rich_view(), {})), size, wait, *words)
 
 
 @sizes
@@ -364,7 +377,7 @@ def test_where_several_runs_differ_enlarged(look, size):
 
     app._run_source = with_configuration
     wait = ready(drawn(size), "7", "enter", then="runs differ")
-    lines = look(app, size, wait, "where 3 runs differ", "newest values", "seed")
+    lines = look(app, size, wait, "where 3 runs differ", "newest values", "seed", "• set by you")
     assert sum(" ref " in line for line in lines) == 2  # the legend, and the head of its column
 
 

@@ -285,7 +285,7 @@ def graph_pools() -> dict[Any, int]:
     return {pool: size for pool, size in pools.items() if any(pool)}
 
 
-CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "ac_iqn")
+CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn")
 
 
 def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:

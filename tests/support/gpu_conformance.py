@@ -101,7 +101,7 @@ ENVS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-IN_NO_PAIRS = {"tqc"}  # SAC with another loss of its critics
+IN_NO_PAIRS = {"tqc", "crossq"}  # SAC with other losses of its critics
 
 # Levels by the name of the switch; each has the level `DEFAULT` as well, which changes nothing.
 DEFAULT = "default"

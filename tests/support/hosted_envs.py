@@ -35,6 +35,11 @@ class Count(gymnasium.Env):
         return self.obs(action), float(self.count), *ends, {}
 
 
+def make_stack():
+    """Counts in stacks of three."""
+    return gymnasium.wrappers.FrameStackObservation(Count(), 3)
+
+
 class Endless(Count):
     """Never ends by itself."""
 

@@ -81,7 +81,7 @@ class OneGame:
     def obs(self) -> Any:
         """[10, 10, channels] of bool."""
         channels = len(self.rules.CHANNELS)
-        obs = np.full((1, SIDE * SIDE * channels), np.nan, np.float32)
+        obs = np.full((1, SIDE * SIDE * channels), 255, np.uint8)
         self._observe(self.state, 0, obs)
         assert np.isin(obs, (0, 1)).all()
         return obs.reshape(SIDE, SIDE, channels) == 1

@@ -109,3 +109,24 @@ class Masked(Relay):
 
 def make_masked():
     return Masked()
+
+
+class Cameras(Relay):
+    """Agents see a picture of one colour and a number."""
+
+    possible_agents: ClassVar = ["a", "b"]
+
+    def observation_space(self, agent):
+        picture = gymnasium.spaces.Box(0, 255, (8, 8, 1), np.uint8)
+        number = gymnasium.spaces.Box(-1, 9, (1,), np.float32)
+        return gymnasium.spaces.Dict({"camera": picture, "number": number})
+
+    def obs(self, agents, actions=None):
+        return {
+            agent: {"camera": np.full((8, 8, 1), 7 + i, np.uint8), "number": np.array([0.5 + i])}
+            for i, agent in enumerate(agents)
+        }
+
+
+def make_cameras():
+    return Cameras()

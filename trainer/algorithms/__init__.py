@@ -24,6 +24,7 @@ ALGORITHMS = {
     "td3": "TD3",
     "sac": "SAC",
     "tqc": "TQC",
+    "crossq": "CrossQ",
     "ac_iqn": "ACIQN",
 }  # modules, and the classes in them
 

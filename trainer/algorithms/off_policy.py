@@ -27,6 +27,7 @@ from .algorithm import Algorithm, Metrics, UnderWay, epsilon_at
 from .optimizer import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
 from .settings import LearnerSettings
 
+SAID_FROM_BYTES = 2**30  # of a replay
 MOST_UPDATES_IN_GRAPH = 16
 MOST_SAMPLES_SHARED = 512  # of a minibatch; from 1,024 on some sums depend on the number of threads
 ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
@@ -78,7 +79,7 @@ def make_replay(
         policy.obs_size, policy.action_shape, policy.action_dtype,
         n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
         priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
-        obs_dtype=policy.obs_dtype,
+        **policy.stored_obs,
     )  # fmt: skip
     return replay
 
@@ -131,6 +132,10 @@ class OffPolicy(Algorithm):
         self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
         self._num_rows_each = settings.rollout_size
         self._notices: list[str] = []
+        if self.replay.nbytes >= SAID_FROM_BYTES:
+            size = f"{self.replay.nbytes / 2**30:,.1f} GiB of memory"
+            capacity = settings.table("replay").capacity
+            self._notices.append(f"the replay will take {size} for {capacity:,} transitions")
         self._has_refused = self._has_left_out = False
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:

@@ -35,7 +35,7 @@ class FlatAdam:
 
     def __init__(self, parameters: Tensor, epsilon: float = EPSILON) -> None:
         """Optimizes `parameters` [P] in place."""
-        self._epsilon = epsilon
+        self._epsilon, self.beta_1 = epsilon, BETA_1
         self._parameters = parameters
         self.mean, self.square = torch.zeros_like(parameters), torch.zeros_like(parameters)
         self.age = torch.zeros((), device=parameters.device)
@@ -58,7 +58,7 @@ class FlatAdam:
         # torch's function: its optimizer class would add as much as a small network's step takes.
         adam(
             [self._parameters], [gradients], [self.mean], [self.square], [], [self.age],
-            fused=True, lr=self._rate, beta1=BETA_1, beta2=BETA_2, eps=self._epsilon,
+            fused=True, lr=self._rate, beta1=self.beta_1, beta2=BETA_2, eps=self._epsilon,
             weight_decay=0.0, amsgrad=False, maximize=False,
             # Mixed precision skips steps this way, without waiting for the device.
             found_inf=None if active is None else (active == 0).to(torch.float32),

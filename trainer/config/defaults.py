@@ -103,6 +103,7 @@ NEUTRAL: dict[str, Settings] = {
     "td3": ACTOR_CRITIC,
     "sac": ACTOR_CRITIC,
     "tqc": ACTOR_CRITIC,
+    "crossq": {**ACTOR_CRITIC, "*.learning_rate": 1e-3},  # sb3-contrib's
     "ac_iqn": ACTOR_CRITIC,
 }
 

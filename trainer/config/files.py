@@ -15,9 +15,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ...shared.errors import ConfigError, nearest
+from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
-from ..envs import num_agents_of, spec_of
+from ..envs import num_agents_of, shows_atari, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
@@ -56,10 +57,13 @@ NO_VALUE = "(none)"  # of a key that need not have one
 
 
 class Resolved(NamedTuple):
-    """A configuration, and where its settings come from: `run.toml` keeps the `origin`."""
+    """A configuration, and what `run.toml` keeps about it: the `sources` of its settings, and the
+    `defaults` of the keys that have another value.
+    """
 
     config: TrainConfig
-    origin: dict[str, Any]  # from, overlays, hardware, and set: the keys that the user set
+    sources: Sources
+    defaults: dict[str, Any]
 
 
 def resolve(
@@ -79,20 +83,24 @@ def resolve(
     name = full_name(name)
     given = dict(map(parse_override, overrides))
     is_file = False
+    layers: dict[str, Iterable[str]]
     if not name or is_env_name(name):
         if name and given.get("env", name) != name:
             raise ConfigError(f"two environments are given: '{name}' and env = {given['env']}")
         env, algorithm = given.get("env", name or DEFAULT_ENV), given.get("algorithm")
-        values, origin = _env_settings(env, algorithm or DEFAULT_ALGORITHM, overlays, overrides)
+        values, layers = _env_settings(env, algorithm or DEFAULT_ALGORITHM, overlays, overrides)
     else:
-        values, origin = read_toml(config_path(name)), name
+        values = read_toml(config_path(name))
+        layers = {f"{YOUR_FILE} {name}": flat_keys(values)}
         is_file = name not in preset_names()
         if not is_file:
-            values, origin = _preset_settings(name, values, overlays, overrides)
-    config = _with_overlays(values, overlays, overrides, keeps_ignored=is_file)
-    if hardware:
-        sizes = hardware_overrides(hardware, config.env, config.algorithm)
-        config = _with_overlays(values, overlays, [*sizes, *overrides], keeps_ignored=is_file)
+            values, layers = _preset_settings(name, values, overlays, overrides)
+    config, asked = _with_overlays(values, overlays, overrides, keeps_ignored=is_file)
+    sizes = hardware_overrides(hardware, config.env, config.algorithm) if hardware else []
+    if sizes:
+        config, asked = _with_overlays(
+            values, overlays, [*sizes, *overrides], keeps_ignored=is_file
+        )
     if overlays and num_agents_of(config) == 1:
         raise ConfigError(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
@@ -100,10 +108,30 @@ def resolve(
     workers = getattr(config, "workers", None)
     if workers and (is_file or "workers.num_workers" in given):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
-    own = [key for key in given if key not in ("env", "algorithm")]
-    return Resolved(
-        config, {"from": origin, "overlays": overlays, "hardware": hardware, "set": own}
-    )
+    layers |= {f"overlay {each}": _keys(overlay_overrides([each], asked)) for each in overlays}
+    layers |= {f"hardware {hardware}": _keys(sizes)} if hardware else {}
+    names_env = is_env_name(name) or "env" in given
+    layers[YOU] = dict.fromkeys([*(["env"] if names_env else []), *flat_keys(given)])
+    left = flat_keys(asked)
+    neutral = {
+        key: value for source, keys in layers.items() if is_default(source)
+        for key, value in flat_keys(values).items() if key in keys and key in left
+    }  # fmt: skip
+    sources = _sources(layers, left)
+    return Resolved(config, sources, changed_defaults(config, sources, neutral))
+
+
+def _keys(overrides: Iterable[str]) -> list[str]:
+    return [parse_override(each)[0] for each in overrides]
+
+
+def _sources(layers: Mapping[str, Iterable[str]], left: Iterable[str]) -> Sources:
+    """The keys of each layer that no later layer sets. Only those `left` have not been dropped."""
+    source_of = {key: source for source, keys in layers.items() for key in keys}
+    return {
+        source: [key for key in keys if source_of[key] == source and (key in left or source == YOU)]
+        for source, keys in layers.items()
+    }
 
 
 def load_config(
@@ -111,15 +139,6 @@ def load_config(
 ) -> TrainConfig:
     """The configuration alone; see `resolve`."""
     return resolve(source, overrides, hardware).config
-
-
-def settings_summary(origin: Mapping[str, Any]) -> str:
-    """`settings: preset pendulum_sac, 3 values of yours`, from the `origin` of a run."""
-    own = len(origin["set"])
-    parts = [origin["from"], *(f"overlay {name}" for name in origin["overlays"])]
-    parts += [f"hardware {origin['hardware']}"] if origin["hardware"] else []
-    parts += [f"{own} value{'s' if own > 1 else ''} of yours"] if own else []
-    return f"settings: {', '.join(parts)}"
 
 
 def is_env_name(source: str) -> bool:
@@ -141,18 +160,19 @@ def _tuned_presets() -> dict[tuple[str, str], str]:
 
 def _env_settings(
     env: Any, algorithm: Any, overlays: Sequence[str], overrides: Sequence[str]
-) -> tuple[dict[str, Any], str]:
-    """The settings of an environment and an algorithm, and what they are called."""
+) -> tuple[dict[str, Any], dict[str, Iterable[str]]]:
+    """The settings of an environment and an algorithm, and their keys by source."""
     if preset := _tuned_presets().get((str(env), str(algorithm))):
-        return read_toml(config_path(preset)), f"preset {preset}"
+        values = read_toml(config_path(preset))
+        return values, {f"preset {preset}": flat_keys(values)}
     values = _neutral_settings({"env": env, "algorithm": algorithm}, overlays, overrides)
-    return values, f"neutral defaults for {algorithm}"
+    return values, {defaults_of(algorithm): flat_keys(values)}
 
 
 def _preset_settings(
     preset: str, values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
-) -> tuple[dict[str, Any], str]:
-    """The settings of a preset, and what they are called. Where the overrides name another
+) -> tuple[dict[str, Any], dict[str, Iterable[str]]]:
+    """The settings of a preset, and their keys by source. Where the overrides name another
     algorithm, they are that algorithm's neutral defaults; where they name another environment, the
     preset's without the tables of its environment. Raises ConfigError where there is a preset for
     the other algorithm.
@@ -169,13 +189,15 @@ def _preset_settings(
             )
         kept = {key: values[key] for key in tables if key in values and env == values["env"]}
         neutral = {"env": env, "algorithm": algorithm, **kept}
-        told_of = f"neutral defaults for {algorithm} (preset {preset} is for {written_for})"
-        return _neutral_settings(neutral, overlays, overrides), told_of
+        values, of_preset = _neutral_settings(neutral, overlays, overrides), flat_keys(kept)
+        by_default = [key for key in flat_keys(values) if key not in of_preset]
+        source = f"{defaults_of(algorithm)} (preset {preset} is for {written_for})"
+        return values, {source: by_default, **({f"preset {preset}": of_preset} if kept else {})}
     if env == values["env"]:
-        return values, f"preset {preset}"
+        return values, {f"preset {preset}": flat_keys(values)}
     others = tables - env_sections(str(env)).keys()
     kept = {key: value for key, value in values.items() if key not in others}
-    return kept, f"preset {preset} (tuned for {values['env']}, not for {env})"
+    return kept, {f"preset {preset} (tuned for {values['env']}, not for {env})": flat_keys(kept)}
 
 
 def _neutral_settings(
@@ -195,6 +217,8 @@ def _neutral_settings(
     is_fast = not is_hosted(env)
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
+    if shows_atari(env):
+        values = {"preprocessing": {"protocol": "deepmind"}, **values}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)
@@ -202,7 +226,7 @@ def _neutral_settings(
             _set(filled, key, value)
         return filled
 
-    config = _with_overlays(filled(), overlays, overrides)
+    config, _ = _with_overlays(filled(), overlays, overrides)
     spec = spec_of(config)
     return filled(
         is_continuous=isinstance(spec.actions, Box),
@@ -217,9 +241,10 @@ def _with_overlays(
     overlays: Sequence[str],
     overrides: Sequence[str],
     keeps_ignored: bool = False,
-) -> TrainConfig:
-    """The configuration of `values`, overlays and overrides. Values that the overrides leave
-    without effect are dropped, unless `keeps_ignored`: nobody typed them. Raises ConfigError.
+) -> tuple[TrainConfig, dict[str, Any]]:
+    """The configuration of `values`, overlays and overrides, and what it was made of. Values that
+    the overrides leave without effect are dropped, unless `keeps_ignored`: nobody typed them.
+    Raises ConfigError.
     """
     while True:
         try:
@@ -235,18 +260,18 @@ def _with_overlays(
 
 def _all_together(
     values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
-) -> TrainConfig:
+) -> tuple[TrainConfig, dict[str, Any]]:
     """What is wrong only with the overlays, whose keys nobody typed, is said to be theirs."""
-    if not overlays:
-        return make_config(values, overrides)
-    known = model_for(changed(values, overrides)).model_fields
-    with_overlays = changed(values, overlay_overrides(overlays, known))
+    asked = changed(values, overrides)
+    if overlays:
+        of_overlays = overlay_overrides(overlays, model_for(asked).model_fields)
+        asked = changed(changed(values, of_overlays), overrides)
     try:
-        return make_config(with_overlays, overrides)
+        return make_config(asked), asked
     except ConfigError as error:
         explained = error
         with suppress(ConfigError):
-            make_config(values, overrides)
+            make_config(values, overrides)  # raises the same error where there are no overlays
             explained = ConfigError(f"with +{'+'.join(overlays)}: {error}")
         raise explained from error.__cause__
 
@@ -332,14 +357,21 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
             yield key, default, f"{description} ({setting} = {value})"
 
 
-def changed_defaults(config: TrainConfig) -> dict[str, Any]:
+def changed_defaults(
+    config: TrainConfig, sources: Sources, neutral: Mapping[str, Any]
+) -> dict[str, Any]:
     """The defaults of the keys that have another value in `config`, by their whole keys; "none"
-    where a default is no value at all.
+    where a default is no value at all. `neutral` are defaults for the environment, which win.
+    Where `sources` are known, a value that none of them has set counts as a default.
     """
     defaults = flat_keys(type(config).model_construct().model_dump(mode="json"))
-    defaults |= {"algorithm": DEFAULT_ALGORITHM, "env": DEFAULT_ENV}
+    defaults |= {"algorithm": DEFAULT_ALGORITHM, "env": DEFAULT_ENV, **neutral}
     values = flat_keys(config.model_dump(mode="json"))
-    changed = [key for key, value in values.items() if value != defaults.get(key)]
+    given = {key for name, keys in sources.items() if not is_default(name) for key in keys}
+    changed = [
+        key for key, value in values.items()
+        if value != defaults.get(key) and (key in given or not sources)
+    ]  # fmt: skip
     return {key: "none" if defaults.get(key) is None else defaults[key] for key in changed}
 
 

@@ -18,6 +18,7 @@ from ..envs import num_agents_of, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
     CONFIGURED_ENV_NAMES,
+    ENVPOOL_PREFIX,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
@@ -72,12 +73,13 @@ class TrainConfig(Section):
     env: str = Field(
         DEFAULT_ENV,
         description="the environment: a name, an id of Gymnasium's, gymnasium:module:function, "
-        "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function or native:module:function",
+        "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function, native:module:function or "
+        "envpool:ID",
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
         description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
-        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc or ac_iqn; or module:Class of your own",
+        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc, crossq or ac_iqn; or module:Class of your own",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -196,7 +198,8 @@ class TrainConfig(Section):
             hint = nearest_env(env, ALL_ENV_NAMES)
             raise ValueError(
                 f"env = '{env}' is not an environment{hint}; there are "
-                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE and native:PATH"
+                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE, native:PATH "
+                "and envpool:ID"
             )
         return env
 
@@ -267,7 +270,9 @@ class CheckedConfig(TrainConfig):
             value = getattr(section, name)
             if value != type(section).model_fields[name].default:
                 raise IgnoredSettingError(key, value, reason)
-        if self.episodes.is_on and self.env.startswith((PETTINGZOO_PREFIX, NATIVE_PREFIX)):
+        if self.episodes.is_on and self.env.startswith(
+            (PETTINGZOO_PREFIX, NATIVE_PREFIX, ENVPOOL_PREFIX)
+        ):
             raise ValueError(f"[episodes]: nothing is known of how to draw {self.env}")
         return self
 
@@ -374,14 +379,18 @@ def env_sections(env: str) -> dict[str, type[Section]]:
     """The tables of an environment, by name."""
     if is_hosted(env):
         from ..envs.gymnasium_section import GymnasiumConfig
+        from ..envs.preprocessing.section import PreprocessingConfig
         from ..envs.workers.section import WorkersConfig
 
         workers: dict[str, type[Section]] = {"workers": WorkersConfig}
+        frames: dict[str, type[Section]] = {"preprocessing": PreprocessingConfig}
         if env == "mettagrid":
             from ..envs.mettagrid.section import MettaGridConfig
 
             return {"mettagrid": MettaGridConfig, **workers}
-        return {"gymnasium": GymnasiumConfig, **workers} if _is_gymnasium(env) else workers
+        if env.startswith(GYMNASIUM_PREFIX):
+            return {"gymnasium": GymnasiumConfig, **frames, **workers}
+        return {**frames, **workers} if env.startswith(ENVPOOL_PREFIX) else workers
     if env in LEARNED_ENV_NAMES:
         from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
 
@@ -416,11 +425,8 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
     for env in FOREIGN_ENV_NAMES:
         owners[env] = ("env", env)
     owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
+    owners["preprocessing"] = ("env", f"{GYMNASIUM_PREFIX}ID, {ENVPOOL_PREFIX}ID")
     return owners
-
-
-def _is_gymnasium(env: str) -> bool:
-    return env.startswith(GYMNASIUM_PREFIX)
 
 
 def in_words(*kinds: str) -> str:

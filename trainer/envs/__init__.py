@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from .names import (
     CONFIGURED_ENV_NAMES,
+    ENVPOOL_PREFIX,
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
@@ -19,6 +20,7 @@ from .names import (
     PETTINGZOO_PREFIX,
     is_hosted,
 )
+from .preprocessing.settings import AS_IT_IS, Preprocessing
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -33,16 +35,36 @@ if TYPE_CHECKING:
     AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
 
 
-def load_any_spec(name: str, plan: WorkerPlan | None = None) -> AnySpec:
+def load_any_spec(
+    name: str, plan: WorkerPlan | None = None, preprocessing: Preprocessing = AS_IT_IS
+) -> AnySpec:
     """The spec of one of `ENV_NAMES`, or of another library's environment ("gymnasium:" and an id)
-    with the workers of `plan`. Raises ConfigError.
+    with the workers of `plan` and what is done to its frames. Raises ConfigError.
     """
     if not is_hosted(name):
         return load_spec(name)
     from .workers.hosted import load_hosted_spec
     from .workers.plan import SERIAL
 
-    return load_hosted_spec(name, plan or SERIAL)
+    return load_hosted_spec(name, plan or SERIAL, preprocessing)
+
+
+def shows_atari(env: str) -> bool:
+    """Whether an environment is one of Atari's games. Raises ConfigError if EnvPool is missing."""
+    if env.startswith(ENVPOOL_PREFIX):
+        from .workers.envpool_batch import is_atari_task
+
+        return is_atari_task(env.removeprefix(ENVPOOL_PREFIX))
+    from .spaces import is_atari
+
+    return is_atari(env)
+
+
+def preprocessing_of(config: TrainConfig) -> Preprocessing:
+    """What is done to the frames, rewards and episodes of a configuration's environment."""
+    section = getattr(config, "preprocessing", None)
+    found: Preprocessing = section.settings() if section else AS_IT_IS
+    return found
 
 
 def spec_of(config: TrainConfig) -> Spaces:
@@ -54,15 +76,22 @@ def spec_of(config: TrainConfig) -> Spaces:
 
 def host_of(config: TrainConfig) -> str:
     """How the environments of a configuration are stepped on the processor: "vector" for operant's
-    own, "gymnasium" or "workers" for those of other libraries, and "routes" for tinyphysics.
+    own, "gymnasium", "mjbatch" or "workers" for those of other libraries, and "routes" for
+    tinyphysics.
     """
     if config.env in LEARNED_ENV_NAMES:
         return "routes"
     if not is_hosted(config.env):
         return "vector"
-    is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
-    is_own = is_gymnasium and config.table("gymnasium").vectorization == "own"
-    return "gymnasium" if is_own else "workers"
+    if not config.env.startswith(GYMNASIUM_PREFIX):
+        return "workers"
+    way = config.table("gymnasium").vectorization
+    steps_alone = config.table("workers").changed or preprocessing_of(config).is_on
+    if way == "auto" and not steps_alone:
+        from .mujoco.host import can_host
+
+        way = "mjbatch" if can_host(config.env.removeprefix(GYMNASIUM_PREFIX)) else "sync"
+    return {"own": "gymnasium", "mjbatch": "mjbatch"}.get(way, "workers")
 
 
 def env_spec_of(config: TrainConfig) -> AnySpec:
@@ -74,6 +103,12 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         from .from_gymnasium import load_gymnasium_spec
 
         return load_gymnasium_spec(config.env.removeprefix(GYMNASIUM_PREFIX))
+    if host == "mjbatch":
+        from .mujoco.host import load_mujoco_spec
+        from .workers.dividing import num_cores
+
+        threads = config.num_threads or num_cores()
+        return load_mujoco_spec(config.env.removeprefix(GYMNASIUM_PREFIX), threads)
     if host == "workers":
         from .workers.hosted import load_hosted_spec, with_plan
 
@@ -81,7 +116,7 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         if config.env in FOREIGN_ENV_NAMES:
             source = importlib.import_module(f".{config.env}.source", __name__)
             return with_plan(source.source_of(config.table(config.env)), plan)
-        return load_hosted_spec(config.env, plan)
+        return load_hosted_spec(config.env, plan, preprocessing_of(config))
     if config.env in CONFIGURED_ENV_NAMES:
         making = importlib.import_module(f".{config.env}.making", __name__)
         return cast("EnvSpec", making.make_spec(config.table(config.env)))
@@ -117,12 +152,15 @@ def make_envs(spec: AnySpec, num_envs: int, seed: int, stream: int, first_env: i
     """
     from ..jit.streams import TRAINING
     from .from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+    from .mujoco.host import MujocoEnvs, MujocoSpec
     from .vector import VectorEnv
     from .workers.hosted import HostedEnvs, HostedSpec
 
     if isinstance(spec, HostedSpec):
         spec = spec if stream == TRAINING else spec.for_evaluation(num_envs)
         return HostedEnvs(spec, num_envs, seed, stream, first_env)
+    if isinstance(spec, MujocoSpec):
+        return MujocoEnvs(spec, num_envs, seed, stream, first_env)
     if isinstance(spec, GymnasiumSpec):
         return GymnasiumEnvs(spec, num_envs, seed, stream, first_env)
     return VectorEnv(spec, num_envs, seed, stream, first_env)

@@ -65,7 +65,7 @@ def obs_problem(obs: Any, space: Any, key: str = "") -> str:
     if array.dtype.kind == "f":
         if np.issubdtype(space.dtype, np.integer):
             return f"gives {what} of {array.dtype}, and observation_space has {space.dtype}"
-        if not np.isfinite(array).all():
+        if not (np.abs(array) <= np.finfo(np.float32).max).all():
             return f"gives {what} with NaN or infinity: {one_line(str(obs), 100)}"
     elif not hasattr(space, "low") and not space.contains(obs):
         return f"gives {what} {one_line(str(obs), 60)}, which is not in {space}"

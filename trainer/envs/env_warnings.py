@@ -12,7 +12,7 @@ import numpy as np
 
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
-from . import spec_of
+from . import preprocessing_of, spec_of
 from .masks import MASK_KEY, MaskedSpace
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 from .spaces import import_gymnasium
@@ -54,7 +54,7 @@ def _copy_of(config: TrainConfig) -> Any:
     if config.env.startswith(GYMNASIUM_PREFIX):
         from .workers import gymnasium_batch
 
-        return gymnasium_batch.maker(name)()
+        return gymnasium_batch.maker(name, preprocessing=preprocessing_of(config))()
     raise LookupError(config.env)
 
 
@@ -78,8 +78,7 @@ def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:
         if len([side for side in shape if side >= MIN_IMAGE_SIDE]) >= 2:
             yield (
                 f"observations are images of {'x'.join(map(str, shape))} = {prod(shape):,} inputs "
-                "without convolutions: wrap the environment with GrayscaleObservation and "
-                "ResizeObservation of gymnasium.wrappers, or give features as a vector"
+                "without convolutions: use policy.encoder = auto, or give features as a vector"
             )
         if getattr(part, "dtype", None) == np.uint8 and prod(shape) > 1 and not is_scaled:
             yield (

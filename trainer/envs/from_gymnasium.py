@@ -6,7 +6,7 @@ Source: https://farama.org/Vector-Autoreset-Mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..spaces.encoders import Part
 from .checking import EnvError
 from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method
 from .names import GYMNASIUM_PREFIX as PREFIX
+from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in
 from .vector import Transitions
 from .workers.hosted import first_seed
@@ -42,6 +43,8 @@ class GymnasiumSpec:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
 
 def load_gymnasium_spec(name: str) -> GymnasiumSpec:
@@ -60,12 +63,13 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     actions = action_spec(gymnasium, f"{PREFIX}{name}", envs.single_action_space)
     masked = MaskedSpace(gymnasium, envs.single_observation_space, actions, wrong)
     mask_size = masked.size(mask_method(envs), lambda: [envs.reset()[1]])
+    spaces = {"obs_space": masked.space, "action_space": envs.single_action_space}
     envs.close()
     if not isinstance(masked.space, gymnasium.spaces.Box):
         raise ConfigError(f"{wrong}: observations must be a Box, and are {masked.space}")
     seen = seen_in(gymnasium, wrong, masked.space)
     seen["obs_size"] += mask_size
-    return GymnasiumSpec(name, actions=actions, mask_size=mask_size, **seen)
+    return GymnasiumSpec(name, actions=actions, mask_size=mask_size, **spaces, **seen)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
@@ -165,7 +169,8 @@ class GymnasiumEnvs:
         """Step all; writes `out`, and returns the infos. Observations `may_be_over`: the last ones
         of episodes that ended.
         """
-        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(actions)
+        given = env_action(self.spec.action_space, actions)
+        obs, out.reward[:], out.terminated[:], out.truncated[:], infos = self._envs.step(given)
         is_over = may_be_over & (out.terminated | out.truncated)
         out.obs[:] = self._rows("step", obs, infos, is_over)
         return infos

@@ -12,8 +12,11 @@ from ..settings.section import EnvSection
 class GymnasiumConfig(EnvSection):
     """How environments from Gymnasium are stepped."""
 
-    vectorization: Literal["sync", "own"] = Field(
-        "sync", description="one by one, here or in workers; own: the environment is vectorised"
+    vectorization: Literal["auto", "sync", "mjbatch", "own"] = Field(
+        "auto",
+        description="sync: one by one, here or in workers; mjbatch: MuJoCo's of version 5 on "
+        "threads; own: the environment is vectorised; auto: mjbatch where it is installed and "
+        "workers are not asked for, else sync",
     )
 
     @field_validator("vectorization", mode="before")

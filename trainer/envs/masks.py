@@ -11,22 +11,14 @@ from numpy.typing import NDArray
 
 from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
-from ..spaces import ActionSpec, Discrete, MultiDiscrete
+from ..spaces import ActionSpec, Discrete, choices_of, starts_of
 from .checking import EnvError
+from .space_rows import env_action
 
 MASK_KEY = "action_mask"  # of observations and infos, as in PettingZoo, Gymnasium and RLlib
 # In infos of vector environments, and which environments gave one.
 MASK_KEYS = MASK_KEY, f"_{MASK_KEY}"
 MASK_METHOD = "action_masks"  # sb3-contrib's
-
-
-def choices_of(actions: ActionSpec) -> tuple[int, ...]:
-    """The number of options of each choice, which an action mask has an entry for; empty if actions
-    are real numbers.
-    """
-    if isinstance(actions, Discrete):
-        return (actions.n,)
-    return actions.nvec if isinstance(actions, MultiDiscrete) else ()
 
 
 def mask_method(env: Any) -> Callable[[], Any] | None:
@@ -172,6 +164,5 @@ def sampled_action(env: Any, space: MaskedSpace, obs: Any, info: Any, actions: A
     random = env.action_space.np_random
     each = np.split(mask, np.cumsum(space.choices)[:-1])
     drawn = [random.choice(np.flatnonzero(options)) for options in each]
-    if isinstance(actions, MultiDiscrete):
-        return np.asarray(drawn) + np.asarray(actions.start or 0)
-    return np.int64(drawn[0] + getattr(actions, "start", 0))
+    row = np.asarray(drawn) + starts_of(actions)
+    return row[0] if isinstance(actions, Discrete) else env_action(env.action_space, row)

@@ -14,7 +14,9 @@ LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
 PETTINGZOO_PREFIX = "pettingzoo:"
 NATIVE_PREFIX = "native:"
-HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX)  # of other libraries
+ENVPOOL_PREFIX = "envpool:"
+# Of other libraries.
+HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX, ENVPOOL_PREFIX)
 CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # which are made as a table of the configuration says
 FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
 # All that `env` can be but for what begins with one of `HOSTED_PREFIXES`.

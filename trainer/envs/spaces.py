@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...shared.errors import ConfigError
-from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete
-from ..spaces.encoders import Part
+from ..spaces import (
+    ANY_NUMBERS,
+    ActionSpec,
+    Box,
+    Discrete,
+    MultiDiscrete,
+    choices_of,
+    starts_of,
+)
+from ..spaces.encoders import MLP, Part
 from .names import GYMNASIUM_PREFIX
 
-ATARI = "ALE/"  # the namespace of ids that ale_py registers when it is imported
+FLOAT_BYTES = 4
+# In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
+ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
+# Ids that Gymnasium lists but cannot make with today's MuJoCo.
+OLD_MUJOCO = re.compile(
+    r"(Ant|HalfCheetah|Hopper|Humanoid|HumanoidStandup|Inverted(Double)?Pendulum|Pusher|Reacher"
+    r"|Swimmer|Walker2d)-v[123]|Pusher-v4"
+)
 
 
 def import_gymnasium(env_id: str = "") -> Any:
@@ -27,21 +43,45 @@ def import_gymnasium(env_id: str = "") -> Any:
         raise ConfigError(
             "gymnasium is not installed: pip install 'operant-rl[gymnasium]'"
         ) from None
-    if env_id.startswith(ATARI) and env_id not in gymnasium.registry:
+    if is_atari(env_id) and env_id not in gymnasium.registry:
         try:
             gymnasium.register_envs(importlib.import_module("ale_py"))
         except ImportError:
             raise ConfigError(
-                f"env = 'gymnasium:{env_id}': ale_py is not installed: pip install ale-py"
+                f"env = 'gymnasium:{env_id}': ale_py is not installed: "
+                "pip install 'operant-rl[atari]'"
             ) from None
     return gymnasium
+
+
+def is_atari(env: str) -> bool:
+    """Whether an id, with `gymnasium:` or without it, is one of Atari's games."""
+    return bool(ATARI.match(env))
+
+
+def check_version(env_id: str) -> None:
+    """Raises ConfigError for an old version of MuJoCo's environments."""
+    if OLD_MUJOCO.fullmatch(env_id):
+        new = env_id.partition("-")[0] + "-v5"
+        raise ConfigError(
+            f"env = '{GYMNASIUM_PREFIX}{env_id}': Gymnasium cannot make this version with today's "
+            f"MuJoCo; use {new}"
+        )
+
+
+def why_not_made(error: BaseException) -> str:
+    """What Gymnasium says, and the command that helps if MuJoCo is missing."""
+    reason = first_line(error)
+    if reason.startswith("MuJoCo is not installed"):
+        return "MuJoCo is not installed: pip install 'operant-rl[mujoco]'"
+    return reason
 
 
 def knows_id(env_id: str) -> bool:
     """Whether Gymnasium is installed and has an environment of that id. All ids of Atari's games
     count, since the package that registers them may be missing.
     """
-    if env_id.startswith(ATARI):
+    if is_atari(env_id):
         return True
     try:
         import_gymnasium(env_id).spec(env_id)
@@ -57,8 +97,18 @@ def full_name(env: str) -> str:
 
 
 def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
-    """Raises ConfigError for actions that no policy of ours gives."""
+    """Actions of a tuple or a dictionary are joined. Raises ConfigError for actions that no policy
+    of ours gives.
+    """
     spaces = gymnasium.spaces
+    if hasattr(space, "spaces"):
+        joined = _joined([action_spec(gymnasium, name, each) for each in leaves(space)])
+        if joined is None:
+            raise ConfigError(
+                f"env = '{name}': actions are {space}; parts must all be choices, or all be real "
+                "numbers"
+            )
+        return joined
     if isinstance(space, spaces.Discrete):
         return Discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
@@ -71,30 +121,50 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
-        "MultiBinary, or a bounded row of Box of floating-point numbers"
+        "MultiBinary, a bounded row of Box of floating-point numbers, or a Tuple or Dict of such"
     )
 
 
+def _joined(parts: Sequence[ActionSpec]) -> ActionSpec | None:
+    """One row of all parts; None if there are none, or real numbers beside choices."""
+    boxes = [part for part in parts if isinstance(part, Box)]
+    if not parts or 0 < len(boxes) < len(parts):
+        return None
+    if boxes:
+        low, high = (itertools.chain(*(getattr(x, end) for x in boxes)) for end in ("low", "high"))
+        return Box(tuple(low), tuple(high))
+    choices = [choices_of(part) for part in parts]
+    starts = [starts_of(part) for part in parts]
+    start = tuple(itertools.chain(*starts))
+    return MultiDiscrete(tuple(itertools.chain(*choices)), start if any(start) else ())
+
+
 def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
-    """`obs_size`, `obs_type`, `obs_shape`, `obs_range` and `obs_parts` of a space of observations.
-    Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32.
+    """`obs_size`, `obs_type`, `obs_shape`, `obs_range` and `obs_parts` of a space.
+    Arrays of bytes or truth values of two axes or more are kept as bytes, all else as float32. If a
+    part of a dictionary or a tuple is an image of bytes, rows are packed: each part has its type.
     Raises ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
     """
     spaces = gymnasium.spaces
-    for each in _leaves(space):
+    for each in leaves(space):
         known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
         if not isinstance(each, known):
             raise ConfigError(
                 f"{wrong}: observations have {each}; Box, Dict, Tuple, Discrete, MultiDiscrete and "
                 "MultiBinary are supported"
             )
-    if not any(spaces.flatdim(each) for each in _leaves(space)):
+    if not any(spaces.flatdim(each) for each in leaves(space)):
         raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
     flat = spaces.flatten_space(space)
     if hasattr(space, "spaces"):
-        return {"obs_size": flat.shape[0], "obs_parts": tuple(_parts(gymnasium, wrong, space))}
+        parts = tuple(_parts(gymnasium, wrong, space))
+        seen = {"obs_size": flat.shape[0], "obs_parts": parts}
+        if not any(part.obs_type is np.uint8 and part.encoder != MLP for part in parts):
+            return seen
+        end = parts[-1].offset + parts[-1].obs_bytes
+        return {**seen, "obs_shape": flat.shape, "obs_type": np.uint8, "obs_size": aligned(end)}
     is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
-    if not is_array or len(space.shape) < 2:
+    if not is_array or len(space.shape) < 2 or not flat.shape[0]:
         return {"obs_size": flat.shape[0]}
     limits = float(flat.low.min()), float(flat.high.max())
     is_bytes = flat.dtype in (np.uint8, np.bool_, np.int8) and limits[0] >= 0
@@ -106,25 +176,34 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     }
 
 
-def _leaves(space: Any) -> Iterator[Any]:
+def aligned(num_bytes: int) -> int:
+    """The next multiple of the size of a float32, so that packed rows can be read as such."""
+    return -(-num_bytes // FLOAT_BYTES) * FLOAT_BYTES
+
+
+def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
     spaces = getattr(space, "spaces", None)
     if spaces is None:
         yield space
         return
     for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from _leaves(each)
+        yield from leaves(each)
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
-    """The parts of a dictionary or a tuple, in the order of a row's columns."""
-    start = 0
-    for each in _leaves(space):
-        seen: dict[str, Any] = {
-            "obs_shape": (), "obs_type": np.float32, "obs_range": ANY_NUMBERS,
+    """The parts of a dictionary or a tuple, in the order in which they are flattened."""
+    start = end = 0
+    for each in leaves(space):
+        is_small = each.dtype == np.uint8 or not isinstance(each, gymnasium.spaces.Box)
+        seen = {
+            "obs_shape": (), "obs_type": np.uint8 if is_small else np.float32,
+            "obs_range": ANY_NUMBERS, **seen_in(gymnasium, wrong, each),
         }  # fmt: skip
-        yield Part(start=start, **seen | seen_in(gymnasium, wrong, each))
-        start += gymnasium.spaces.flatdim(each)
+        offset = end if seen["obs_type"] is np.uint8 else aligned(end)
+        part = Part(start=start, offset=offset, **seen)
+        yield part
+        start, end = start + part.obs_size, part.offset + part.obs_bytes
 
 
 def first_line(error: BaseException) -> str:

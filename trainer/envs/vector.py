@@ -28,7 +28,7 @@ WORLD_BLOCK = 16  # worlds that agents share, a step of which is some hundred ti
 class EnvState(NamedTuple):
     """What a vector environment remembers: of N environments, and their R = N x num_agents rows."""
 
-    fields: Array  # [state_size, N] float32; where agents share them, column by column in memory
+    fields: Array  # [state_size, N] float32; column by column in memory unless `steps_in_tiles`
     elapsed: Array  # [N] int32, env steps of the episode so far
     episode: Array  # [N] int64, number of the episode, from 0
     episode_return: Array  # [R] float64, rewards of the episode so far
@@ -166,16 +166,23 @@ class VectorEnv:
 def empty_fields(spec: EnvSpec, num_envs: int, stream: int) -> Array:
     """The state before the first episode.
 
-    Environments of one agent are stepped many at once, a field of all after the other. A world that
-    agents share is larger and stepped alone, so it lies in one piece.
+    Tiles need a field of all environments side by side. An environment that is stepped alone has
+    its fields side by side: one cache line of 16 fields, not 16 cache lines.
     """
-    if spec.num_agents == 1:
+    if steps_in_tiles(spec):
         fields = np.zeros((spec.state_size, num_envs), np.float32)
     else:
         fields = np.zeros((num_envs, spec.state_size), np.float32).T
     if spec.prepare:
         spec.prepare(fields, num_envs, stream)
     return fields
+
+
+def steps_in_tiles(spec: EnvSpec) -> bool:
+    """Whether many environments are stepped at once: they have one agent, and no episode finds
+    anything in its state that was there before.
+    """
+    return spec.num_agents == 1 and spec.prepare is None
 
 
 def reset_all(state, source, obs):
@@ -201,11 +208,9 @@ class Loops(NamedTuple):
 
 @cache
 def compile_loops(spec: EnvSpec) -> Loops:
-    """The loops around one environment's functions: tile by tile where it has one agent, and no
-    episode finds anything in its state that was there before.
-    """
+    """The loops around one environment's functions."""
     begin = specialised(begin_episode, spec.name, **compiled_functions(spec))
-    has_tiles = spec.num_agents == 1 and spec.prepare is None
+    has_tiles = steps_in_tiles(spec)
     steps = make_step_range(spec) if has_tiles else one_by_one(spec)
     block = BLOCK if has_tiles else WORLD_BLOCK
     return Loops(

@@ -11,7 +11,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import onnx
@@ -60,16 +60,23 @@ class MaskedRecurrentGreedy(RecurrentGreedy):
         return super().forward(torch.cat([obs, mask], -1), state)
 
 
-def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
-    """Write `policy` to `path`; `about` says where it comes from. Any number of observations at a
-    time may go in. Raises OSError when the file cannot be written.
+def write_onnx(
+    policy: Policy,
+    num_numbers: int,
+    path: Path,
+    about: str,
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write `policy` to `path`; `about` says where it comes from, and `metadata` what those who use
+    it need to know. An observation is so many numbers without its mask, and any number of them at
+    a time may go in. Raises OSError when the file cannot be written.
     """
     policy.load_state_dict(policy.state_dict())  # weights of their own, not views of one tensor
     remembers = policy.state_size > 0
     num_choices = getattr(policy, "mask_size", 0)
     kinds = (Greedy, MaskedGreedy), (RecurrentGreedy, MaskedRecurrentGreedy)
     greedy = kinds[remembers][num_choices > 0](policy).eval()
-    inputs = {INPUT: torch.zeros(2, obs_size - num_choices)}
+    inputs = {INPUT: torch.zeros(2, num_numbers)}
     if num_choices:
         inputs[MASK] = torch.ones(2, num_choices)
     if remembers:
@@ -87,6 +94,7 @@ def write_onnx(policy: Policy, obs_size: int, path: Path, about: str) -> None:
     assert program
     model = program.model_proto
     model.doc_string = about
+    onnx.helper.set_model_props(model, dict(metadata or {}))
     onnx.checker.check_model(model)
     path.write_bytes(model.SerializeToString())
 

@@ -40,12 +40,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...shared.errors import ConfigError
 from ..config.files import load_config
 from ..distributed.split import AUTO, shares_of
-from ..envs import host_of, num_agents_of, spec_of
+from ..envs import host_of, num_agents_of, preprocessing_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
 from ..spaces import obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
-from ..spaces.encoders import MLP
+from ..spaces.encoders import MLP, is_packed
 from .refusals import refusals
 from .traits import can_be_on_gpu, has_masks, some_agents_retire, why_one_piece
 
@@ -131,6 +131,7 @@ def plan(config: TrainConfig, machine: Machine, ranks: RankLayout | None = None)
         precompiles=update == "compiled" and host == "vector" and machine.loop_threads > 1,
         not_captured=("learn", "remember") if config.cpu_offload or is_ranked else (),
         notices=(
+            *_preprocessing_notice(config),
             *_encoder_notice(config),
             *(() if on_gpu or is_learned else _notices(config)),
             *capped,
@@ -178,6 +179,8 @@ def why_pytorch(config: TrainConfig) -> str:
         return f"kickstart.teachers = {', '.join(config.table('kickstart').teachers)}"
     if has_masks(config):
         return "action masks"
+    if is_hosted(config.env) and is_packed(spec_of(config)):
+        return "images in dictionaries"
     not_compiled = getattr(config.algorithm_section, "not_compiled", {})
     reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
     if reasons or config.encoder == MLP:
@@ -280,6 +283,14 @@ def _encoder_notice(config: TrainConfig) -> Iterator[str]:
         shape = obs_shape(spec_of(config))
         if encoder != MLP or len(shape) > 1:
             yield f"policy.encoder = auto is {encoder}, for observations of the shape {shape}"
+
+
+def _preprocessing_notice(config: TrainConfig) -> Iterator[str]:
+    """What is done to frames, rewards and episodes, which a protocol's name stands for."""
+    if (settings := preprocessing_of(config)).is_on:
+        protocol = config.table("preprocessing").protocol
+        by_name = "" if protocol == "none" else f"protocol {protocol}: "
+        yield f"preprocessing: {by_name}{settings.in_words()}"
 
 
 def _notices(config: TrainConfig) -> Iterator[str]:

@@ -63,6 +63,8 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
     for key in ("cpu_offload", "compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"
+    if config.base_algorithm == "crossq":  # each would normalise by a part of the minibatch
+        yield "algorithm = crossq"
     if config.rollout == "fused":
         yield "rollout = fused"
     if config.base_algorithm == "ppo" and config.table("contrastive").coef > 0:

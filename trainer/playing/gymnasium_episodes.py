@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
-from ..envs import env_spec_of
+from ..envs import env_spec_of, preprocessing_of
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
+from ..envs.preprocessing.settings import AS_IT_IS, Preprocessing
+from ..envs.space_rows import env_action
 from ..envs.spaces import first_line, import_gymnasium
-from ..envs.workers.gymnasium_batch import is_factory
+from ..envs.workers.gymnasium_batch import is_factory, maker
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
-from ..settings.importing import imported
 from ..spaces import mask_size
 
 MODE = "rgb_array"
@@ -41,7 +42,8 @@ class GymnasiumEpisodes:
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained = trained
         spec = env_spec_of(trained.config)
-        self._env, gymnasium = make_drawn(spec.name), import_gymnasium()
+        whole_games = preprocessing_of(trained.config).for_evaluation()
+        self._env, gymnasium = make_drawn(spec.name, whole_games), import_gymnasium()
         self._flatten, self._has_masks = gymnasium.spaces.flatten, mask_size(spec) > 0
         self._masked = MaskedSpace(gymnasium, self._env.observation_space, spec.actions)
         self._method = mask_method(self._env)
@@ -57,7 +59,8 @@ class GymnasiumEpisodes:
             return True
         obs = torch.from_numpy(self._obs.reshape(1, -1))
         actions, self._memory = self._trained.step(obs, self._memory)
-        obs, reward, terminated, truncated, info = self._env.step(actions.numpy()[0])
+        action = env_action(self._env.action_space, actions.numpy()[0])
+        obs, reward, terminated, truncated, info = self._env.step(action)
         self._obs = self._row(obs, info)
         self._elapsed += 1
         self._return += float(reward)
@@ -88,11 +91,11 @@ class GymnasiumEpisodes:
         self._env.close()
 
 
-def make_drawn(name: str) -> Any:
+def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     """A Gymnasium environment that draws itself. Raises UsageError."""
     gymnasium = import_gymnasium(name)
     if is_factory(name):
-        made = imported("env", name)()
+        made = maker(name, preprocessing=preprocessing)()
         if made.render_mode != MODE:
             made.close()
             raise UsageError(
@@ -111,7 +114,7 @@ def make_drawn(name: str) -> Any:
                 f"{GYMNASIUM_PREFIX}{name} cannot be shown: it has no render_mode "
                 f"'{MODE}' (it has: {available})"
             )
-        env = gymnasium.make(name, render_mode=MODE)
+        env = maker(name, preprocessing=preprocessing, render_mode=MODE)()
         check_display(name, env)
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
         raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {first_line(error)}") from None

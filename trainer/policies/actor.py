@@ -23,8 +23,8 @@ from .exploration import Exploration
 from .mlp import DTYPES
 from .network import Network
 from .noise import symmetric
-from .normalizers import ObsNormalizer
-from .policy import Memoryless, obs_dtype
+from .normalizers import make_obs_normalizer
+from .policy import Memoryless, stored_obs
 
 OF_ROWS = ("exploration.state", "network.matrices")  # noise that lasts, where there is any
 
@@ -60,8 +60,8 @@ class Actor(Memoryless, nn.Module, ABC):
             raise ConfigError("actions have no finite bounds: this algorithm scales them to theirs")
         self.obs_size, self.action_size = spec.obs_size, spec.actions.action_size
         self.action_shape: tuple[int, ...] = (self.action_size,)
-        self.obs_dtype = obs_dtype(spec)
-        self.normalizer = ObsNormalizer(spec.obs_size) if normalize_obs else nn.Identity()
+        self.stored_obs = stored_obs(spec)
+        self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.make_encoder = partial(make_encoder, config, spec)
         self.network = self._make_network(spec.obs_size, config, seed)
         self.network.set_precision(DTYPES[config.precision])

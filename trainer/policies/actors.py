@@ -52,7 +52,10 @@ class SquashedGaussianActor(Actor):
 
     def draw(self, obs: Tensor, noise: Tensor) -> Drawn:
         """As `act`, for obs that are normalised already, with all that `gradient` needs."""
-        outputs, tape = self.network.taped(obs)
+        return self.drawn_from(*self.network.taped(obs), noise)
+
+    def drawn_from(self, outputs: Tensor, tape: Any, noise: Tensor) -> Drawn:
+        """Actions from the network's outputs, and its tape."""
         sample = squashed(outputs, noise, self.squash)
         return Drawn(sample.actions, sample.log_probs, sample, tape)
 

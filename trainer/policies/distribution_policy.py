@@ -14,7 +14,7 @@ from .distributions import make_distribution
 from .distributions.categorical import Categorical, MultiCategorical
 from .distributions.gaussian import MAX_LOG_STD, MIN_LOG_STD
 from .mlp import flattened
-from .normalizers import ObsNormalizer
+from .normalizers import make_obs_normalizer
 
 
 class DistributionPolicy(nn.Module):
@@ -31,8 +31,7 @@ class DistributionPolicy(nn.Module):
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.obs_size, self.activation = spec.obs_size, config.activation
         self.mask_size = mask_size(spec)
-        num_seen = self.obs_size - self.mask_size
-        self.normalizer = ObsNormalizer(num_seen) if normalize_obs else nn.Identity()
+        self.normalizer = make_obs_normalizer(spec, normalize_obs)
         if self.mask_size:
             assert isinstance(self.distribution, Categorical | MultiCategorical)
             self.distribution.is_masked = True

@@ -17,7 +17,7 @@ from ...shared.text.harmless import one_line
 from ..settings.importing import imported
 from ..settings.own_code import is_own, own_code
 from ..settings.policy import PolicyConfig
-from ..spaces import Spaces, mask_size, obs_range, obs_shape, obs_type
+from ..spaces import Spaces, mask_size, num_numbers, obs_range, obs_shape, obs_type
 from ..spaces.encoders import (
     ENVIRONMENT,
     IMAGE_ENCODERS,
@@ -27,11 +27,13 @@ from ..spaces.encoders import (
     Part,
     chosen_encoder,
     image_of,
+    is_packed,
     obs_parts,
     shows_tokens,
 )
 from .convolutions import CONVOLUTIONS
 from .mlp import init_default, init_orthogonal
+from .packed import as_numbers, numbers_of
 
 MOST_SAID = 200  # characters of an error
 
@@ -59,14 +61,16 @@ class ShapedEncoder(nn.Module):
         """
         super().__init__()
         self.module, self.num_features = module, num_features
-        self.obs_shape = obs_shape(spec)
-        self.num_inputs = math.prod(self.obs_shape)  # of a row; behind them lies an action mask
-        is_bytes = obs_type(spec) is np.uint8 and not shows_tokens(spec)
+        self.obs_shape, self.num_inputs = obs_shape(spec), num_numbers(spec)
+        self.packed_parts = obs_parts(spec) if is_packed(spec) else ()
+        is_bytes = obs_type(spec) is np.uint8 and not (shows_tokens(spec) or self.packed_parts)
         self.largest = max(obs_range(spec)[1], 1.0) if is_bytes else None
         self.is_large = image is not None and image.side >= IMAGE_ENCODERS["nature"]
         self.channel_axis = image.channel_axis if image else 0
 
     def forward(self, obs: Tensor) -> Tensor:
+        if self.packed_parts:
+            obs = as_numbers(obs, self.packed_parts)
         x = obs[..., : self.num_inputs].reshape(-1, *self.obs_shape)
         if self.largest is not None:
             x = x.float() / self.largest
@@ -97,21 +101,25 @@ class PartsEncoder(nn.Module):
     image through an encoder of its own, and all other numbers as they are, joined.
     """
 
-    def __init__(self, parts: Sequence[Part], make: Callable[[Part, int], ShapedEncoder]) -> None:
-        """`make` gives the encoder of an image, by its number."""
+    def __init__(
+        self, parts: Sequence[Part], make: Callable[[Part, int], ShapedEncoder] | None
+    ) -> None:
+        """`make` gives the encoder of an image, by its number; None takes pixels as numbers."""
         super().__init__()
         self.parts = tuple(parts)
-        images = [part for part in parts if part.encoder != MLP]
-        self.images = nn.ModuleList(make(part, number) for number, part in enumerate(images))
+        self._has_encoder = [make is not None and part.encoder != MLP for part in parts]
+        pairs = list(zip(parts, self._has_encoder, strict=True))
+        images = [part for part, has in pairs if has]
+        self.images = nn.ModuleList(make(x, number) for number, x in enumerate(images) if make)
         self.num_features = sum(encoder.num_features for encoder in self.images)  # type: ignore[misc]
-        self.num_features += sum(part.obs_size for part in parts if part.encoder == MLP)
+        self.num_features += sum(part.obs_size for part, has in pairs if not has)
 
     def forward(self, obs: Tensor) -> Tensor:
         encoders = iter(self.images)
         features = []
-        for part in self.parts:
-            x = obs[..., part.start : part.start + part.obs_size]
-            features.append(x if part.encoder == MLP else next(encoders)(x))
+        for part, has_encoder in zip(self.parts, self._has_encoder, strict=True):
+            x = numbers_of(obs, part)
+            features.append(next(encoders)(x) if has_encoder else x.float())
         return torch.cat(features, -1)
 
 
@@ -142,8 +150,10 @@ def make_encoder(
     if is_own(name):
         return own_encoder(name, spec, own_seed)
     if name == MLP:
+        if is_packed(spec):
+            return PartsEncoder(obs_parts(spec), None)
         is_plain = obs_type(spec) is not np.uint8 and not mask_size(spec)
-        return None if is_plain else AsNumbers(spec.obs_size - mask_size(spec))
+        return None if is_plain else AsNumbers(num_numbers(spec))
 
     def convolutions(name: str, spec: Any, seed: int) -> ShapedEncoder:
         image = image_of(obs_shape(spec))

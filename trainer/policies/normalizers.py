@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,9 @@ from torch import Tensor, nn
 
 from ..jit.normalizing import discount
 from ..machine.values import State
+from ..spaces import Spaces, mask_size, num_numbers
+from ..spaces.encoders import Part, is_packed, obs_parts
+from .packed import as_numbers
 
 if TYPE_CHECKING:
     from ..distributed.process_group import ProcessGroup
@@ -102,20 +105,33 @@ def _merged(
 
 
 class ObsNormalizer(nn.Module):
-    """The first `size` columns of observations to mean 0 and deviation 1, clipped after; an action
-    mask behind them stays as it is.
+    """The first `size` columns of observations, or the numbers of packed rows, to mean 0 and
+    deviation 1, clipped after; an action mask behind them stays as it is.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, mask_size: int = 0, packed_parts: Sequence[Part] = ()) -> None:
         super().__init__()
         self.size, self.moments = size, RunningMoments(size)
+        self._mask_size, self._packed_parts = mask_size, packed_parts
+
+    def numbers(self, obs: Tensor) -> Tensor:
+        """What is normalised [..., size] of rows `obs`."""
+        return as_numbers(obs, self._packed_parts) if self._packed_parts else obs[..., : self.size]
 
     def forward(self, obs: Tensor) -> Tensor:
-        centred = obs[..., : self.size] - self.moments.mean.float()
+        centred = self.numbers(obs) - self.moments.mean.float()
         normalized = (centred / self.moments.deviation).clamp(-CLIP, CLIP)
-        if obs.shape[-1] == self.size:
+        if not self._mask_size:
             return normalized
-        return torch.cat([normalized, obs[..., self.size :]], -1)
+        return torch.cat([normalized, obs[..., -self._mask_size :]], -1)
+
+
+def make_obs_normalizer(spec: Spaces, normalizes: bool) -> nn.Module:
+    """The normaliser of an environment's observations, or one that does nothing."""
+    if not normalizes:
+        return nn.Identity()
+    packed_parts = obs_parts(spec) if is_packed(spec) else ()
+    return ObsNormalizer(num_numbers(spec), mask_size(spec), packed_parts)
 
 
 def observe(
@@ -125,7 +141,7 @@ def observe(
     `pieces` [B, D] are those of this one.
     """
     if isinstance(normalizer, ObsNormalizer):
-        normalizer.moments.update_over(ranks, (x[:, : normalizer.size] for x in pieces))
+        normalizer.moments.update_over(ranks, map(normalizer.numbers, pieces))
 
 
 class RewardNormalizer(nn.Module):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..machine.values import State
-from ..spaces import Spaces, obs_type
+from ..spaces import Spaces, mask_size, obs_stack, obs_type
 
 
 class Stateless(Protocol):
@@ -46,9 +46,10 @@ class Memoryless:
         return self.greedy(obs), state
 
 
-def obs_dtype(spec: Spaces) -> torch.dtype:
-    """The type in which rollouts and replays store observations."""
-    return torch.uint8 if obs_type(spec) is np.uint8 else torch.float32
+def stored_obs(spec: Spaces) -> dict[str, Any]:
+    """How a replay stores observations: arguments of it."""
+    dtype = torch.uint8 if obs_type(spec) is np.uint8 else torch.float32
+    return {"obs_dtype": dtype, "stack": obs_stack(spec), "mask_size": mask_size(spec)}
 
 
 def first_state(policy: Policy, num_rows: int, device: torch.device | str = "cpu") -> Tensor:

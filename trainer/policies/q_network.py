@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from ..spaces import Discrete, Spaces, mask_size
 from .masks import any_legal, masked
 from .noisy import shaped
-from .normalizers import ObsNormalizer
-from .policy import Memoryless, obs_dtype
+from .normalizers import make_obs_normalizer
+from .policy import Memoryless, stored_obs
 from .value_network import ActionValues
 
 
@@ -41,9 +41,8 @@ class QPolicy(Memoryless, nn.Module):
         self.num_actions, self._start = spec.actions.n, spec.actions.start
         self.obs_size = spec.obs_size
         self.mask_size = mask_size(spec)
-        self.obs_dtype = obs_dtype(spec)
-        num_seen = self.obs_size - self.mask_size
-        self.normalizer = ObsNormalizer(num_seen) if normalize_obs else nn.Identity()
+        self.stored_obs = stored_obs(spec)
+        self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.network = make_network(spec.obs_size, self.num_actions)
         self.network.set_precision(precision)
         self.flat_parameters = self.network.flat_parameters

@@ -21,12 +21,13 @@ from ...shared.runs.ranks import RANK_METRICS
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.session import RunSession
+from ...shared.runs.setting_sources import sources_in, started_in_words
 from ...shared.text.harmless import harmless_lines
 from ..config import RecorderConfig, TrainConfig
-from ..config.files import settings_summary
 from ..config.metrics import metrics_of
 from ..distributed.place import Place
 from ..envs.env_warnings import env_warnings
+from ..envs.names import GYMNASIUM_PREFIX
 from ..experiment.plan import RankLayout, plan, this_machine
 from ..machine.main_memory import keep_freed_memory
 from .callbacks import Callbacks, callbacks_of
@@ -87,9 +88,10 @@ def run_training(
     )
     session.metrics.on_phase = report_phase
     stop_signals.end_at_once = partial(_end_at_once, run, session)
-    origin = run.manifest().get("settings")
-    if origin and resume_publish is None:
-        _say(session, "info", settings_summary(origin))
+    sources = sources_in(run.manifest())
+    if sources and resume_publish is None:
+        env = config.env.removeprefix(GYMNASIUM_PREFIX)
+        _say(session, "info", started_in_words(config.algorithm, env, sources))
     for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
         _say(session, "warning", warning)
     try:

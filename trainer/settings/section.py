@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -29,7 +29,8 @@ class Section(BaseModel):
         0.
         """
         parts = value if isinstance(value, list | tuple) else [value]
-        takes_truth = cls.model_fields[str(info.field_name)].annotation is bool
+        annotation = cls.model_fields[str(info.field_name)].annotation
+        takes_truth = bool in (annotation, *get_args(annotation))
         if not takes_truth and any(isinstance(part, bool) for part in parts):
             raise ValueError(f"expected a number, got {str(value).lower()}")
         return value

@@ -49,6 +49,20 @@ def symmetric_box(*high: float) -> Box:
 ActionSpec = Discrete | MultiDiscrete | Box
 
 
+def choices_of(actions: ActionSpec) -> tuple[int, ...]:
+    """The number of options of each choice; empty if actions are real numbers."""
+    if isinstance(actions, Discrete):
+        return (actions.n,)
+    return actions.nvec if isinstance(actions, MultiDiscrete) else ()
+
+
+def starts_of(actions: ActionSpec) -> tuple[int, ...]:
+    """The environment's number of the first option of each choice."""
+    if isinstance(actions, Discrete):
+        return (actions.start,)
+    return getattr(actions, "start", ()) or (0,) * len(choices_of(actions))
+
+
 class Spaces(Protocol):
     """What a policy needs to know of an environment."""
 
@@ -73,11 +87,24 @@ def obs_shape(spec: Any) -> tuple[int, ...]:
     return found or (spec.obs_size - mask_size(spec),)
 
 
+def num_numbers(spec: Any) -> int:
+    """How many numbers an observation has, flattened, without an action mask."""
+    return math.prod(obs_shape(spec))
+
+
 def mask_size(spec: Any) -> int:
     """The number of entries of an action mask at the end of each row of observations, 1 for a legal
     choice and 0 for another; 0 without masks.
     """
     found: int = getattr(spec, "mask_size", 0)
+    return found
+
+
+def obs_stack(spec: Any) -> int:
+    """How many frames an observation is known to be a stack of, oldest first; 1 for no stack.
+    Episodes begin with the first frame over and over.
+    """
+    found: int = getattr(spec, "obs_stack", 1)
     return found
 
 

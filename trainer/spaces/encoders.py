@@ -34,15 +34,22 @@ class Image(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of observations that are dictionaries or tuples: `obs_size` columns of a row, from
-    `start` on, with the type and the range that the environment gives it.
+    """A part of observations that are dictionaries or tuples: `obs_size` numbers, from number
+    `start` of a flattened observation on, with the type and the range that the environment gives
+    them. In packed rows they begin at the byte `offset`.
     """
 
     start: int
+    offset: int
     obs_size: int
     obs_shape: tuple[int, ...]
     obs_type: ObsType
     obs_range: tuple[float, float]
+
+    @property
+    def obs_bytes(self) -> int:
+        """Its bytes in a packed row."""
+        return self.obs_size * np.dtype(self.obs_type).itemsize
 
     @property
     def encoder(self) -> str:
@@ -54,6 +61,13 @@ def obs_parts(spec: Any) -> tuple[Part, ...]:
     """The parts of observations that are dictionaries or tuples; empty for others."""
     found: tuple[Part, ...] = getattr(spec, "obs_parts", ())
     return found
+
+
+def is_packed(spec: Any) -> bool:
+    """Whether rows of observations are bytes in which several parts lie side by side, each in its
+    own type: so it is if one of them is an image of bytes.
+    """
+    return bool(obs_parts(spec)) and obs_type(spec) is np.uint8
 
 
 def image_of(shape: tuple[int, ...]) -> Image | None:
@@ -70,7 +84,7 @@ def image_of(shape: tuple[int, ...]) -> Image | None:
 
 def shows_tokens(spec: Any) -> bool:
     """Whether observations are bytes that are no numbers to compute with."""
-    return obs_type(spec) is np.uint8 and len(obs_shape(spec)) == 1
+    return obs_type(spec) is np.uint8 and len(obs_shape(spec)) == 1 and not obs_parts(spec)
 
 
 def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:

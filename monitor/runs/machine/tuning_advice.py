@@ -49,7 +49,7 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
 def _collect(config: Mapping[str, Any]) -> str:
     if "tinyphysics" in config:  # its rollouts are whole episodes, its engine is chosen by speed
         return ""
-    steps_itself = _table(config, "gymnasium").get("vectorization") == "own"
+    steps_itself = _table(config, "gymnasium").get("vectorization") in ("own", "mjbatch")
     if not steps_itself and _table(config, "workers").get("num_workers") == 0:
         # Workers share environments out; one alone cannot be.
         return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS

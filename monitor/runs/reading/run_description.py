@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ....shared.runs.run_folder import Run
+from ....shared.runs.setting_sources import defaults_of, is_default, sources_in
 from ....shared.text.harmless import one_line
 from ..machine.tuning_advice import Knobs, knobs_of
 
@@ -18,22 +19,31 @@ _OWN = frozenset({"created", "command_line"})
 
 
 class Setting(NamedTuple):
-    """A key with dots, and its value; its `default` where it has another value, as far as known."""
+    """A key with dots, and its value; its `default` where it has another value, as far as known.
+    `source` is empty where nothing is known of it.
+    """
 
     key: str
     value: str
     default: str | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True)
 class Description:
-    """`started` is what run.toml tells besides the configuration. Without `has_defaults`, nothing
-    is known of them: a loop of one's own has none, and an older operant did not write them.
+    """`settings` begin with those of the last source, such as yours; where no sources are known,
+    with those that differ from their defaults. `started` is what run.toml tells besides the
+    configuration. Without `has_defaults`, nothing is known of them: a loop of one's own has none,
+    and an older operant did not write them.
     """
 
     settings: tuple[Setting, ...] = ()
     started: tuple[Setting, ...] = ()
     has_defaults: bool = False
+
+    @property
+    def has_sources(self) -> bool:
+        return any(setting.source for setting in self.settings)
 
     def comparable(self) -> dict[str, str]:
         """What runs can have in common, by key."""
@@ -64,15 +74,25 @@ def description_of(manifest: Mapping[str, Any]) -> Description:
     """Of what run.toml holds, which may be anything."""
     defaults = manifest.get("defaults")
     known = dict(dotted(defaults)) if isinstance(defaults, Mapping) else {}
+    sources = sources_in(manifest)
+    source_of = {key: source for source, keys in sources.items() for key in keys}
+    by_default = next(filter(is_default, sources), defaults_of()) if sources else ""
+    order = [*(source for source in reversed(sources) if source != by_default), by_default]
     config = manifest.get("config")
-    settings = (
-        Setting(_key(key), value_text(value), value_text(known[key]) if key in known else None)
+    settings = [
+        Setting(
+            _key(key),
+            value_text(value),
+            value_text(known[key]) if key in known else None,
+            source_of.get(key, by_default),
+        )
         for key, value in dotted(config if isinstance(config, Mapping) else {})
-    )
+    ]
+    settings.sort(key=lambda each: (order.index(each.source), not sources and each.default is None))
     facts = {key: manifest[key] for key in _STARTED if key in manifest}
     started = (Setting(_key(key), value_text(value)) for key, value in dotted(facts))
     return Description(
-        tuple(_limited(settings)), tuple(_limited(started)), isinstance(defaults, Mapping)
+        tuple(_limited(iter(settings))), tuple(_limited(started)), isinstance(defaults, Mapping)
     )
 
 

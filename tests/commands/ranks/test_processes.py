@@ -66,7 +66,7 @@ def test_a_rank_that_dies_before_they_meet_ends_all_with_one_line():
     assert process.returncode == 1
     told = "rank 1 (this machine) ended before the ranks had met: SIGKILL ended it"
     settings, *rest = errors.splitlines()
-    assert settings.startswith("operant: settings: ")
+    assert settings.startswith("operant: started ppo on cart_pole: ")
     assert rest == [told]
     status = read_status(the_run())
     assert (status.state, status.message) == ("failed", told)
@@ -92,7 +92,7 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
     done = operant("train", *SMALL, "--processes", "2")
     assert done.returncode == 1
     settings, first, second, *rest = done.stderr.splitlines()
-    assert settings.startswith("operant: settings: ")
+    assert settings.startswith("operant: started ppo on cart_pole: ")
     assert first == "rank 1 (this machine) ended before the ranks had met: no such memory"
     assert second == f"operant: rank 1 (this machine), {the_run().rank_log_path(1)} ends:"
     assert rest == ["  no such memory"]

@@ -65,13 +65,18 @@ def test_notes_and_configuration_are_sent_once_and_again_when_they_change(make_s
     session = make_session()
     session.metrics.publish({"loss": 1.0}, 1, 1)
     session.run.write_manifest(
-        {"config": {"seed": 7, "ppo": {"gamma": 0.9}}, "defaults": {"seed": 1}}
+        {
+            "config": {"seed": 7, "ppo": {"gamma": 0.9}},
+            "defaults": {"seed": 1},
+            "sources": {"preset cart_pole_ppo": ["ppo.gamma"], "you": ["seed"]},
+        }
     )
     change_notes(session.run.folder, lambda notes: notes.with_tags(["base"]))
     sender = _Sender(session.run)
     said = read_head(json.loads(json.dumps(sender.greeting().head)))
     assert said.notes.notes() == session.run.notes()
     assert said.description.description() == description_of(session.run.manifest())
+    assert said.description.description().has_sources
     assert not {"notes", "description"} & sender.look().head.keys()
     change_notes(session.run.folder, lambda notes: notes.with_tags(["v2"]))
     assert sender.look().head["notes"]["tags"] == ["base", "v2"]
@@ -79,9 +84,16 @@ def test_notes_and_configuration_are_sent_once_and_again_when_they_change(make_s
 
 
 def test_of_odd_settings_those_that_can_be_shown_are():
-    told = {"settings": [["a", "1", None], ["b"], [None, "2", None], ["c\x1b[2J", "3", "4"]]}
+    told = {
+        "settings": [
+            ["a", "1", None, None],
+            ["b"],
+            [None, "2", None, ""],
+            ["c\x1b[2J", "3", "4", "you"],
+        ]
+    }
     head = read_head({"status": {"state": "running"}, "description": told})
     assert head.description.description().settings == (
         Setting("a", "1"),
-        Setting("c [2J", "3", "4"),
+        Setting("c [2J", "3", "4", "you"),
     )

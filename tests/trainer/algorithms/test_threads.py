@@ -14,6 +14,7 @@ ENVS = {
     "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
     "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
     "tqc": "pendulum",
+    "crossq": "pendulum",
     "ac_iqn": "pendulum",
 }  # fmt: skip
 

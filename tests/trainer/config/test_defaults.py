@@ -8,9 +8,10 @@ import pytest
 from learning import iterate
 
 from operant.shared.errors import ConfigError
+from operant.shared.runs.setting_sources import started_in_words
 from operant.trainer.config import files
 from operant.trainer.config.defaults import NEUTRAL, neutral_settings
-from operant.trainer.config.files import load_config, preset_names, resolve, settings_summary
+from operant.trainer.config.files import load_config, preset_names, resolve
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import load_any_spec, load_spec
 from operant.trainer.envs.names import ALL_ENV_NAMES
@@ -35,8 +36,17 @@ def no_presets(monkeypatch):
     monkeypatch.setattr(files, "_tuned_presets", dict)
 
 
-def summary_of(source=None, *overrides: str, hardware="") -> str:
-    return settings_summary(resolve(source, overrides, hardware).origin)
+def started(source=None, *overrides: str, hardware="") -> str:
+    config, sources, _ = resolve(source, overrides, hardware)
+    return started_in_words(config.algorithm, config.env, sources)
+
+
+def source_of(source: str, *overrides: str, hardware="") -> dict[str, str]:
+    """The source of each key that has one."""
+    listed = resolve(source, overrides, hardware).sources
+    keys = [key for keys in listed.values() for key in keys]
+    assert len(keys) == len({*keys})
+    return {key: source for source, keys in listed.items() for key in keys}
 
 
 def test_every_algorithm_has_neutral_defaults():
@@ -49,8 +59,8 @@ def test_neutral_defaults_train_for_two_iterations(algorithm, env, no_presets):
     small = ["policy.hidden_sizes=[8]", "num_threads=1", "device=cpu"]
     if "replay" in algorithm_sections()[algorithm].tables:  # else it only warms up
         small += [f"{algorithm}.batch_size=8", f"{algorithm}.warmup_env_steps=8"]
-    config, origin = resolve(env, [f"algorithm={algorithm}", *small])
-    assert origin["from"] == f"neutral defaults for {algorithm}"
+    config, sources, _ = resolve(env, [f"algorithm={algorithm}", *small])
+    assert [*sources] == [f"defaults of {algorithm}", "you"]
     experiment = make_experiment(config)
     try:
         values = iterate(experiment, 2)
@@ -92,11 +102,12 @@ def test_neutral_defaults_are_those_of_the_reference_implementations():
 
 @pytest.mark.parametrize("source", [None, "gymnasium:CartPole-v1"])
 def test_an_environment_that_is_set_takes_no_settings_of_another(source):
-    config, origin = resolve(source, ["env=gymnasium:CartPole-v1"])
+    config, sources, defaults = resolve(source, ["env=gymnasium:CartPole-v1"])
     assert config == load_config("gymnasium:CartPole-v1")
-    assert origin == {
-        "from": "neutral defaults for ppo", "overlays": [], "hardware": "", "set": [],
-    }  # fmt: skip
+    assert [*sources] == ["defaults of ppo", "you"]
+    assert {*sources["you"]} == {"env"}
+    assert "ppo.learning_rate" in sources["defaults of ppo"]
+    assert not defaults  # neutral values are the defaults of this environment
     assert (config.num_envs, config.ppo.learning_rate, config.ppo.gamma) == (8, 3e-4, 0.99)
 
 
@@ -127,9 +138,9 @@ def test_an_algorithm_that_is_set_is_not_refused_for_keys_that_nobody_set():
 def test_an_environment_and_an_algorithm_have_the_preset_that_is_tuned_for_both(
     env, algorithm, preset
 ):
-    config, origin = resolve(env, [f"algorithm={algorithm}"])
+    config, sources, _ = resolve(env, [f"algorithm={algorithm}"])
     assert config == load_config(preset)
-    assert origin["from"] == f"preset {preset}"
+    assert [*sources] == [f"preset {preset}", "you"]
     assert load_config(None, [f"env={env}", f"algorithm={algorithm}"]) == config
 
 
@@ -139,30 +150,86 @@ def test_without_anything_it_is_cart_pole_with_ppo():
 
 
 def test_a_preset_with_another_environment_says_whose_settings_these_are():
-    config, origin = resolve("cart_pole_ppo", ["env=acrobot"])
+    config, sources, _ = resolve("cart_pole_ppo", ["env=acrobot"])
     assert config.ppo.learning_rate == load_config("cart_pole_ppo").ppo.learning_rate
-    assert origin["from"] == "preset cart_pole_ppo (tuned for cart_pole, not for acrobot)"
+    assert next(iter(sources)) == "preset cart_pole_ppo (tuned for cart_pole, not for acrobot)"
     # Tables of its own environment are no settings of another.
     assert resolve("marine_nav_ppo", ["env=cart_pole"]).config.env == "cart_pole"
 
 
-def test_the_summary_says_where_settings_come_from(tmp_path):
-    assert summary_of() == "settings: preset cart_pole_ppo"
-    assert summary_of("pendulum", "algorithm=sac", "seed=3") == (
-        "settings: preset pendulum_sac, 1 value of yours"
+def test_the_first_words_of_a_run_say_where_its_settings_come_from(tmp_path):
+    assert started() == "started ppo on cart_pole: preset cart_pole_ppo"
+    assert started("pendulum", "algorithm=sac", "seed=3") == (
+        "started sac on pendulum: preset pendulum_sac, 1 setting by you: seed"
     )
-    assert summary_of("grid+fast", "seed=3", "num_envs=64") == (
-        "settings: preset grid_ppo, overlay fast, 2 values of yours"
+    assert started("grid+fast", "seed=3", "num_envs=64") == (
+        "started ppo on grid: preset grid_ppo, overlay fast, 2 settings by you: seed, num_envs"
     )
-    assert summary_of("cart_pole", hardware="gpu_small") == (
-        "settings: preset cart_pole_ppo, hardware gpu_small"
+    assert started("cart_pole", hardware="gpu_small") == (
+        "started ppo on cart_pole: preset cart_pole_ppo, hardware gpu_small"
     )
-    assert summary_of("acrobot_dqn", "algorithm=c51") == (
-        "settings: neutral defaults for c51 (preset acrobot_dqn is for dqn)"
+    assert started("acrobot_dqn", "algorithm=c51") == (
+        "started c51 on acrobot: defaults of c51 (preset acrobot_dqn is for dqn)"
     )
     path = tmp_path / "mine.toml"
     path.write_text("num_envs = 8\n")
-    assert summary_of(str(path)) == f"settings: {path}"
+    assert started(str(path)) == f"started ppo on cart_pole: your file {path}"
+    many = [
+        "num_envs=8",
+        "seed=1",
+        "num_threads=1",
+        "rollout_steps=8",
+        "ppo.gamma=0.9",
+        "ppo.clip_coef=0.1",
+    ]
+    many += ["ppo.gae_lambda=0.9", "device=cpu"]
+    assert started(None, *many).endswith(
+        ", 8 settings by you: num_envs, seed, num_threads, rollout_steps, ppo.gamma, "
+        "ppo.clip_coef and 2 more"
+    )
+
+
+def test_each_setting_has_the_source_that_set_it_last(tmp_path):
+    source = source_of("grid_ppo+fast+smoke", "ppo.gamma=0.9", "policy.memory={kind='gru'}")
+    assert source["ppo.learning_rate"] == "overlay fast"
+    assert source["num_envs"] == "overlay smoke"
+    assert source["ppo.gamma"] == source["policy.memory.kind"] == "you"
+    assert source["total_env_steps"] == "overlay smoke"
+    assert source["grid.ore_reward"] == "preset grid_ppo"
+    assert "seed" not in source  # by default
+
+    source = source_of("cart_pole", "num_envs=64", hardware="gpu_small")
+    assert source["env"] == source["num_envs"] == "you"
+    assert source["algorithm"] == "preset cart_pole_ppo"
+    assert source["rollout_steps"] == "hardware gpu_small"
+
+    path = tmp_path / "mine.toml"
+    path.write_text("num_envs = 8\nseed = 5\n")
+    source = source_of(str(path), "seed=6")
+    assert source == {"num_envs": f"your file {path}", "seed": "you"}
+
+
+def test_tables_that_are_kept_of_a_preset_are_the_presets():
+    source = source_of("marine_nav_ppo", "algorithm=td3")
+    of_env = {source[key] for key in source if key.startswith("marine_nav.")}
+    assert of_env == {"preset marine_nav_ppo"}
+    assert source["td3.batch_size"] == "defaults of td3 (preset marine_nav_ppo is for ppo)"
+
+
+def test_values_that_were_dropped_have_no_source():
+    same = ["dqn.epsilon_start=0.1", "dqn.epsilon_end=0.1"]
+    for env in ("cart_pole", "gymnasium:CartPole-v1"):
+        given = ["algorithm=dqn", *same, "evaluation.time_fraction=0.2"]
+        source, defaults = source_of(env, *given), resolve(env, given).defaults
+        assert source["dqn.epsilon_end"] == "you"
+        gone = {"dqn.epsilon_fraction", "evaluation.every_env_steps"}
+        assert not gone & {*source}
+        assert not gone & {*defaults}
+
+
+def test_the_default_of_a_setting_is_what_the_run_had_without_it():
+    _, _, defaults = resolve("gymnasium:CartPole-v1", ["num_envs=16", "seed=7"])
+    assert defaults == {"num_envs": 8, "seed": 1}
 
 
 def test_no_preset_has_the_name_of_an_environment():

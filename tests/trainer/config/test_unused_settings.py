@@ -104,6 +104,13 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "gymnasium.vectorization": (
         CART_POLE, ("gymnasium.vectorization=own",), "is for env = gymnasium:ID alone",
     ),
+    **{f"preprocessing.{key}": (CART_POLE, (f"preprocessing.{key}={value}",),
+                                "env = gymnasium:ID, envpool:ID alone")
+       for key, value in {
+           "protocol": "deepmind", "frame_stack": 2, "frame_skip": 2, "greyscale": "true",
+           "resize": 84, "sticky_actions": 0.25, "noop_starts": 30, "life_loss": "true",
+           "reward_sign": "true", "time_limit": 9, "full_action_space": "true",
+       }.items()},
     **{f"workers.{key}": (CART_POLE, (f"workers.{key}={value}",), "env = gymnasium:.* alone")
        for key, value in {
            "num_workers": 2, "async_factor": 2, "timeout_s": 3, "desync_steps": 5,
@@ -184,7 +191,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("evaluation.every_s=5", "evaluation.every_env_steps=5"), "one unit"),
         (CART_POLE_PQN, ("env=pendulum",),
          "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac, tqc, "
-         "ac_iqn"),
+         "crossq, ac_iqn"),
         (CART_POLE_PQN, ("env=gymnasium:Pendulum-v1",),
          "pqn needs discrete actions; gymnasium:Pendulum-v1 has continuous ones: ppo"),
         (PENDULUM_SAC, ("env=cart_pole",),
@@ -197,7 +204,6 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE_DQN, ("dqn.batch_size=2000",), "comes after 1000 env steps; raise dqn.warmup"),
         (CART_POLE_DQN, ("replay.capacity=900",), "dqn.warmup_env_steps wants 1000"),
         (CART_POLE_DQN, ("replay.capacity=1000", "dqn.n_step=100"), "and more than 100 are wanted"),
-        (PENDULUM_SAC, ("sac.policy_delay=3",), "does not divide the 64 updates"),
         (CART_POLE_PQN, ("policy.precision=bfloat16",),
          "policy.precision = bfloat16: pqn has no use for it"),
         (CART_POLE_PQN, ("rollout=fused",), "rollout = fused: pqn has no use for it"),

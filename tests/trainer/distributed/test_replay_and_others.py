@@ -71,6 +71,9 @@ HOSTED: dict[str, dict[str, Any]] = {
     },
     "pettingzoo": {**SMALL, **FEW, **NORMALIZED, "env": "pettingzoo:parallel_envs:Relay"},
     "pettingzoo that replays": replayed("dqn", "pettingzoo:parallel_envs:Relay"),
+    "stacks that replay": replayed(
+        "dqn", "gymnasium:hosted_envs:make_stack", section={"n_step": 3}, normalization={}
+    ),
 }  # fmt: skip
 TASKS = {**REPLAYED, **ON_DEVICE, **HOSTED}
 
@@ -110,7 +113,8 @@ def test_a_checkpoint_gives_the_same_state_to_those_who_go_on_with_it(results, t
     found = set(different(results[size][task]["state"], results[size][task]["reloaded"]))
     if task in HOSTED:  # which begin other episodes
         found -= {".collector.obs", ".collector.envs.num_resumed", ".reward_normalizer.returns"}
-        found -= {f".learner.replay.{name}" for name in ("endings", "num_cut", "owners", "finals")}
+        of_ends = "endings", "num_cut", "owners", "finals", "depths"
+        found -= {f".learner.replay.{name}" for name in of_ends}
     assert found == set()
 
 

@@ -81,8 +81,7 @@ def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
     assert warnings_of(Shown(PICTURE)) == []  # convolutions read it
     images, of_bytes = warnings_of(Shown(PICTURE), "policy.encoder=mlp")
     assert images.startswith(IMAGES)
-    assert "GrayscaleObservation" in images
-    assert "ResizeObservation" in images
+    assert "policy.encoder = auto" in images
     assert of_bytes.startswith(BYTES)
     overrides = ("policy.encoder=mlp", "normalization.obs=true")
     assert warnings_of(Shown(PICTURE), *overrides) == [images]
@@ -153,17 +152,20 @@ def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of)
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, capsys, monkeypatch):
     monkeypatch.setitem(gymnasium.registry, "Joined-v0", EnvSpec("Joined-v0", entry_point=Joined))
-    config, origin = resolve(
+    config, sources, _ = resolve(
         "gymnasium:Joined-v0",
         [
             "algorithm=dqn", "policy.hidden_sizes=[2]", "total_env_steps=8", "num_threads=1",
             "evaluation.num_episodes=0", f"workers.num_workers={num_workers}",
         ],
     )  # fmt: skip
-    run, lock = create_run("joined", {"settings": origin}, rank=0)
+    run, lock = create_run("joined", {"sources": sources}, rank=0)
     assert run_training(run, lock, config) == 0
     settings, *others = open_page(run).events()
-    told = "settings: neutral defaults for dqn, 5 values of yours"
+    told = (
+        "started dqn on Joined-v0: defaults of dqn, 5 settings by you: policy.hidden_sizes, "
+        "total_env_steps, num_threads, evaluation.num_episodes, workers.num_workers"
+    )
     assert (settings.level, settings.text) == ("info", told)
     (joined,) = [e.text for e in others if e.level == "warning" and "joined" in e.text]
     assert joined.startswith(JOINED)

@@ -243,5 +243,5 @@ def test_a_game_of_atari_is_known_without_an_import_of_ones_own(no_atari, monkey
 
 def test_a_game_of_atari_without_its_package_is_answered_with_the_command(no_atari, monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    with pytest.raises(ConfigError, match=r"ale_py is not installed: pip install ale-py$"):
+    with pytest.raises(ConfigError, match=r"pip install 'operant-rl\[atari\]'$"):
         load_any_spec("gymnasium:ALE/Breakout-v5")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...settings.section import AlgorithmSection
-from .actor_critic import ACIQNConfig, DDPGConfig, SACConfig, TD3Config, TQCConfig
+from .actor_critic import ACIQNConfig, CrossQConfig, DDPGConfig, SACConfig, TD3Config, TQCConfig
 from .dqn import C51Config, DQNConfig, IQNConfig, QRDQNConfig, RainbowConfig
 from .ppo import PPOConfig
 from .pqn import PQNConfig
@@ -20,5 +20,6 @@ ALGORITHM_SECTIONS: dict[str, type[AlgorithmSection]] = {
     "td3": TD3Config,
     "sac": SACConfig,
     "tqc": TQCConfig,
+    "crossq": CrossQConfig,
     "ac_iqn": ACIQNConfig,
 }

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ....shared import Metric
 from ...settings.section import Fraction
-from ...spaces.encoders import ENVIRONMENT
+from ...spaces.encoders import ENVIRONMENT, MLP
 from .dqn import check_hidden_layer
 from .off_policy import OffPolicyConfig
 
@@ -59,11 +59,6 @@ class ActorCriticConfig(OffPolicyConfig):
             raise ValueError(
                 f"{name}.target_every = {self.target_every}: targets move with the actor, "
                 f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
-            )
-        if self.num_updates(config.rollout_size) % self.policy_delay:
-            raise ValueError(
-                f"{config.base_algorithm}.policy_delay = {self.policy_delay} does not divide the "
-                f"{self.num_updates(config.rollout_size)} updates of an iteration"
             )
 
 
@@ -169,3 +164,24 @@ class TQCConfig(SACConfig):
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)
         yield "tqc.loss", "its critics' loss is always the quantile Huber loss"
+
+
+class CrossQConfig(SACConfig):
+    """SAC with batch renormalisation, no target networks; Bhatt et al. 2024, arXiv:1902.05605."""
+
+    policy_delay: int = Field(3, ge=1, le=1024, description="critic updates per actor update")
+    exploration: Literal["policy", "ornstein_uhlenbeck"] = Field(
+        "policy",
+        description="policy: sample from the policy; ornstein_uhlenbeck: add noise that is "
+        "correlated over time",
+    )
+
+    def check(self, config: TrainConfig) -> None:
+        super().check(config)
+        if config.encoder != MLP:
+            raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
+
+    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(config)
+        for key in ("target_tau", "target_every"):
+            yield f"crossq.{key}", "crossq has no target networks"

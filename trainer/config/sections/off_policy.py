@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -118,12 +119,13 @@ class OffPolicyConfig(EpsilonGreedyConfig):
     )
 
     def num_updates(self, rollout_size: int) -> int:
-        """Updates of each iteration, where all env steps count."""
-        return round(self.updates_per_env_step * rollout_size)
+        """The most updates of an iteration, where all env steps count."""
+        num_updates = round(self.updates_per_env_step * rollout_size)
+        return math.ceil(num_updates / self.updates_at_once) * self.updates_at_once
 
     @property
     def updates_at_once(self) -> int:
-        """Updates of an iteration are a multiple of it."""
+        """Updates of an iteration are a multiple of it; what is left is owed to the next one."""
         return 1
 
     def warnings(self, config: TrainConfig) -> tuple[str, ...]:

@@ -70,16 +70,19 @@ def blank(obs, env):
         obs[env, k] = 0
 
 
-def mark(obs, env, row, column, channel):
-    """Mark a cell in a channel."""
-    obs[env, (row * SIDE + column) * num_channels + channel] = 1
+def mark(obs, env, row, column, channel, is_marked=True):
+    """Mark a cell in a channel, or clear it."""
+    obs[env, (row * SIDE + column) * num_channels + channel] = is_marked
 
 
 def mark_bits(obs, env, row, bits, channel):
     """Mark the cells of a row whose bits are set."""
-    for column in range(SIDE):
-        if bits >> column & 1:
+    column = 0
+    while bits > 0:
+        if bits & 1:
             mark(obs, env, row, column, channel)
+        bits >>= 1
+        column += 1
 
 
 def fall(state, env, field, lowest):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from ...spaces import Box, Discrete
 from ..spec import Array, EnvSpec
 from .common import NUM_CELLS, RAMPING, SIDE, STICKY
@@ -25,7 +27,8 @@ def make_spec(env: str, section: MinAtarConfig | None = None) -> MinAtarSpec:
     """The spec of the game that `env` names, with the settings of the table `[minatar]`, by default
     with its defaults.
 
-    Observations are the 10 x 10 cells row by row, with the channels of a cell side by side.
+    Observations are the 10 x 10 cells row by row, with the channels of a cell side by side, a byte
+    each: 0 or 1.
     """
     section = MinAtarConfig() if section is None else section
     game = game_of(env)
@@ -40,6 +43,7 @@ def make_spec(env: str, section: MinAtarConfig | None = None) -> MinAtarSpec:
         actions=Discrete(len(actions)),
         max_episode_steps=section.max_steps or MOST_STEPS,
         observations=Box((0.0,) * obs_size, (1.0,) * obs_size),
+        obs_type=np.uint8,
         obs_shape=(SIDE, SIDE, len(rules.CHANNELS)),
         obs_range=(0.0, 1.0),
         reset=functions.reset,

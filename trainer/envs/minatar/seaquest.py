@@ -341,8 +341,9 @@ def observe(state, env, obs):
     show(state, env, obs, FISH, 5, True)
     show(state, env, obs, SUBMARINES, 6, True)
     show(state, env, obs, DIVERS, 9, True)
-    for tenth in range(gauge(state, env)):
-        mark(obs, env, LAST, tenth, 7)
+    level = gauge(state, env)
+    for tenth in range(GAUGE):
+        mark(obs, env, LAST, tenth, 7, tenth < level)
     for diver in range(whole(state, env, ON_BOARD)):
         mark(obs, env, LAST, LAST - 1 - diver, 8)
 

@@ -32,6 +32,22 @@ class Arrays(NamedTuple):
     valid: Array
 
 
+GAME = "game"  # of infos: the game's own reward, and whether the game is over
+
+
+class Games(NamedTuple):
+    """What E environments' games gave in a step, where rewards or episodes for learning are others:
+    `reward` [E] float64 and `is_over` [E] bool.
+    """
+
+    reward: Array
+    is_over: Array
+
+    @classmethod
+    def of(cls, num_envs: int) -> Games:
+        return cls(np.zeros(num_envs), np.zeros(num_envs, np.bool_))
+
+
 class Counters(NamedTuple):
     """What a block tells besides: `totals` [3] float64, episodes that ended with the sums of their
     returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped, or

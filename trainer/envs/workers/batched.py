@@ -19,7 +19,8 @@ class BatchedEnvs(Protocol):
     `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
     uint8, `obs_shape`, the shape that a row of `obs` has flattened, `obs_range`, the smallest and
     the largest number in observations, `mask_size`, `restart` and `close`: an environment without
-    `restart` has no `workers.desync_steps`.
+    `restart` has no `workers.desync_steps`. `games` are what is reported instead of rewards and
+    episodes.
 
     With a `mask_size` the last so many of the `obs_size` columns of `obs` and `final_obs` are an
     action mask, which `obs_shape` leaves out: 1 for each legal choice and 0 for the others, those

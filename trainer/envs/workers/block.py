@@ -18,7 +18,8 @@ class Block:
 
     Ends that are both are `terminated` alone: there is nothing to bootstrap. Where `cuts` [E] int64
     is not 0, an environment's first episode is truncated at that step, unless it ends before; such
-    an episode is not counted among those that ended.
+    an episode is not counted among those that ended. Where environments have `games`, these are
+    counted, and not the episodes that are learned from.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class Block:
             for array in (a.reward, a.terminated, a.truncated):
                 array[~a.valid] = 0
         a.truncated[a.terminated] = False
-        self._returns += a.reward
-        self._lengths += a.valid
         done = a.terminated | a.truncated
-        if done.any():
-            self._count(done)
+        games = getattr(self._envs, "games", None)
+        reward, is_over = games or (a.reward, done)
+        self._returns += reward
+        self._lengths += a.valid
+        if is_over.any():
+            self._count(is_over)
         if self._cuts.any():
             self._cut(done)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,17 @@ from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
 from ..masks import MaskedSpace, mask_method
 from ..own_envs import own_env
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
-from .arrays import Arrays, Counters
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
+from ..space_rows import ObsRows, env_action
+from ..spaces import (
+    action_spec,
+    aligned,
+    check_version,
+    import_gymnasium,
+    seen_in,
+    why_not_made,
+)
+from .arrays import GAME, Arrays, Counters, Games
 
 
 @dataclass(frozen=True)
@@ -40,25 +50,42 @@ class GymnasiumSource:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    preprocessing: Preprocessing = AS_IT_IS
+    obs_stack: int = 1  # frames of an observation
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, name: str) -> GymnasiumSource:
+    def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> GymnasiumSource:
         """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
+        check_version(name)
         gymnasium = import_gymnasium()
         wrong = f"env = 'gymnasium:{name}'"
         try:
-            env = maker(name)()
+            env = maker(name, preprocessing=preprocessing)()
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(f"{wrong}: {first_line(error)}") from None
+            raise ConfigError(f"{wrong}: {why_not_made(error)}") from None
         if not isinstance(env, gymnasium.Env):
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+        if preprocessing.life_loss:
+            env.reset()  # which says if there are no lives
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
         masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
         seen = seen_in(gymnasium, wrong, masked.space)
         mask_size = masked.size(mask_method(env), lambda: [env.reset()[1]])
         env.close()
         seen["obs_size"] += mask_size
-        return cls(name, actions=actions, mask_size=mask_size, **seen)
+        if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
+            seen["obs_size"] = aligned(seen["obs_size"])
+        seen |= {"obs_space": masked.space, "action_space": env.action_space}
+        return cls(
+            name, actions=actions, mask_size=mask_size, preprocessing=preprocessing,
+            obs_stack=stack_of(env), **seen,
+        )  # fmt: skip
+
+    def for_evaluation(self) -> GymnasiumSource:
+        """Of whole games."""
+        return replace(self, preprocessing=self.preprocessing.for_evaluation())
 
     def for_workers(self) -> GymnasiumSource:
         """With what only this process may know: environments that it registered itself."""
@@ -71,7 +98,7 @@ class GymnasiumSource:
         return replace(self, registered=cloudpickle.dumps(import_gymnasium().spec(self.name)))
 
     def make(self, num_envs: int, counters: Counters) -> GymnasiumBatch:
-        make = maker(self.name, self.registered)
+        make = maker(self.name, self.registered, self.preprocessing)
         envs: list[Any] = []
         try:
             for env in range(num_envs):
@@ -93,19 +120,43 @@ def is_factory(name: str) -> bool:
     return bool(colon) and callable(getattr(import_from_here(module), function, None))
 
 
-def maker(name: str, registered: bytes = b"") -> Callable[[], Any]:
-    """What gives one environment at every call."""
+def maker(
+    name: str, registered: bytes = b"", preprocessing: Preprocessing = AS_IT_IS, **options: Any
+) -> Callable[[], Any]:
+    """What gives one environment at every call. `options` are for ids of Gymnasium's."""
+    spec, make = _spec_and_maker(name, registered)
+    if not preprocessing.is_on:
+        return partial(make, **options)
+    from ..preprocessing.wrappers import made  # which imports Gymnasium
+
+    return lambda: made(make, spec, preprocessing, options)
+
+
+def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., Any]]:
+    """What Gymnasium knows of an id, else None; and what makes the environment as it is."""
     if registered and name.startswith(OWN_PREFIX):
         take_pickled(registered)
     elif registered:
         spec = pickle.loads(registered)
-        return lambda: import_gymnasium().make(spec)
+        return spec, partial(import_gymnasium().make, spec)
     if own := own_env(name):
-        return own
+        return None, own
     if is_factory(name):
-        made: Callable[[], Any] = imported("env", name)
-        return made
-    return lambda: import_gymnasium(name).make(name)
+        return None, imported("env", name)
+    gymnasium = import_gymnasium(name)
+    return gymnasium.registry.get(name.rpartition(":")[2]), partial(gymnasium.make, name)
+
+
+def stack_of(env: Any) -> int:
+    """The frames of an observation, if Gymnasium's own wrapper stacks arrays and pads the stack
+    with an episode's first; else 1. Wrappers that leave observations alone may be around it.
+    """
+    wrappers = import_gymnasium().wrappers
+    alone = wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker
+    while isinstance(env, (*alone, wrappers.RecordEpisodeStatistics)):
+        env = env.env
+    is_stack = isinstance(env, wrappers.FrameStackObservation) and env.padding_type == "reset"
+    return int(env.stack_size) if is_stack and env.observation_space.shape else 1
 
 
 def is_finite(numbers: NDArray[Any]) -> bool:
@@ -120,16 +171,14 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._name = envs, source.name
-        gymnasium = import_gymnasium()
-        self._spaces, self._given_space = gymnasium.spaces, envs[0].observation_space
-        self._masked = MaskedSpace(gymnasium, self._given_space, source.actions)
+        self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
+        self._given_space, self._action_space = envs[0].observation_space, source.action_space
+        self._masked = MaskedSpace(import_gymnasium(), self._given_space, source.actions)
         self._methods = [mask_method(env) for env in envs]
-        self._space = self._masked.space
-        self._is_vector = isinstance(self._space, self._spaces.Box) and len(self._space.shape) == 1
-        self._current = counters.current
-        self._num_numbers = source.obs_size - source.mask_size
         self._has_masks = source.mask_size > 0
+        self._current = counters.current
+        self._row_size = self._rows.row_size
+        self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -158,10 +207,10 @@ class GymnasiumBatch:
     def _write(self, number: int, obs: Any, info: Any, is_over: bool = False) -> None:
         """The row of an environment: its observation, and behind it its action mask."""
         row = self._arrays.obs[number]
-        row[: self._num_numbers] = self._flat(self._masked.without_mask(obs))
+        row[: self._row_size] = self._rows.row(self._masked.without_mask(obs))
         if self._has_masks:
             masks = self._masked.masks(obs, info, self._methods[number], is_over)
-            row[self._num_numbers :] = masks[0]
+            row[self._row_size :] = masks[0]
 
     def step(self) -> None:
         a, current = self._arrays, self._current
@@ -169,10 +218,12 @@ class GymnasiumBatch:
         actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            given = env.step(actions[number])
+            given = env.step(env_action(self._action_space, actions[number]))
             try:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.terminated[number], a.truncated[number] = terminated, truncated
+                if self.games:
+                    self.games.reward[number], self.games.is_over[number] = info[GAME]
                 self._write(number, obs, info, is_over=terminated or truncated)
             except EnvError as error:
                 raise self._error("step", str(error)) from None
@@ -187,24 +238,16 @@ class GymnasiumBatch:
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
 
-    def _flat(self, obs: Any) -> NDArray[Any]:
-        """One row. Raises ValueError for another shape: NumPy would stretch some to fit."""
-        if self._space.shape and np.shape(obs) != self._space.shape:
-            raise ValueError
-        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self._space, obs))
-        if row.shape != (self._num_numbers,):
-            raise ValueError
-        return row
-
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
-        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none."""
+        """Raises EnvError where rows `obs` have NaN or infinity; bytes have none, and packed ones
+        were looked at.
+        """
         if obs.dtype.kind != "f" or is_finite(obs):
             return
         row = int(np.argmin(np.isfinite(obs).all(1)))
         self._current[0] = first + row
-        given = obs[row, : self._num_numbers]
-        given = given if self._is_vector else self._spaces.unflatten(self._space, given)
-        raise self._error(method, obs_problem(given, self._space))
+        given = self._rows.obs(obs[row, : self._row_size])
+        raise self._error(method, obs_problem(given, self._rows.space))
 
     def _error(self, method: str, problem: str) -> EnvError:
         return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")

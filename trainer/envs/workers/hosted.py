@@ -18,10 +18,12 @@ from ...spaces import (
     mask_size,
     obs_range,
     obs_shape,
+    obs_stack,
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
 from ..checking import EnvError
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..vector import Transitions
 from .arrays import Array
 from .block import Block
@@ -109,12 +111,24 @@ class HostedSpec:
         return obs_range(self.source)
 
     @property
+    def obs_stack(self) -> int:
+        return obs_stack(self.source)
+
+    @property
     def mask_size(self) -> int:
         return mask_size(self.source)
 
     @property
     def obs_parts(self) -> tuple[Part, ...]:
         return obs_parts(self.source)
+
+    @property
+    def obs_space(self) -> Any:
+        return getattr(self.source, "obs_space", None)
+
+    @property
+    def action_space(self) -> Any:
+        return getattr(self.source, "action_space", None)
 
     @property
     def make_encoder(self) -> Callable[[int], Any] | None:
@@ -132,12 +146,16 @@ class HostedSpec:
         """Of as many workers as share so many environments evenly, and whole episodes."""
         workers = self.plan.num_workers
         workers = most_workers(num_envs, workers, workers) if workers else 0
-        return replace(self, plan=WorkerPlan(workers, timeout_s=self.plan.timeout_s))
+        source = getattr(self.source, "for_evaluation", lambda: self.source)()
+        plan = WorkerPlan(workers, timeout_s=self.plan.timeout_s)
+        return replace(self, source=source, plan=plan)
 
 
-def load_hosted_spec(env: str, plan: WorkerPlan = SERIAL) -> HostedSpec:
+def load_hosted_spec(
+    env: str, plan: WorkerPlan = SERIAL, preprocessing: Preprocessing = AS_IT_IS
+) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return with_plan(source_of(env), plan, env)
+    return with_plan(source_of(env, preprocessing), plan, env)
 
 
 def with_plan(source: Source, plan: WorkerPlan, env: str = "") -> HostedSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ...spaces.encoders import Part
 from ..checking import EnvError, obs_problem, reward_problem
 from ..masks import MaskedSpace
 from ..names import PETTINGZOO_PREFIX
+from ..space_rows import ObsRows, env_action
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
 from .arrays import Arrays, Counters
 
@@ -37,6 +38,8 @@ class PettingZooSource:
     obs_range: tuple[float, float] = ANY_NUMBERS
     obs_parts: tuple[Part, ...] = ()
     mask_size: int = 0  # of these, the last of `obs_size` columns
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, path: str) -> PettingZooSource:
@@ -60,7 +63,8 @@ class PettingZooSource:
         mask_size = masked.size(None, lambda: env.reset()[1].values())
         env.close()
         seen["obs_size"] += mask_size
-        return cls(path, actions=actions, num_agents=len(agents), mask_size=mask_size, **seen)
+        known = {"actions": actions, "obs_space": masked.space, "action_space": spaces[0][1]}
+        return cls(path, num_agents=len(agents), mask_size=mask_size, **known, **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -107,9 +111,9 @@ class PettingZooBatch:
         self.num_agents, self._name = source.num_agents, source.name
         self._envs, self._current = envs, counters.current
         agent = envs[0].possible_agents[0]
-        gymnasium = import_gymnasium()
-        self._space, self._flatten = envs[0].observation_space(agent), gymnasium.spaces.flatten
-        self._masked = MaskedSpace(gymnasium, self._space, source.actions)
+        self._space = envs[0].observation_space(agent)
+        self._rows, self._action_space = ObsRows(source), source.action_space
+        self._masked = MaskedSpace(import_gymnasium(), self._space, source.actions)
         self._has_masks = source.mask_size > 0
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
@@ -151,7 +155,7 @@ class PettingZooBatch:
             self._current[0] = number
             live = self._live[number]
             obs, rewards, terminated, truncated, infos = env.step(
-                {agent: actions[row] for agent, row in live.items()}
+                {agent: env_action(self._action_space, actions[row]) for agent, row in live.items()}
             )
             for agent, row in live.items():
                 a.valid[row] = True
@@ -175,10 +179,10 @@ class PettingZooBatch:
         `obs` is not in the space that all agents have.
         """
         try:
-            row = np.asarray(self._flatten(self._masked.space, self._masked.without_mask(obs)))
+            row = self._rows.row(self._masked.without_mask(obs))
             if self._has_masks:
                 row = np.append(row, self._masked.masks(obs, info, None, is_over)[0])
-            is_good = row.shape == (self.obs_size,) and bool(np.isfinite(row).all())
+            is_good = bool(np.isfinite(row).all())
         except EnvError as error:
             raise self._error(agent, str(error)) from None
         except (TypeError, ValueError, KeyError, IndexError):

@@ -30,6 +30,13 @@ def _number_or_auto(least: int) -> BeforeValidator:
     return BeforeValidator(checked)
 
 
+# Why there are no workers, by gymnasium.vectorization.
+STEPPED_ELSEWHERE = {
+    "own": "the environment steps itself",
+    "mjbatch": "threads of mjbatch step all environments",
+}
+
+
 class WorkersConfig(EnvSection):
     """Processes that step environments."""
 
@@ -57,14 +64,20 @@ class WorkersConfig(EnvSection):
         "so that environments do not reset together; 0: off",
     )
 
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The keys that are not at their defaults, and their values."""
+        fields = type(self).model_fields.items()
+        values = {key: (getattr(self, key), field.default) for key, field in fields}
+        return {key: value for key, (value, default) in values.items() if value != default}
+
     def check(self, config: TrainConfig) -> None:
-        if config.env.startswith("gymnasium:") and config.table("gymnasium").vectorization == "own":
-            for key, field in type(self).model_fields.items():
-                if getattr(self, key) != field.default:
-                    raise ValueError(
-                        f"workers.{key} = {getattr(self, key)}: with gymnasium.vectorization = own "
-                        "the environment steps itself"
-                    )
+        way = config.table("gymnasium").vectorization if config.env.startswith("gymnasium:") else ""
+        reason = STEPPED_ELSEWHERE.get(way)
+        for key, value in self.changed.items() if reason else ():
+            raise ValueError(
+                f"workers.{key} = {value}: with gymnasium.vectorization = {way} {reason}"
+            )
         if self.num_workers == AUTO:
             return
         factor = 1 if self.async_factor == AUTO else int(self.async_factor)

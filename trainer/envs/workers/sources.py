@@ -19,16 +19,19 @@ from ...spaces import (
     Discrete,
     MultiDiscrete,
     ObsType,
+    choices_of,
     mask_size,
     obs_range,
     obs_shape,
     obs_type,
 )
 from ..checking import EnvError
-from ..masks import MaskError, choices_of, legal
+from ..masks import MaskError, legal
 from ..names import NATIVE_PREFIX
+from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..spaces import action_spec, import_gymnasium
 from .arrays import Array, Arrays, Counters
+from .envpool_batch import EnvPoolSource
 from .gymnasium_batch import GymnasiumSource
 from .pettingzoo_batch import PettingZooSource
 
@@ -122,14 +125,18 @@ class NativeMasks:
             raise EnvError(f"env = '{name}': {method} {error}") from None
 
 
-Source: TypeAlias = "GymnasiumSource | PettingZooSource | NativeSource | MettaGridSource"
+Source: TypeAlias = (
+    "GymnasiumSource | PettingZooSource | NativeSource | EnvPoolSource | MettaGridSource"
+)
 
 
-def source_of(env: str) -> Source:
+def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
     """Looks at one copy of the environment. Raises ConfigError where it cannot be trained on."""
     kind, _, name = env.partition(":")
     if kind == "pettingzoo":
         return PettingZooSource.of(name)
     if kind == "native":
         return NativeSource.of(name)
-    return GymnasiumSource.of(name)
+    if kind == "envpool":
+        return EnvPoolSource.of(name, preprocessing)
+    return GymnasiumSource.of(name, preprocessing)

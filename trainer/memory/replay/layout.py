@@ -17,6 +17,7 @@ PART = 32  # leaves, parts and blocks that one sum is made of
 BLOCK = PART * PART  # leaves of a block
 FEWEST_FINALS = 8  # of an environment whose time limit is not known
 ROWS_PER_FINAL = 16  # likewise
+FRAMES_PER_FINAL = 24  # likewise, of stacks of frames
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Layout:
     observation, whose action is still to come. Final observations lie in a smaller ring of
     `num_finals` for each environment: as many as `max_episode_steps` allows, where time limits are
     all that cuts episodes short, and a sixteenth of the steps where it is None.
+
+    Observations that are a `stack` of frames, oldest first, and `mask_size` numbers behind them are
+    kept as their newest frame and those numbers. There are so many more places for frames that the
+    oldest transition has its older ones.
 
     Raises ConfigError when the ring is shorter than `n_step`.
     """
@@ -40,6 +45,8 @@ class Layout:
     is_prioritised: bool = False
     max_episode_steps: int | None = None
     obs_dtype: torch.dtype = torch.float32
+    stack: int = 1
+    mask_size: int = 0
 
     def __post_init__(self) -> None:
         if self.num_steps < self.n_step:
@@ -60,10 +67,21 @@ class Layout:
         return self.num_steps + 1
 
     @property
+    def num_places(self) -> int:
+        """Places of observations in time."""
+        return self.num_slots + self.stack - 1
+
+    @property
+    def kept_size(self) -> int:
+        """Numbers that are kept of an observation."""
+        return (self.obs_size - self.mask_size) // self.stack + self.mask_size
+
+    @property
     def num_finals(self) -> int:
         """Final observations of each environment."""
         if self.max_episode_steps is None:
-            wanted = max(FEWEST_FINALS, self.num_steps // ROWS_PER_FINAL)
+            per_final = ROWS_PER_FINAL if self.stack == 1 else FRAMES_PER_FINAL
+            wanted = max(FEWEST_FINALS, self.num_steps // per_final)
         else:
             wanted = self.num_steps // self.max_episode_steps + 1
         return min(wanted, self.num_steps)
@@ -77,9 +95,11 @@ class Layout:
     def ring_shapes(self) -> Shapes:
         """Of the fields of `Ring`."""
         rows, finals = self.num_slots * self.num_envs, self.num_finals * self.num_envs
+        frames = self.num_places * self.num_envs
         return {
-            "obs": ((rows, self.obs_size), self.obs_dtype),
-            "finals": ((finals, self.obs_size), self.obs_dtype),
+            "obs": ((frames, self.kept_size), self.obs_dtype),
+            "finals": ((finals, self.kept_size), self.obs_dtype),
+            "depths": ((frames if self.stack > 1 else 0,), torch.uint8),
             "actions": ((rows, math.prod(self.action_shape)), self.action_dtype),
             "rewards": ((rows,), torch.float32),
             "endings": ((rows,), torch.int32),

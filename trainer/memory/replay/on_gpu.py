@@ -16,7 +16,16 @@ from torch import Tensor
 from ...jit.kernel import Kernel
 from .layout import BLOCK, PART
 from .priorities import PriorityArrays, accumulate_group, leaf_of, sum_of
-from .ring import Ring, Steps, end_env, write_env
+from .ring import (
+    Ring,
+    Steps,
+    end_env,
+    num_older,
+    obs_row,
+    older_row,
+    place_of,
+    write_env,
+)
 from .sampling import Samples, head_of, num_filled, prioritised_row, settle, take, uniform_row
 
 
@@ -59,9 +68,12 @@ class OnGPU:
             set_weights(samples, beta)
         else:
             UNIFORM.launch(size, self._ring, sums, samples, *self._how)
+        self.gather(samples)
+        self._draws += 1
+
+    def gather(self, samples: Samples) -> None:
         GATHER_OBS.launch(samples.obs.numel(), self._ring, samples)
         GATHER_ACTIONS.launch(samples.actions.numel(), self._ring, samples)
-        self._draws += 1
 
     def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None:
         sums = self._sums
@@ -118,9 +130,19 @@ class _Pinned:
 
 def copy_obs_one(i, arguments):
     ring, steps = arguments
-    size = ring.obs.shape[1]
+    num_envs, size = len(ring.num_cut), steps.obs.shape[1]
+    older = size - ring.obs.shape[1]
     row = i // size
-    ring.obs[ring_row(row, ring), i - row * size] = steps.obs[row, i - row * size]
+    part = i - row * size
+    t = row // num_envs
+    number = ring.written[0] + t
+    if part >= older:
+        to = place_of(number, ring) * num_envs + row - t * num_envs
+        ring.obs[to, part - older] = steps.obs[row, part]
+    elif number == 0:  # the older frames of the first observations, before them
+        frame = older // num_older(ring)
+        k = part // frame
+        ring.obs[k * num_envs + row, part - k * frame] = steps.obs[row, part]
 
 
 def copy_action_one(i, arguments):
@@ -161,15 +183,25 @@ def prioritised_sample_one(sample, arguments):
 
 def gather_obs_one(i, arguments):
     ring, samples = arguments
-    size = ring.obs.shape[1]
+    size = samples.obs.shape[1]
     sample = i // size
     part = i - sample * size
-    samples.obs[sample, part] = ring.obs[samples.rows[sample], part]
-    place = samples.next_places[sample]
+    older = size - ring.obs.shape[1]
+    row, place = samples.rows[sample], samples.next_places[sample]
+    if part < older:  # of the older frames of stacks
+        num_frames = num_older(ring)
+        frame = older // num_frames
+        k = part // frame
+        column, back = part - k * frame, num_frames - k
+        samples.obs[sample, part] = ring.obs[older_row(row, back, ring), column]
+        samples.next_obs[sample, part] = ring.obs[older_row(place, back, ring), column]
+        return
+    column = part - older
+    samples.obs[sample, part] = ring.obs[obs_row(row, 0, ring), column]
     if place >= 0:
-        samples.next_obs[sample, part] = ring.obs[place, part]
+        samples.next_obs[sample, part] = ring.obs[obs_row(place, 0, ring), column]
     else:
-        samples.next_obs[sample, part] = ring.finals[-1 - place, part]
+        samples.next_obs[sample, part] = ring.finals[-1 - place, column]
 
 
 def gather_action_one(i, arguments):

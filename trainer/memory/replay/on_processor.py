@@ -14,7 +14,16 @@ from torch import Tensor
 from ...jit.compiling import IN_ORDER, compiled_in_order, specialised
 from .layout import BLOCK, PART
 from .priorities import SEEN, PriorityArrays, accumulate_group, importance, leaf_of, sum_of
-from .ring import Ring, Steps, end_env, write_env
+from .ring import (
+    Ring,
+    Steps,
+    end_env,
+    num_older,
+    obs_row,
+    older_row,
+    place_of,
+    write_env,
+)
 from .sampling import Samples, head_of, num_filled, prioritised_row, settle, take, uniform_row
 
 
@@ -51,6 +60,9 @@ class OnProcessor:
     def sample(self, samples: list[Any], beta: float | Tensor) -> None:
         self._sample(*self._arrays, *samples, *self._how, float(beta))
 
+    def gather(self, samples: list[Any]) -> None:
+        GATHER(*self._arrays, *samples)
+
     def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None:
         UPDATE(*self._sums, index.numpy(), errors.numpy(), alpha, eps)
 
@@ -69,10 +81,15 @@ def write_all(ring, sums, steps, n_step):
     num_steps, num_envs = steps.rewards.shape
     num_slots = len(ring.rewards) // num_envs
     head = ring.written[0] % num_slots
+    kept = ring.obs.shape[1]
+    older = steps.obs.shape[1] - kept
+    if older > 0 and ring.written[0] == 0:
+        write_older(ring, steps)
     for t in range(num_steps + 1):
         to = (head + t) % num_slots * num_envs
+        obs_to = place_of(ring.written[0] + t, ring) * num_envs
         for env in range(num_envs):
-            copy_row(steps.obs, t * num_envs + env, ring.obs, to + env)
+            copy_part(steps.obs, t * num_envs + env, older, ring.obs, obs_to + env, 0, kept)
             if t < num_steps:
                 copy_row(steps.actions, t * num_envs + env, ring.actions, to + env)
     num_lost = 0
@@ -148,22 +165,53 @@ def sample_by_priority(ring, sums, samples, seed, n_step, gamma, beta):
 
 
 @compiled_in_order
+def write_older(ring, steps):
+    """Write the older frames of the first observations before them."""
+    num_frames = num_older(ring)
+    frame = (steps.obs.shape[1] - ring.obs.shape[1]) // num_frames
+    for env in range(len(ring.num_cut)):
+        for k in range(num_frames):
+            to = k * len(ring.num_cut) + env
+            copy_part(steps.obs, env, k * frame, ring.obs, to, 0, frame)
+
+
+@compiled_in_order
 def gather(ring, samples):
     """Copy the observations and actions that `samples` names."""
+    kept = ring.obs.shape[1]
+    older = samples.obs.shape[1] - kept
     for sample in range(len(samples.rows)):
         row, place = samples.rows[sample], samples.next_places[sample]
-        copy_row(ring.obs, row, samples.obs, sample)
+        copy_part(ring.obs, obs_row(row, 0, ring), 0, samples.obs, sample, older, kept)
         copy_row(ring.actions, row, samples.actions, sample)
         if place >= 0:
-            copy_row(ring.obs, place, samples.next_obs, sample)
+            copy_part(ring.obs, obs_row(place, 0, ring), 0, samples.next_obs, sample, older, kept)
         else:
-            copy_row(ring.finals, -1 - place, samples.next_obs, sample)
+            copy_part(ring.finals, -1 - place, 0, samples.next_obs, sample, older, kept)
+        if older > 0:
+            gather_older(row, ring, samples.obs, sample, older)
+            gather_older(place, ring, samples.next_obs, sample, older)
+
+
+@compiled_in_order
+def gather_older(place, ring, target, sample, older):
+    """Copy all frames of a stack but for the newest, which are so many numbers."""
+    num_frames = num_older(ring)
+    frame = older // num_frames
+    for k in range(num_frames):
+        row = older_row(place, num_frames - k, ring)
+        copy_part(ring.obs, row, 0, target, sample, k * frame, frame)
 
 
 @compiled_in_order
 def copy_row(source, source_row, target, target_row):
-    for part in range(source.shape[1]):
-        target[target_row, part] = source[source_row, part]
+    copy_part(source, source_row, 0, target, target_row, 0, source.shape[1])
+
+
+@compiled_in_order
+def copy_part(source, source_row, source_start, target, target_row, target_start, size):
+    for part in range(size):
+        target[target_row, target_start + part] = source[source_row, source_start + part]
 
 
 @compiled_in_order
@@ -219,6 +267,10 @@ def prioritised_flat(*flat):
     sample_by_priority(ring, sums, Samples(*flat[REST:OTHERS]), *flat[OTHERS:])
 
 
+def gather_flat(*flat):
+    gather(Ring(*flat[:SUMS]), Samples(*flat[REST:]))
+
+
 def update_flat(*flat):
     update_leaves(PriorityArrays(*flat[:NUM_SUMS]), *flat[NUM_SUMS:])
 
@@ -232,5 +284,6 @@ WRITE = specialised(write_flat, "replay", options=IN_ORDER)
 END = specialised(end_flat, "replay", options=IN_ORDER)
 UNIFORM = specialised(uniform_flat, "replay", options=IN_ORDER)
 PRIORITISED = specialised(prioritised_flat, "replay", options=IN_ORDER)
+GATHER = specialised(gather_flat, "replay", options=IN_ORDER)
 UPDATE = specialised(update_flat, "replay", options=IN_ORDER)
 REFRESH = specialised(refresh_flat, "replay", options=IN_ORDER)

@@ -20,7 +20,7 @@ FIRST_LEAF = 1.0  # of rows before any error is known
 
 # Which arrays a checkpoint holds, and which of them have a row for every slot.
 SAVED = ("finals", "owners", "num_cut", "written", "draws", "max_leaf", "num_refused")
-SAVED_BY_SLOT = ("obs", "actions", "rewards", "endings", "leaves")
+SAVED_BY_SLOT = ("actions", "rewards", "endings", "leaves")
 
 
 class Engine(Protocol):
@@ -38,6 +38,8 @@ class Engine(Protocol):
     def end_episodes(self) -> None: ...
 
     def sample(self, samples: Any, beta: float | Tensor) -> None: ...
+
+    def gather(self, samples: Any) -> None: ...
 
     def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None: ...
 
@@ -70,15 +72,21 @@ class Replay:
         pinned: bool = False,
         with_kernels: bool | None = None,
         obs_dtype: torch.dtype = torch.float32,
+        stack: int = 1,
+        mask_size: int = 0,
     ) -> None:
         """`max_episode_steps` is the time limit, where that is all that cuts episodes short.
+
+        Observations are a `stack` of frames, oldest first, with an action mask of `mask_size`
+        behind them. The frame that a step adds is all that is kept: episodes must begin with their
+        first frame over and over, as with Gymnasium's FrameStackObservation.
 
         `with_kernels` takes the GPU's kernels, for tests on the processor. Raises ConfigError where
         the replay is shorter than `n_step`, or does not fit into memory.
         """
         self.layout = Layout(
             capacity, num_envs, obs_size, action_shape, action_dtype, n_step,
-            priorities is not None, max_episode_steps, obs_dtype,
+            priorities is not None, max_episode_steps, obs_dtype, stack, mask_size,
         )  # fmt: skip
         self.device, self.priorities = torch.device(device), priorities
         check_memory(self.layout, self.device, pinned)
@@ -206,6 +214,16 @@ class Replay:
         self._engine.sample(batch.arrays, beta)
         return batch
 
+    def taken(self, rows: Tensor, next_places: Tensor) -> Batch:
+        """A new batch with the observations and actions of these rows [B], and what lies at these
+        places, as `n_step_return` has them.
+        """
+        batch = self.make_batch(len(rows))
+        batch.samples.rows.copy_(rows)
+        batch.samples.next_places.copy_(next_places)
+        self._engine.gather(batch.arrays)
+        return batch
+
     def update_priorities(self, index: Tensor, errors: Tensor) -> None:
         """Set the priorities of rows [B] int64, as drawn since the last `write`, by errors [B].
 
@@ -240,22 +258,18 @@ class Replay:
         """All that draws depend on, in main memory; on the processor the replay itself, which goes
         on changing. Waits for a GPU.
         """
-        rows = self._num_used_rows(int(self._ring.written))
-        arrays = self.arrays
-        saved = {name: arrays[name].cpu() for name in SAVED}
-        saved |= {name: arrays[name][:rows].cpu() for name in SAVED_BY_SLOT}
-        return saved | {"layout": self.layout_numbers}
+        saved = self._saved(int(self._ring.written))
+        return {name: x.cpu() for name, x in saved.items()} | {"layout": self.layout_numbers}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over what `state_dict` gave, here or on another device.
 
         Raises ValueError where it is of a replay of another shape.
         """
-        rows, arrays = self._num_used_rows(int(state["written"])), self.arrays
-        places = {name: arrays[name] for name in SAVED}
-        places |= {name: arrays[name][:rows] for name in SAVED_BY_SLOT}
+        arrays, places = self.arrays, self._saved(int(state["written"]))
         same = torch.equal(state["layout"], self.layout_numbers)
-        if not same or any(state[name].shape != place.shape for name, place in places.items()):
+        shapes = {name: x.shape for name, x in state.items()}
+        if not same or any(shapes.get(name) != place.shape for name, place in places.items()):
             raise ValueError("the replay that was saved has another shape")
         if self.device.type == "cuda":  # which may still read what is pinned
             torch.cuda.synchronize(self.device)
@@ -275,9 +289,17 @@ class Replay:
         """All of them, by name, as `Ring` and `PriorityArrays` say."""
         return self._ring._asdict() | self._sums._asdict()
 
-    def _num_used_rows(self, written: int) -> int:
-        """Rows of all slots that were ever written, the head's too."""
-        return min(written + 1, self.layout.num_slots) * self.layout.num_envs
+    def _saved(self, written: int) -> dict[str, Tensor]:
+        """What of the arrays a checkpoint holds: of slots and places those that were ever written,
+        the head's too.
+        """
+        layout, arrays = self.layout, self.arrays
+        rows = min(written + 1, layout.num_slots) * layout.num_envs
+        frames = min(written + layout.stack, layout.num_places) * layout.num_envs
+        by_row = {name: arrays[name][:rows] for name in SAVED_BY_SLOT}
+        of_frames = ["obs"] if layout.stack == 1 else ["obs", "depths"]
+        by_frame = {name: arrays[name][:frames] for name in of_frames}
+        return {name: arrays[name] for name in SAVED} | by_row | by_frame
 
 
 def are_finite(rollout: Rollout) -> Tensor:

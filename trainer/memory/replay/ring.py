@@ -4,11 +4,19 @@ Row `slot * N + env` is a transition of environment `env`. The newest observatio
 the slot after the newest transition, whose action is still to come: so every transition's next
 observation is that of the next slot, each is stored once, and the head's former row is gone.
 Transition number w of an environment, counted from 0, lies in slot w % S.
+
+Where observations are stacks of K frames a step adds the newest one alone, and observations are a
+ring of their own, P = S + K - 1 places: those before the oldest transition have its older frames.
+Number w lies in place (w + K - 1) % P. Its depth says how many steps back its stack goes: up to
+K - 1, and 0 where an episode begins, whose first frame stands for those before it as well. Those
+before the very first number are written as they are.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...jit.compiling import compiled_in_order
 
@@ -22,8 +30,9 @@ GOES_ON, TERMINATED, DEAD, LOST = 0, -1, -2, -3
 class Ring(NamedTuple):
     """The transitions of N environments in S slots each, and F final observations of each."""
 
-    obs: Array  # [S * N, D] float32 or uint8
-    finals: Array  # [F * N, D] float32 or uint8, the states that time limits cut off
+    obs: Array  # [P * N, E] float32 or uint8; E is D without the older frames of a stack
+    finals: Array  # [F * N, E] float32 or uint8, the states that time limits cut off
+    depths: Array  # [P * N] uint8; empty unless observations are stacks of frames
     actions: Array  # [S * N, A]
     rewards: Array  # [S * N] float32
     endings: Array  # [S * N] int32, as above
@@ -78,7 +87,69 @@ def write_env(env, ring, steps, leaves, new_leaf, n_step):
         slot = slot + 1 if slot + 1 < num_slots else 0
     if has_priorities:
         leaves[slot * num_envs + env] = 0.0  # the head is no transition
+    if len(ring.depths) > 0:
+        write_depths(env, ring, steps)
     return num_lost
+
+
+@compiled_in_order
+def write_depths(env, ring, steps):
+    """Write how far the stacks of one environment's steps go back."""
+    num_steps, num_envs = steps.rewards.shape
+    most = num_older(ring)
+    place = place_of(ring.written[0], ring)
+    depth = np.int64(ring.depths[place * num_envs + env])
+    if ring.written[0] == 0:
+        depth = most
+        ring.depths[place * num_envs + env] = depth
+    for t in range(num_steps):
+        is_over = steps.terminated[t, env] or steps.truncated[t, env]
+        depth = np.int64(0) if is_over else min(depth + 1, most)
+        place = place_of(ring.written[0] + t + 1, ring)
+        ring.depths[place * num_envs + env] = depth
+
+
+@compiled_in_order
+def num_older(ring):
+    """Frames of a stack but for the newest."""
+    if len(ring.depths) == 0:
+        return np.int64(0)
+    return np.int64((len(ring.depths) - len(ring.rewards)) // len(ring.num_cut))
+
+
+@compiled_in_order
+def place_of(number, ring):
+    """The place in `ring.obs` of what transition `number` added."""
+    num_places = len(ring.obs) // len(ring.num_cut)
+    return (number + num_older(ring)) % num_places
+
+
+@compiled_in_order
+def obs_row(row, back, ring):
+    """The row of `ring.obs` that has the frame `back` steps older than the newest of transition
+    `row`; with 0 what that transition added.
+    """
+    if len(ring.depths) == 0:
+        return row
+    num_envs = len(ring.num_cut)
+    num_slots = len(ring.rewards) // num_envs
+    slot = row // num_envs
+    env = row - slot * num_envs
+    age = ring.written[0] % num_slots - slot
+    number = ring.written[0] - (age if age >= 0 else age + num_slots)
+    depth = np.int64(ring.depths[place_of(number, ring) * num_envs + env])
+    return place_of(number - min(np.int64(back), depth), ring) * num_envs + env
+
+
+@compiled_in_order
+def older_row(place, back, ring):
+    """Likewise of a place as `n_step_return` gives it, and `back` from 1."""
+    if place >= 0:
+        return obs_row(place, back, ring)
+    # A final observation came after the transition that owns it.
+    num_envs = len(ring.num_cut)
+    final = -1 - place
+    return obs_row(ring.owners[final] * num_envs + final % num_envs, back - 1, ring)
 
 
 @compiled_in_order
@@ -90,9 +161,14 @@ def end_env(env, ring, leaves, n_step):
     num_slots = len(ring.rewards) // num_envs
     head = ring.written[0] % num_slots
     slot = (head if head > 0 else num_slots) - 1
-    if ring.written[0] == 0 or ring.endings[slot * num_envs + env] != GOES_ON:
+    if ring.written[0] == 0:
         return 0
-    return cut(env, slot, ring.obs, head * num_envs + env, ring, leaves, n_step)
+    newest = obs_row(head * num_envs + env, 0, ring)
+    if len(ring.depths) > 0:
+        ring.depths[newest] = 0  # of what is written there next
+    if ring.endings[slot * num_envs + env] != GOES_ON:
+        return 0
+    return cut(env, slot, ring.obs, newest, ring, leaves, n_step)
 
 
 @compiled_in_order
@@ -111,8 +187,10 @@ def cut(env, slot, source_obs, source, ring, leaves, n_step):
         if len(leaves) > 0:
             forbid(env, owner, slot, ring, leaves, n_step)
         num_lost = 1
-    for part in range(source_obs.shape[1]):
-        ring.finals[place, part] = source_obs[source, part]
+    kept = ring.finals.shape[1]
+    older = source_obs.shape[1] - kept
+    for part in range(kept):
+        ring.finals[place, part] = source_obs[source, older + part]
     ring.owners[place] = slot
     ring.endings[slot * num_envs + env] = final + 1
     ring.num_cut[env] += 1

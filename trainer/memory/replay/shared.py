@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ...distributed.process_group import ProcessGroup
 
 OWN = ("obs", "finals", "actions")  # of a replay's arrays those that no other rank has
-OF_ROWS = (*OWN, "owners", "num_cut", "rewards", "endings")  # for each row, slot by slot
+# For each row, slot by slot or place by place.
+OF_ROWS = (*OWN, "depths", "owners", "num_cut", "rewards", "endings")
 # Bits of what ranks tell one another of a step.
 TERMINATED, TRUNCATED, USABLE, LEFT_OUT = (1 << bit for bit in range(4))
 
@@ -45,6 +46,7 @@ class SharedReplay:
         priorities: Priorities | None = None,
         pinned: bool = False,
         obs_dtype: torch.dtype = torch.float32,
+        mask_size: int = 0,
         **options: Any,
     ) -> None:
         """As `Replay`, of all ranks together: `num_rows` are those of all."""
@@ -56,9 +58,10 @@ class SharedReplay:
         )
         self._own = Replay(
             self._books.layout.num_steps * self._num_own, self._num_own, obs_size, action_shape,
-            action_dtype, seed=seed, device=device, pinned=pinned, obs_dtype=obs_dtype, **options,
+            action_dtype, seed=seed, device=device, pinned=pinned, obs_dtype=obs_dtype,
+            mask_size=mask_size, **options,
         )  # fmt: skip
-        self._action_shape, self._action_dtype = action_shape, action_dtype
+        self._action_dtype = action_dtype
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -79,6 +82,11 @@ class SharedReplay:
     def num_left_out(self) -> Tensor:
         """Transitions that are never drawn, in all ranks."""
         return self._books.num_left_out
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays here."""
+        return self._books.nbytes + self._own.nbytes
 
     def __len__(self) -> int:
         return len(self._books)
@@ -131,10 +139,10 @@ class SharedReplay:
             numbers = torch.zeros(1, dtype=torch.int64)
         envs = envs[numbers].clamp(0, self._num_own - 1)
         rows = self._own_places(whole.index[numbers], envs)
+        own = self._own.taken(rows, self._next_places(whole, numbers, envs))
         device = self._device
         return Batch(
-            self._taken("obs", rows), self._taken("actions", rows).view(-1, *self._action_shape),
-            whole.returns[numbers].to(device), self._next_obs(whole, numbers, envs),
+            own.obs, own.actions, whole.returns[numbers].to(device), own.next_obs,
             whole.discounts[numbers].to(device), whole.weights[numbers].to(device),
             whole.index, whole.samples, numbers=numbers.to(device), num_local=num_local,
         )  # fmt: skip
@@ -143,19 +151,11 @@ class SharedReplay:
         """Rows of the arrays here, for rows of all; `envs` are their environments here."""
         return places // self._num_rows * self._num_own + envs
 
-    def _next_obs(self, whole: Batch, numbers: Tensor, envs: Tensor) -> Tensor:
+    def _next_places(self, whole: Batch, numbers: Tensor, envs: Tensor) -> Tensor:
+        """As `n_step_return` has them, of the arrays here."""
         places = whole.samples.next_places[numbers]
-        is_final = places < 0
-        rows = self._own_places(torch.where(is_final, -1 - places, places), envs)
-        found = self._taken("obs", rows.masked_fill(is_final, 0))
-        if is_final.any():
-            found[is_final.to(found.device)] = self._taken("finals", rows[is_final])
-        return found
-
-    def _taken(self, name: str, rows: Tensor) -> Tensor:
-        """These rows of what is here alone, on the device."""
-        array = self._own.arrays[name]
-        return array[rows.to(array.device)].to(self._device)
+        rows = self._own_places(torch.where(places < 0, -1 - places, places), envs)
+        return torch.where(places < 0, -1 - rows, rows)
 
     def update_priorities(self, index: Tensor, errors: Tensor) -> None:
         """As `Replay`, of the whole batch, the same in all ranks."""
@@ -182,6 +182,6 @@ class SharedReplay:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Raises ValueError where the state is of a replay of another shape."""
         self._books.load_state_dict({**state, **{name: state[name][:, :0] for name in OWN}})
-        own = {name: self._own_part(state[name]) for name in OF_ROWS}
+        own = {name: self._own_part(state[name]) for name in OF_ROWS if name in state}
         besides = {"layout": self._own.layout_numbers, "leaves": torch.zeros(0)}
         self._own.load_state_dict({**state, **own, **besides})

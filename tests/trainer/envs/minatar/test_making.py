@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config
+from operant.trainer.config.files import load_config, resolve
 from operant.trainer.envs import env_spec_of, load_spec
 from operant.trainer.envs.minatar import draws
 from operant.trainer.envs.minatar.common import DRAW, OWN, PREVIOUS_ACTION, STEP
+from operant.trainer.envs.names import MINATAR_ENV_NAMES
 from operant.trainer.envs.vector import Transitions, VectorEnv
+from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.jit.compiling import compiled
 from operant.trainer.jit.templates import rebound
+from operant.trainer.policies.encoder import make_encoder
+from operant.trainer.settings.policy import PolicyConfig
 
 BREAKOUT = "minatar_breakout_pqn"
 NUM_ENVS = 4096
@@ -53,6 +60,32 @@ def test_minimal_actions_and_a_limit_of_steps_make_gymnaxs_protocol():
     flags = [played.step(2).truncated.tolist() for _ in range(8)]
     assert flags == ([[False] * 2] * 3 + [[True] * 2]) * 2
     assert (played.previous == 3).all()
+
+
+@pytest.mark.parametrize("name", MINATAR_ENV_NAMES)
+def test_observations_are_bytes_that_the_encoder_reads_as_0_and_1(name):
+    spec = load_spec(name)
+    envs, out = VectorEnv(spec, 8, seed=1), Transitions.of(spec, 8)
+    envs.reset(out.obs)
+    for step in range(40):
+        envs.step(np.full(8, step % 6), out)
+    assert out.obs.dtype == out.final_obs.dtype == np.uint8
+    assert set(np.unique(out.obs)) == {0, 1}
+    by_bytes, by_numbers = (
+        make_encoder(PolicyConfig(), each, seed=3)
+        for each in (spec, replace(spec, obs_type=np.float32))
+    )
+    obs = torch.from_numpy(out.obs)
+    assert torch.equal(by_bytes(obs), by_numbers(obs.float()))
+
+
+def test_rollouts_and_replays_keep_the_bytes():
+    small = ("num_envs=4", "rollout_steps=8", "minatar.max_steps=3", "num_threads=1")
+    rollouts = resolve("minatar_freeway_pqn", (*small, "pqn.num_minibatches=1")).config
+    rollout = processor_experiment(rollouts).collector.rollout
+    assert rollout.obs.dtype == rollout.final_obs.dtype == torch.uint8
+    replays = resolve("minatar_freeway", ("algorithm=dqn", *small, "replay.capacity=10000")).config
+    assert processor_experiment(replays).algorithm.replay.arrays["obs"].dtype == torch.uint8
 
 
 def test_by_default_an_episode_has_no_limit_that_is_ever_reached():

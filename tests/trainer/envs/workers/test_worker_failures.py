@@ -77,7 +77,7 @@ IN_3 = r"in environment 3"
         (
             "changes shape",
             rf": {IN_3} env = '.*': step gives an observation of shape \(1,\), and "
-            r"observation_space has \(3,\)$",
+            r"observation_space has \(3,\) \(step 3 of its episode\)$",
         ),
         ("runs out of memory", rf": {IN_3} .*MemoryError: Unable to allocate .*\)$"),
         ("exits", rf": {IN_3} SystemExit: 3 {FILE.format('<lambda>')}$"),

@@ -1,0 +1,181 @@
+"""MuJoCo on mjbatch: Gymnasium's environments to the bit, and resuming."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from learning import go_on, iterate
+
+from operant.shared.errors import ConfigError
+from operant.trainer.config.files import make_config
+from operant.trainer.envs import env_spec_of, host_of, make_envs
+from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector, load_mujoco_spec
+from operant.trainer.envs.mujoco.tasks import TASKS
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.jit.streams import EVALUATION, TRAINING
+
+NUM_ENVS = 5
+SEED = 3
+MUJOCO = "env=gymnasium:HalfCheetah-v5"
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("mjbatch") is None, reason="needs the extra mujoco"
+)
+
+
+def actions_of(spec, rng, num_envs=NUM_ENVS):
+    low, high = np.array(spec.actions.low), np.array(spec.actions.high)
+    return rng.uniform(low, high, (num_envs, len(low))).astype(np.float32)
+
+
+@pytest.mark.parametrize("env_id", TASKS)
+def test_10_000_steps_equal_gymnasiums(env_id):
+    vector = MujocoVector(load_mujoco_spec(env_id, 2), NUM_ENVS)
+    envs = [gymnasium.make(env_id) for _ in range(NUM_ENVS)]
+    spec, rng = load_mujoco_spec(env_id, 2), np.random.default_rng(0)
+    obs, _ = vector.reset(seed=SEED)
+    theirs = np.stack([env.reset(seed=SEED + number)[0] for number, env in enumerate(envs)])
+    assert np.array_equal(obs, theirs)
+    ends = np.zeros(2, int)
+    for _ in range(10_000 // NUM_ENVS):
+        actions = actions_of(spec, rng)
+        obs, rewards, terminated, truncated, _ = vector.step(actions)
+        steps = [env.step(action) for env, action in zip(envs, actions, strict=True)]
+        assert np.array_equal(obs, np.stack([step[0] for step in steps]))
+        # The last bit of a square may differ: Gymnasium's are of single numbers.
+        np.testing.assert_array_max_ulp(rewards, np.array([step[1] for step in steps], float), 2)
+        assert terminated.tolist() == [step[2] for step in steps]
+        assert truncated.tolist() == [step[3] for step in steps]
+        ends += terminated.sum(), truncated.sum()
+        done = terminated | truncated
+        if done.any():
+            obs, _ = vector.reset(options={"reset_mask": done})
+            theirs = np.stack([envs[env].reset()[0] for env in np.flatnonzero(done)])
+            assert np.array_equal(obs[done], theirs)
+    assert ends.sum() >= NUM_ENVS
+    assert bool(ends[0]) == (env_id.startswith(("Hopper", "Walker2d", "Inverted")))
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Reacher-v5"])
+def test_mjbatch_and_workers_give_the_same_transitions(env_id):
+    both = []
+    for way in ("sync", "mjbatch"):
+        config = make_config({}, [f"env=gymnasium:{env_id}", f"gymnasium.vectorization={way}"])
+        both.append(make_envs(env_spec_of(config), NUM_ENVS, SEED, EVALUATION, first_env=7))
+    outs = [Transitions.of(envs.spec, NUM_ENVS) for envs in both]
+    for envs, out in zip(both, outs, strict=True):
+        envs.reset(out.obs)
+    assert np.array_equal(outs[0].obs, outs[1].obs)
+    rng = np.random.default_rng(1)
+    for _ in range(120):
+        actions = actions_of(both[0].spec, rng)
+        for envs, out in zip(both, outs, strict=True):
+            envs.step(actions, out)
+        for name, one, other in zip(Transitions._fields, *outs, strict=True):
+            assert np.array_equal(one, other), name
+    totals = [envs.take_episode_totals() for envs in both]
+    assert totals[0] == totals[1]
+    assert totals[0][0] >= NUM_ENVS
+
+
+@pytest.mark.parametrize("env_id", ["Hopper-v5", "Pusher-v5"])
+def test_a_state_that_is_loaded_goes_on_to_the_bit(env_id):
+    spec = load_mujoco_spec(env_id, 2)
+    first = MujocoEnvs(spec, NUM_ENVS, SEED, TRAINING)
+    out, rng = Transitions.of(spec, NUM_ENVS), np.random.default_rng(2)
+    first.reset(out.obs)
+    for _ in range(60):
+        first.step(actions_of(spec, rng), out)
+    second = MujocoEnvs(spec, NUM_ENVS, SEED + 1, TRAINING)
+    other = Transitions.of(spec, NUM_ENVS)
+    second.reset(other.obs)
+    second.load_state_dict(first.state_dict())
+    first.take_episode_totals()
+    for _ in range(150):
+        actions = actions_of(spec, rng)
+        first.step(actions, out)
+        second.step(actions, other)
+        for name in ("obs", "reward", "terminated", "truncated"):
+            assert np.array_equal(getattr(out, name), getattr(other, name)), name
+    assert first.take_episode_totals() == second.take_episode_totals()
+
+
+def test_the_number_of_threads_changes_nothing():
+    rows = []
+    for num_threads in (1, 2):
+        envs = MujocoEnvs(load_mujoco_spec("Hopper-v5", num_threads), NUM_ENVS, SEED, TRAINING)
+        out, rng = Transitions.of(envs.spec, NUM_ENVS), np.random.default_rng(2)
+        envs.reset(out.obs)
+        for _ in range(50):
+            envs.step(actions_of(envs.spec, rng), out)
+        rows.append(out.obs.copy())
+    assert np.array_equal(*rows)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "host"),
+    [
+        ((MUJOCO,), "mjbatch"),
+        ((MUJOCO, "gymnasium.vectorization=sync"), "workers"),
+        ((MUJOCO, "workers.num_workers=2", "num_envs=2"), "workers"),
+        ((MUJOCO, "workers.desync_steps=9"), "workers"),
+        (("env=gymnasium:Ant-v5",), "workers"),  # needs contact forces
+        (("env=gymnasium:CartPole-v1",), "workers"),
+    ],
+)
+def test_who_steps(overrides, host):
+    assert host_of(make_config({}, overrides)) == host
+
+
+def test_other_environments_are_refused():
+    with pytest.raises(ConfigError, match=r"'gymnasium:Ant-v5' is not one of .*; use sync"):
+        make_config({}, ["env=gymnasium:Ant-v5", "gymnasium.vectorization=mjbatch"])
+
+
+def test_without_mjbatch_the_error_has_the_command(monkeypatch):
+    load_mujoco_spec.cache_clear()
+    monkeypatch.setitem(sys.modules, "mjbatch", None)
+    with pytest.raises(ConfigError, match=r"needs mjbatch: pip install 'operant-rl\[mujoco\]'"):
+        make_config({}, [MUJOCO, "gymnasium.vectorization=mjbatch"])
+
+
+def test_without_mujoco_the_error_has_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    for module in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, module)
+    wanted = r"Ant-v5': MuJoCo is not installed: pip install 'operant-rl\[mujoco\]'"
+    with pytest.raises(ConfigError, match=wanted):
+        make_config({}, ["env=gymnasium:Ant-v5"])
+
+
+@pytest.mark.parametrize("env_id", ["HalfCheetah-v3", "Walker2d-v2", "Pusher-v4"])
+def test_old_versions_are_refused_with_the_new_id(env_id, recwarn):
+    with pytest.raises(ConfigError, match=f"use {env_id.partition('-')[0]}-v5"):
+        make_config({}, [f"env=gymnasium:{env_id}"])
+    assert not recwarn.list
+
+
+def test_another_hosts_state_is_refused():
+    envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
+    with pytest.raises(ConfigError, match=r"--set gymnasium\.vectorization=sync"):
+        envs.load_state_dict({"num_resumed": 1})
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_a_run_that_goes_on_from_a_checkpoint_equals_one_that_never_stopped(
+    algorithm, make_experiment
+):
+    overrides = ["env=gymnasium:Hopper-v5", f"algorithm={algorithm}", "num_envs=8"]
+    if algorithm == "sac":
+        overrides += ["sac.warmup_env_steps=256", "sac.updates_per_env_step=0.125"]
+    whole, half, rest = (make_experiment(*overrides) for _ in range(3))
+    iterate(whole, 4)
+    iterate(half, 2)
+    go_on(half, rest)
+    iterate(rest, 2)
+    assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)

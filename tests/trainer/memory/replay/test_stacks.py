@@ -1,0 +1,184 @@
+"""Stacks of frames: each frame is kept once, and what is drawn is the same bit for bit."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+import torch
+from replay_checks import FRAME, StackedStream, check_same_as_processor, in_order
+
+from operant.trainer.memory.replay import Batch, Layout, Priorities, Replay, SharedReplay
+
+MASK = 2
+BYTES = {"obs_dtype": torch.uint8}
+
+
+def make(stack: int, mask_size: int, num_steps: int = 11, kept: int = 1, **how: Any) -> Replay:
+    """Of two environments; `kept` is the stack that the replay knows of."""
+    size = stack * FRAME + mask_size
+    settings = {"seed": 1, "stack": kept, "mask_size": mask_size, **BYTES, **how}
+    return Replay(2 * num_steps, 2, size, (), torch.int64, **settings)
+
+
+def assert_same(batch: Batch, other: Batch) -> None:
+    for field in fields(batch)[:7]:
+        assert torch.equal(getattr(batch, field.name), getattr(other, field.name)), field.name
+
+
+@pytest.mark.parametrize("how", [{}, {"priorities": Priorities()}], ids=["uniform", "by_error"])
+@pytest.mark.parametrize("with_kernels", [False, True], ids=["loops", "kernels"])
+@pytest.mark.parametrize(
+    ("n_step", "stack", "mask_size", "finals"),
+    [(1, 4, 0, None), (3, 4, MASK, None), (3, 2, 0, 8), (1, 7, MASK, 8)],
+)
+def test_draws_equal_those_of_whole_stacks(n_step, stack, mask_size, finals, with_kernels, how):
+    # With a `finals` the ring has room for two final observations, and others are lost.
+    how = {**how, "n_step": n_step, "max_episode_steps": finals, "with_kernels": with_kernels}
+    whole, once = (make(stack, mask_size, kept=kept, **how) for kept in (1, stack))
+    assert once.layout.kept_size == FRAME + mask_size
+    assert once.layout.num_finals == whole.layout.num_finals
+    stream = StackedStream(2, stack, mask_size)
+    batches = [replay.make_batch(64) for replay in (whole, once)]
+    written = 0
+    for number, steps in enumerate([2, 1, 3, 11, 1, 5, 7, 11, 2]):  # over the ring's end four times
+        dies = 0.1 if number % 2 else 0.0
+        rollout = stream.rollout(steps, 0.15, 0.15, dies)
+        rollout = in_order(rollout) if number % 3 else rollout
+        for replay, batch in zip((whole, once), batches, strict=True):
+            replay.write(rollout)
+            if number == 5:
+                replay.end_episodes()
+            replay.sample(batch, 0.5)
+            replay.update_priorities(batch.index, batch.returns)
+        assert_same(*batches)
+        written += steps
+        if number == 5:  # the environments begin anew
+            stream.begin(torch.ones(2, dtype=torch.bool))
+            for replay, batch in zip((whole, once), batches, strict=True):
+                replay.end_episodes()
+                replay.sample(batch, 0.5)
+            assert_same(*batches)
+    assert written > 3 * 11
+
+
+@pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
+def test_kernels_do_what_loops_do(is_prioritised):
+    check_same_as_processor("cpu", is_prioritised, stack=4)
+
+
+def test_an_episode_begins_with_its_first_frame_over_and_over():
+    replay = make(3, 0, kept=3)
+    stream = StackedStream(2, 3)
+    rollout = stream.rollout(3, 0, 0, 0)
+    rollout.truncated[0] = True
+    rollout.final_obs[0] = torch.cat([rollout.obs[0, :, FRAME:], torch.full((2, FRAME), 9)], 1)
+    one, two, three = (stream.drawn(2, FRAME) for _ in range(3))
+    for t, frames in enumerate([(one, one, one), (one, one, two), (one, two, three)], 1):
+        rollout.obs[t] = torch.cat(frames, 1)
+    replay.write(rollout)
+    batch = replay.sample(replay.make_batch(200))
+    wanted = torch.cat([rollout.obs[:-1].flatten(0, 1)])
+    for row in range(6):
+        mine = batch.index == row
+        assert mine.any()
+        assert (batch.obs[mine] == wanted[row]).all()
+        is_cut = row < 2
+        following = rollout.final_obs[0, row] if is_cut else rollout.obs[row // 2 + 1, row % 2]
+        assert (batch.next_obs[mine] == following).all()
+
+
+@pytest.mark.parametrize("rollouts", [2, 9], ids=["part of the ring", "over its end"])
+def test_a_checkpoint_goes_on_with_the_same_draws(rollouts, tmp_path):
+    stream = StackedStream(2, 4)
+    replay = make(4, 0, kept=4)
+    for _ in range(rollouts):
+        replay.write(stream.rollout(4, 0.1, 0.1, 0))
+    torch.save(replay.state_dict(), tmp_path / "replay.pt")
+    resumed = make(4, 0, kept=4)
+    resumed.write(StackedStream(2, 4, seed=5).rollout(11))  # which all goes
+    resumed.load_state_dict(torch.load(tmp_path / "replay.pt", weights_only=True))
+    for _ in range(3):
+        rollout = stream.rollout(3, 0.1, 0.1, 0)
+        for each in (replay, resumed):
+            each.write(rollout)
+        batches = [each.sample(each.make_batch(64)) for each in (replay, resumed)]
+        assert_same(*batches)
+    with pytest.raises(ValueError, match="another shape"):
+        make(4, 0).load_state_dict(replay.state_dict())
+
+
+@pytest.mark.parametrize("num_envs", [1, 8, 64])
+@pytest.mark.parametrize("is_prioritised", [False, True])
+def test_a_million_steps_of_atari_take_less_than_seven_and_a_half_gigabytes(
+    num_envs, is_prioritised
+):
+    layout = Layout(
+        1_000_000, num_envs, 4 * 84 * 84, stack=4, is_prioritised=is_prioritised, **BYTES
+    )
+    assert 7_056_000_000 < layout.needed_bytes < 7_500_000_000
+
+
+class Pair:
+    """Two ranks in threads of this process, who have an environment each."""
+
+    size = 2
+
+    def __init__(
+        self, rank: int, barrier: threading.Barrier, told: dict[int, torch.Tensor]
+    ) -> None:
+        self.rank, self._barrier, self._told = rank, barrier, told
+
+    def my_rows(self, num_rows: int) -> range:
+        return range(self.rank, self.rank + 1)
+
+    def my_slice(self, x: torch.Tensor, dim: int) -> torch.Tensor:
+        return x.narrow(dim, self.rank, 1)
+
+    def gather(self, x: torch.Tensor, dim: int) -> torch.Tensor:
+        self._told[self.rank] = x.clone()
+        self._barrier.wait(60)
+        both = torch.cat([self._told[rank] for rank in range(2)], dim)
+        self._barrier.wait(60)
+        return both
+
+
+def test_ranks_draw_and_save_the_stacks_that_one_process_would():
+    stream = StackedStream(2, 4, MASK)
+    rollouts = [stream.rollout(steps, 0.15, 0.15, 0) for steps in (4, 9, 7, 2)]
+    alone = make(4, MASK, kept=4, n_step=3)
+    for rollout in rollouts:
+        alone.write(rollout)
+    state, drawn = alone.state_dict(), alone.sample(alone.make_batch(64))
+    barrier, told = threading.Barrier(2), {}
+
+    def of_rank(rank: int) -> tuple[Batch, Batch, dict[str, torch.Tensor]]:
+        def fresh() -> SharedReplay:
+            return SharedReplay(
+                Pair(rank, barrier, told), 22, 2, 4 * FRAME + MASK, (), torch.int64, seed=1,
+                device=torch.device("cpu"), stack=4, mask_size=MASK, n_step=3, **BYTES,
+            )  # fmt: skip
+
+        replay, resumed = fresh(), fresh()
+        for rollout in rollouts:
+            mine = slice(rank, rank + 1)
+            names = {"obs", "actions", "rewards", "terminated", "truncated", "final_obs"}
+            replay.write(
+                replace(rollout, **{x: getattr(rollout, x)[:, mine].contiguous() for x in names})
+            )
+        saved = replay.state_dict()
+        resumed.load_state_dict(saved)
+        batches = [each.sample(each.make_batch(64)) for each in (replay, resumed)]
+        return *batches, saved
+
+    with ThreadPoolExecutor(2) as threads:
+        of_ranks = list(threads.map(of_rank, range(2)))
+    for *batches, saved in of_ranks:
+        assert all(torch.equal(saved[name], x) for name, x in state.items())
+        for batch in batches:
+            assert batch.num_local == len(batch.numbers) > 10
+            for name in ("obs", "actions", "next_obs", "returns", "discounts"):
+                assert torch.equal(getattr(batch, name), getattr(drawn, name)[batch.numbers])

@@ -1,0 +1,1 @@
+"""Preprocessing of frames, actions and rewards that people expect for games, in one order."""

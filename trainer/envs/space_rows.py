@@ -1,0 +1,107 @@
+"""Observations and actions of Gymnasium's spaces as the rows of policies, and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..spaces import mask_size, num_numbers
+from ..spaces.encoders import is_packed, obs_parts
+from .spaces import import_gymnasium, leaves
+
+Array = NDArray[Any]
+
+
+class ObsRows:
+    """Observations of the space of `spec`, each as one row without an action mask."""
+
+    def __init__(self, spec: Any) -> None:
+        self.space, self._spaces = spec.obs_space, import_gymnasium().spaces
+        self._is_vector = isinstance(self.space, self._spaces.Box) and len(self.space.shape) == 1
+        self._num_numbers, self.row_size = num_numbers(spec), spec.obs_size - mask_size(spec)
+        parts = obs_parts(spec) if is_packed(spec) else ()
+        self._parts = list(zip(leaves(self.space), parts, strict=True)) if parts else []
+
+    def row(self, obs: Any) -> Array:
+        """One row. Raises TypeError, ValueError, KeyError, IndexError or OverflowError for what is
+        not in the space; NumPy would stretch some shapes to fit.
+        """
+        if self._parts:
+            return self._packed(obs)
+        if self.space.shape and np.shape(obs) != self.space.shape:
+            raise ValueError
+        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self.space, obs))
+        if row.shape != (self._num_numbers,):
+            raise ValueError
+        return row
+
+    def _packed(self, obs: Any) -> Array:
+        row = np.zeros(self.row_size, np.uint8)
+        for (space, part), given in zip(self._parts, parts_of(self.space, obs), strict=True):
+            if np.shape(given) != space.shape:
+                raise ValueError
+            numbers = row[part.offset : part.offset + part.obs_bytes].view(part.obs_type)
+            with np.errstate(over="ignore"):
+                numbers[:] = self._spaces.flatten(space, given)
+            if not np.isfinite(numbers).all():
+                raise ValueError
+        return row
+
+    def obs(self, row: Array) -> Any:
+        """The observation in a row of numbers."""
+        return row if self._is_vector else self._spaces.unflatten(self.space, row)
+
+
+def parts_of(space: Any, obs: Any) -> Iterator[Any]:
+    """The parts of an observation, in the order of `leaves` of its space."""
+    spaces = getattr(space, "spaces", None)
+    if spaces is None:
+        yield obs
+        return
+    if isinstance(spaces, Mapping):
+        spaces, obs = spaces.values(), [obs[name] for name in spaces]
+    for each, part in zip(spaces, obs, strict=True):
+        yield from parts_of(each, part)
+
+
+def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
+    """Rows of numbers [B, numbers], flattened, of an observation of `space` or of a batch, and
+    whether it is one. A batch has arrays [B, ...] in place of the parts, as Gymnasium's vector
+    environments have it, or is a list. Raises as `ObsRows.row`.
+    """
+    flatten, spaces = import_gymnasium().spaces.flatten, list(leaves(space))
+    if isinstance(obs, list) and hasattr(space, "spaces"):
+        return np.concatenate([flat_rows(space, each)[0] for each in obs]), False
+    parts = [np.asarray(part) for part in parts_of(space, obs)]
+    is_one = all(part.shape == each.shape for part, each in zip(parts, spaces, strict=True))
+    if is_one:
+        parts = [part[None] for part in parts]
+    if any(x.shape != (len(parts[0]), *y.shape) for x, y in zip(parts, spaces, strict=True)):
+        raise ValueError
+    columns = [
+        np.stack([flatten(each, one) for one in part])
+        for part, each in zip(parts, spaces, strict=True)
+    ]
+    return np.concatenate(columns, -1).astype(np.float32), is_one
+
+
+def env_action(space: Any, rows: Array) -> Any:
+    """Actions `rows` [..., size] as an environment takes them: a tuple for a space that is a
+    `Tuple`, a dictionary for a `Dict`, and for others as they are.
+    """
+    return _nested(space, rows, itertools.count()) if hasattr(space, "spaces") else rows
+
+
+def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
+    spaces = getattr(space, "spaces", None)
+    if isinstance(spaces, Mapping):
+        return {name: _nested(each, rows, columns) for name, each in spaces.items()}
+    if spaces is not None:
+        return tuple(_nested(each, rows, columns) for each in spaces)
+    if not space.shape:
+        return rows[..., next(columns)]
+    return rows[..., [next(columns) for _ in range(space.shape[0])]]
