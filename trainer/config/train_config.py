@@ -22,6 +22,7 @@ from ..envs.names import (
     FOREIGN_ENV_NAMES,
     GYMNASIUM_PREFIX,
     HOSTED_PREFIXES,
+    IMAGE_ENV_NAMES,
     LEARNED_ENV_NAMES,
     MINATAR_ENV_NAMES,
     NATIVE_PREFIX,
@@ -183,7 +184,7 @@ class TrainConfig(Section):
         """
         wanted, env = self.policy.encoder, self.env
         # All other environments show vectors: no need to import them.
-        has_shape = env in (*CONFIGURED_ENV_NAMES, *MINATAR_ENV_NAMES) or is_hosted(env)
+        has_shape = env in (*CONFIGURED_ENV_NAMES, *IMAGE_ENV_NAMES) or is_hosted(env)
         if not has_shape and wanted in (AUTO, MLP):
             return MLP
         return chosen_encoder(wanted, spec_of(self), self.learns_from_replay)

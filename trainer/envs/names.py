@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
-PARTIAL_ENV_NAMES = ("cart_pole_no_velocity",)  # which do not show all of their state
+PARTIAL_ENV_NAMES = ("cart_pole_no_velocity", "image_recall")  # which do not show all their state
 MINATAR_PREFIX = "minatar_"
 MINATAR_ENV_NAMES = (  # which share the table [minatar]
     "minatar_asterix", "minatar_breakout", "minatar_freeway", "minatar_seaquest",
     "minatar_space_invaders",
 )  # fmt: skip
+IMAGE_ENV_NAMES = (*MINATAR_ENV_NAMES, "image_recall")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
 PETTINGZOO_PREFIX = "pettingzoo:"

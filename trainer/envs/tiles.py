@@ -33,12 +33,12 @@ GROUP = 8  # episodes begun at once: a vector of 64-bit words holds that many
 # Memory of one tile and of one group of begun episodes, on the stack; bound by `make_step_range`.
 new_fields: NewArray = unbound("() -> [state_size, TILE] float32")
 new_actions: NewArray = unbound("() -> [TILE, ...] int32 or float32")
-new_obs: NewArray = unbound("() -> [TILE, D] float32")
+new_obs: NewArray = unbound("() -> [TILE, D] float32 or uint8")
 new_rewards: NewArray = unbound("() -> [TILE] float32")
 new_flags: NewArray = unbound("() -> [TILE] bool")
 new_ended: NewArray = unbound("() -> [TILE + 1] int32")
 new_group_fields: NewArray = unbound("() -> [state_size, GROUP] float32")
-new_group_obs: NewArray = unbound("() -> [GROUP, D] float32")
+new_group_obs: NewArray = unbound("() -> [GROUP, D] float32 or uint8")
 new_group_words: NewArray = unbound("() -> [GROUP] int64")
 
 
@@ -98,12 +98,12 @@ def make_step_range(spec: EnvSpec) -> Callable[..., None]:
         "obs_size": spec.obs_size,
         "max_episode_steps": np.int32(spec.max_episode_steps),
         "new_fields": stack_array((spec.state_size, TILE), np.float32),
-        "new_obs": stack_array((TILE, spec.obs_size), np.float32),
+        "new_obs": stack_array((TILE, spec.obs_size), spec.obs_type),
         "new_rewards": stack_array((TILE,), np.float32),
         "new_flags": stack_array((TILE,), np.bool_),
         "new_ended": stack_array((TILE + 1,), np.int32),
         "new_group_fields": stack_array((spec.state_size, GROUP), np.float32),
-        "new_group_obs": stack_array((GROUP, spec.obs_size), np.float32),
+        "new_group_obs": stack_array((GROUP, spec.obs_size), spec.obs_type),
         "new_group_words": stack_array((GROUP,), np.int64),
         **_action_bindings(spec),
     }

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from ..envs import num_agents_of
 from ..envs.names import (
     CONFIGURED_ENV_NAMES,
+    IMAGE_ENV_NAMES,
     LEARNED_ENV_NAMES,
-    MINATAR_ENV_NAMES,
     is_hosted,
 )
 from ..envs.tinyphysics.sections import GPU_ENGINES
 from ..spaces.encoders import AUTO, MLP
-from .traits import can_be_on_gpu, has_masks, why_one_piece
+from .traits import can_be_on_gpu, why_one_piece
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -101,14 +101,12 @@ def _rollout(config: TrainConfig, device: str) -> Iterator[str]:
     if config.rollout != "fused":
         return
     key, env, several_agents = "rollout = fused", config.env, num_agents_of(config) > 1
-    # Their kernels read a world that all episodes share, which the fused kernel does not have.
-    with_world = env in (*CONFIGURED_ENV_NAMES, *MINATAR_ENV_NAMES) and not several_agents
+    # Worlds that all episodes share, images and action masks are not in the fused kernel.
+    with_world = env in (*CONFIGURED_ENV_NAMES, *IMAGE_ENV_NAMES) and not several_agents
     if env in LEARNED_ENV_NAMES or is_hosted(env) or with_world:
         yield f"{key}: {env} takes its steps one by one; use steps"
     if several_agents:
         yield f"{key}: {env} has several agents an environment; use steps"
-    elif has_masks(config):
-        yield f"{key}: it knows no action masks, which {env} has; use steps"
     if config.device == "cpu":
         yield f"{key} is for a GPU, and device = cpu; use steps"
     if config.policy.memory.is_on:

@@ -129,6 +129,7 @@ def test_an_algorithm_that_is_set_is_not_refused_for_keys_that_nobody_set():
         ("gymnasium:LunarLander-v3", "ppo", "lunar_lander_ppo"),
         ("gymnasium:LunarLanderContinuous-v3", "sac", "lunar_lander_continuous_sac"),
         ("cart_pole_no_velocity", "ppo", "cart_pole_memory_ppo"),
+        ("image_recall", "ppo", "image_recall_memory_ppo"),
         ("grid", "ppo", "grid_ppo"),
         ("cart_pole", "ppo", "cart_pole_ppo"),
         ("cart_pole", "dqn", "cart_pole_dqn"),
