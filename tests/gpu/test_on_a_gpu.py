@@ -50,8 +50,9 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(config):
 
 @pytest.mark.long_rehearsal
 @pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
-def test_a_replay_draws_what_the_processor_draws(is_prioritised):
-    replay_checks.check_same_as_processor("cuda", is_prioritised)
+@pytest.mark.parametrize("stack", [1, 4], ids=["whole", "frames"])
+def test_a_replay_draws_what_the_processor_draws(is_prioritised, stack):
+    replay_checks.check_same_as_processor("cuda", is_prioritised, stack=stack)
 
 
 @pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
@@ -61,6 +62,7 @@ def test_a_replay_works_from_a_graph(is_prioritised, strict):
 
 def test_a_replay_may_keep_its_observations_in_pinned_memory():
     replay_checks.check_same_as_processor("cuda", True, pinned=True)
+    replay_checks.check_same_as_processor("cuda", True, pinned=True, stack=4)
 
 
 def test_a_replayed_graph_gives_another_order_each_time():

@@ -14,6 +14,8 @@ from operant.trainer.jit.graphs import Replayed
 from operant.trainer.memory.replay import Priorities, Replay
 from operant.trainer.memory.rollout import Rollout
 
+FRAME = 3  # numbers of a frame
+
 
 class Stream:
     """Rollouts that follow one another; every observation has a number of its own."""
@@ -54,6 +56,41 @@ class Stream:
         )  # fmt: skip
 
 
+class StackedStream(Stream):
+    """Rollouts of stacks of frames, with a mask of `mask_size` numbers behind each."""
+
+    def __init__(self, num_envs: int, stack: int, mask_size: int = 0, seed: int = 0) -> None:
+        self.stack, self.mask_size = stack, mask_size
+        self._drawn = torch.Generator().manual_seed(seed)
+        # The first is in the middle of an episode: its older frames are others.
+        self.frames = [self.drawn(num_envs, FRAME) for _ in range(stack)]
+        super().__init__(num_envs, seed)
+        self.mask = self.drawn(num_envs, mask_size)
+
+    def drawn(self, *shape: int) -> torch.Tensor:
+        return torch.randint(0, 256, shape, dtype=torch.uint8, generator=self._drawn)
+
+    def begin(self, ended: torch.Tensor) -> None:
+        """A step's frames where it goes on, and the first of an episode where one has `ended`."""
+        first = self.drawn(self.num_envs, FRAME)
+        self.frames = [torch.where(ended[:, None], first, frame) for frame in self.frames]
+
+    def shown(self) -> torch.Tensor:
+        return torch.cat([*self.frames, self.mask], 1)
+
+    def rollout(self, steps: int, *chances: float, **named: float) -> Rollout:
+        rollout = super().rollout(steps, *chances, **named)
+        shown, finals = [self.shown()], []
+        for ended in rollout.terminated | rollout.truncated:
+            self.frames = [*self.frames[1:], self.drawn(self.num_envs, FRAME)]
+            self.mask = self.drawn(self.num_envs, self.mask_size)
+            finals.append(self.shown())
+            self.begin(ended)
+            shown.append(self.shown())
+        rollout.obs, rollout.final_obs = torch.stack(shown), torch.stack(finals)
+        return rollout
+
+
 def in_order(rollout: Rollout) -> Rollout:
     """The same with its final observations as a GPU has them."""
     found = torch.zeros_like(rollout.final_obs)
@@ -73,8 +110,14 @@ def make_replay(capacity: int, num_envs: int, **settings: Any) -> Replay:
     return Replay(capacity, num_envs, 2, (), torch.int64, **{"seed": 1, **settings})
 
 
+def make_stack_replay(capacity: int, num_envs: int, *, stack: int, **settings: Any) -> Replay:
+    """Of observations that are stacks of frames of bytes."""
+    settings = {"seed": 1, "obs_dtype": torch.uint8, **settings}
+    return Replay(capacity, num_envs, stack * FRAME, (), torch.int64, stack=stack, **settings)
+
+
 def check_same_as_processor(
-    device: str, is_prioritised: bool, size: int = 64, pinned: bool = False
+    device: str, is_prioritised: bool, size: int = 64, pinned: bool = False, stack: int = 1
 ) -> None:
     """The kernels write, draw and update as the processor's loops do, final observations that are
     overwritten and updates that are refused included.
@@ -84,9 +127,13 @@ def check_same_as_processor(
         "priorities": Priorities() if is_prioritised else None,
         "max_episode_steps": 10,  # in truth every fifth step or so is the last
     }
-    ours = make_replay(3 * 20, 3, **settings)
-    theirs = make_replay(3 * 20, 3, **settings, device=device, pinned=pinned, with_kernels=True)
-    stream, errors = Stream(3), torch.Generator().manual_seed(5)
+    stream, make = Stream(3), make_replay
+    if stack > 1:
+        stream, make = StackedStream(3, stack), make_stack_replay
+        settings["stack"] = stack
+    ours = make(3 * 20, 3, **settings)
+    theirs = make(3 * 20, 3, **settings, device=device, pinned=pinned, with_kernels=True)
+    errors = torch.Generator().manual_seed(5)
     batch, other = ours.make_batch(size), theirs.make_batch(size)
     for number, steps in enumerate([1, 15, 7, 20, 1, 2]):
         rollout = stream.rollout(steps, cuts=0.2)

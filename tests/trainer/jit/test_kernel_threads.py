@@ -96,9 +96,10 @@ def test_actors_of_any_distribution_touch_nothing_in_common(
     assert any(label.startswith("act_and_step") for label in launches.count)
 
 
+@pytest.mark.parametrize("stack", [1, 4])
 @pytest.mark.parametrize("is_prioritised", [False, True])
-def test_threads_of_a_replay_write_what_is_theirs_or_the_same(launches, is_prioritised):
-    replay_checks.check_same_as_processor("cpu", is_prioritised)
+def test_threads_of_a_replay_write_what_is_theirs_or_the_same(launches, is_prioritised, stack):
+    replay_checks.check_same_as_processor("cpu", is_prioritised, stack=stack)
     assert len(launches.count) == (14 if is_prioritised else 7)
 
 
@@ -119,6 +120,6 @@ def test_every_kernel_keeps_within_its_arrays(make_cuda_experiment, monkeypatch)
         kernel_checks.check_every_step(name, "cpu", num_envs=37, steps=300)
         kernel_checks.check_many_steps(name, "cpu", num_envs=37, steps=30)
     for is_prioritised in (False, True):
-        replay_checks.check_same_as_processor("cpu", is_prioritised)
+        replay_checks.check_same_as_processor("cpu", is_prioritised, stack=4)
     kernel_checks.check_fused(make_cuda_experiment, ["num_envs=37"])
     assert len(launches.count) >= 3 * len(ENV_NAMES) + 15

@@ -12,3 +12,8 @@ from operant.trainer.jit.kernel import IN_SIMULATOR
 def test_they_do_what_the_loops_of_the_processor_do(is_prioritised):
     assert IN_SIMULATOR
     check_same_as_processor("cpu", is_prioritised, size=12)
+
+
+def test_they_rebuild_stacks_of_frames_as_the_loops_of_the_processor_do():
+    assert IN_SIMULATOR
+    check_same_as_processor("cpu", False, size=6, stack=3)

@@ -9,48 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from replay_checks import Stream, in_order
+from replay_checks import FRAME, StackedStream, check_same_as_processor, in_order
 
 from operant.trainer.memory.replay import Batch, Layout, Priorities, Replay, SharedReplay
-from operant.trainer.memory.rollout import Rollout
 
-FRAME, MASK = 3, 2
+MASK = 2
 BYTES = {"obs_dtype": torch.uint8}
-
-
-class StackedStream(Stream):
-    """Rollouts of stacks of frames, with a mask of `mask_size` numbers behind each."""
-
-    def __init__(self, num_envs: int, stack: int, mask_size: int = 0, seed: int = 0) -> None:
-        self.stack, self.mask_size = stack, mask_size
-        self._drawn = torch.Generator().manual_seed(seed)
-        # The first is in the middle of an episode: its older frames are others.
-        self.frames = [self.drawn(num_envs, FRAME) for _ in range(stack)]
-        super().__init__(num_envs, seed)
-        self.mask = self.drawn(num_envs, mask_size)
-
-    def drawn(self, *shape: int) -> torch.Tensor:
-        return torch.randint(0, 256, shape, dtype=torch.uint8, generator=self._drawn)
-
-    def begin(self, ended: torch.Tensor) -> None:
-        """A step's frames where it goes on, and the first of an episode where one has `ended`."""
-        first = self.drawn(self.num_envs, FRAME)
-        self.frames = [torch.where(ended[:, None], first, frame) for frame in self.frames]
-
-    def shown(self) -> torch.Tensor:
-        return torch.cat([*self.frames, self.mask], 1)
-
-    def rollout(self, steps: int, *chances: float) -> Rollout:
-        rollout = super().rollout(steps, *chances)
-        shown, finals = [self.shown()], []
-        for ended in rollout.terminated | rollout.truncated:
-            self.frames = [*self.frames[1:], self.drawn(self.num_envs, FRAME)]
-            self.mask = self.drawn(self.num_envs, self.mask_size)
-            finals.append(self.shown())
-            self.begin(ended)
-            shown.append(self.shown())
-        rollout.obs, rollout.final_obs = torch.stack(shown), torch.stack(finals)
-        return rollout
 
 
 def make(stack: int, mask_size: int, num_steps: int = 11, kept: int = 1, **how: Any) -> Replay:
@@ -99,6 +63,11 @@ def test_draws_equal_those_of_whole_stacks(n_step, stack, mask_size, finals, wit
                 replay.sample(batch, 0.5)
             assert_same(*batches)
     assert written > 3 * 11
+
+
+@pytest.mark.parametrize("is_prioritised", [False, True], ids=["uniform", "by_error"])
+def test_kernels_do_what_loops_do(is_prioritised):
+    check_same_as_processor("cpu", is_prioritised, stack=4)
 
 
 def test_an_episode_begins_with_its_first_frame_over_and_over():
