@@ -149,6 +149,7 @@ class GymnasiumBatch:
         self.obs_size, self.actions = source.obs_size, source.actions
         self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
         self._space, self._action_space = source.obs_space, source.action_space
+        self._is_nested = hasattr(source.action_space, "spaces")  # looking every time takes longer
         self._current = counters.current
         self._row_size = self._rows.row_size
         self._choices = choices_of(source.actions) if source.mask_size else ()
@@ -191,7 +192,8 @@ class GymnasiumBatch:
         actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            given = env.step(env_action(self._action_space, actions[number]))
+            action = actions[number]
+            given = env.step(env_action(self._action_space, action) if self._is_nested else action)
             try:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.obs[number, : self._row_size] = self._rows.row(obs)
