@@ -134,7 +134,7 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
         end = parts[-1].offset + parts[-1].obs_bytes
         return {**seen, "obs_shape": flat.shape, "obs_type": np.uint8, "obs_size": aligned(end)}
     is_array = isinstance(space, (gymnasium.spaces.Box, gymnasium.spaces.MultiBinary))
-    if not is_array or len(space.shape) < 2 or not flat.shape[0]:
+    if not is_array or len(space.shape) < 2:
         return {"obs_size": flat.shape[0]}
     limits = float(flat.low.min()), float(flat.high.max())
     is_bytes = flat.dtype in (np.uint8, np.bool_, np.int8) and limits[0] >= 0
