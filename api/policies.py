@@ -164,12 +164,12 @@ class Policy:
         is_flat = is_array and (hasattr(space, "spaces") or np.asarray(obs).dtype.kind == "f")
         if space is not None and not hasattr(space, "low") and not is_flat:  # a Box has bounds
             try:
-                rows, is_one = flat_rows(space, obs)
+                numbers, is_one = flat_rows(space, obs)
             except (TypeError, ValueError, KeyError, IndexError, AttributeError):
                 problem = obs_problem(obs, space).removeprefix("gives ")
                 problem = problem or "its parts have several lengths"
                 raise UsageError(f"obs is not of {self.env}: {problem}") from None
-            return torch.from_numpy(rows), is_one
+            return torch.from_numpy(numbers), is_one
         size = num_numbers(self._spec) if self._spec else self._trained.policy.obs_size
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
         is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)

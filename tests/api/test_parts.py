@@ -10,6 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box, Dict, Discrete, Sequence, Text, Tuple
 from gymnasium.vector.utils import batch_space
 from own_lines import SMALL
@@ -23,6 +24,7 @@ from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.jit.streams import TRAINING
+from operant.trainer.playing.gymnasium_episodes import GymnasiumEpisodes
 from operant.trainer.policies.actor_critic import ActorCritic
 from operant.trainer.policies.encoder import PartsEncoder, own_encoder
 from operant.trainer.policies.normalizers import observe
@@ -233,6 +235,7 @@ def test_vectors_in_a_dictionary_need_no_encoder():
     ("space", "words"),
     [
         (Dict({}), "has no numbers in it"),
+        (Dict({"a": Box(0, 255, (0, 3), np.uint8), "b": CAMERA}), "has no numbers in it"),
         (Sequence(Box(-1, 1, (2,), np.float32)), "observations have Sequence"),
         (Dict({"a": Text(5), "b": Discrete(2)}), "observations have Text"),
     ],
@@ -246,3 +249,68 @@ def test_what_has_no_fixed_size_is_refused_in_one_line(space, words):
 def test_normalisation_is_refused_for_pictures():
     with pytest.raises(operant.UsageError, match=r"normalization.obs = true: observations have im"):
         operant.train(WhereIsIt, total_env_steps=256, **SMALL, **{"normalization.obs": True})
+
+
+class Drawn(WhereIsIt):
+    """Draws itself, and says that only the right is legal."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+    def render(self):
+        return np.zeros((4, 4, 3), np.uint8)
+
+    def action_masks(self):
+        return [False, True]
+
+    def step(self, action):
+        assert action == 1
+        return super().step(action)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
+def test_masks_lie_behind_pictures_in_training_evaluation_play_and_onnx(
+    algorithm, monkeypatch, tmp_path
+):
+    registered = EnvSpec("Drawn-v0", entry_point=Drawn)
+    monkeypatch.setitem(gymnasium.registry, "Drawn-v0", registered)
+    own = {} if algorithm == "ppo" else {
+        "dqn.batch_size": 16, "dqn.warmup_env_steps": 64, "replay.capacity": 512
+    }  # fmt: skip
+    run = operant.train("Drawn-v0", algorithm=algorithm, total_env_steps=256, **SMALL, **own)
+    assert operant.evaluate(run, 3).shape == (3,)
+    policy = operant.load(run)
+    episodes = GymnasiumEpisodes(policy._trained)
+    with closing(episodes):
+        episodes.begin(1, 0)
+        while not episodes.step():
+            pass
+    write_onnx(policy._trained.policy, 151, tmp_path / "policy.onnx", "a test")
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
+    masks = np.array([[0, 1], [1, 0]], np.float32)
+    zeros = np.zeros((2, 151), np.float32)
+    assert session.run(None, {"observation": zeros, "action_mask": masks})[0].tolist() == [1, 0]
+    obs = sampled(batch_space(WhereIsIt.observation_space, 2))
+    assert policy.act(obs, action_masks=masks).tolist() == [1, 0]
+
+
+def test_a_policy_with_memory_sees_pictures_in_dictionaries():
+    memory = {"policy.memory.kind": "lstm", "policy.memory.size": 8}
+    run = operant.train(WhereIsIt, total_env_steps=128, **SMALL, **memory)
+    policy = operant.load(run)
+    obs = sampled(WhereIsIt.observation_space)
+    action, state = policy.act(obs, policy.first_state())
+    assert action in (0, 1)
+    assert state.shape == policy.first_state().shape
+
+
+@pytest.mark.parametrize(
+    "space", [Tuple(()), Tuple((Discrete(2), Box(-1, 1, (1,), np.float32))), Text(3)]
+)
+def test_actions_that_no_policy_gives_are_refused_in_one_line(space):
+    made = type("Env", (WhereIsIt,), {"action_space": space})
+    with pytest.raises(operant.UsageError, match=r"^env = .*: actions are (Tuple|Text)") as raised:
+        load_any_spec(register_own(made))
+    assert "\n" not in str(raised.value)

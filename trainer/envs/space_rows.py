@@ -22,6 +22,7 @@ class ObsRows:
 
     def __init__(self, spec: Any) -> None:
         self.space, self._spaces = spec.obs_space, import_gymnasium().spaces
+        self._shape = self.space.shape
         self._is_vector = isinstance(self.space, self._spaces.Box) and len(self.space.shape) == 1
         self._num_numbers, self.row_size = num_numbers(spec), spec.obs_size - mask_size(spec)
         parts = obs_parts(spec) if is_packed(spec) else ()
@@ -35,7 +36,7 @@ class ObsRows:
             raise ValueError
         if self._parts:
             return self._packed(obs)
-        if self.space.shape and np.shape(obs) != self.space.shape:
+        if self._shape and np.shape(obs) != self._shape:
             raise ValueError
         row = np.asarray(obs if self._is_vector else self._spaces.flatten(self.space, obs))
         if row.shape != (self._num_numbers,):

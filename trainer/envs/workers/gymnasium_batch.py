@@ -180,6 +180,7 @@ class GymnasiumBatch:
         self.obs_size, self.actions = source.obs_size, source.actions
         self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
         self._given_space, self._action_space = envs[0].observation_space, source.action_space
+        self._is_nested = hasattr(source.action_space, "spaces")  # looking every time takes longer
         self._masked = MaskedSpace(import_gymnasium(), self._given_space, source.actions)
         self._methods = [mask_method(env) for env in envs]
         self._has_masks = source.mask_size > 0
@@ -225,7 +226,8 @@ class GymnasiumBatch:
         actions = a.actions.copy()
         for number, env in enumerate(self._envs):
             current[0] = number
-            given = env.step(env_action(self._action_space, actions[number]))
+            action = actions[number]
+            given = env.step(env_action(self._action_space, action) if self._is_nested else action)
             try:
                 obs, a.reward[number], terminated, truncated, info = given
                 a.terminated[number], a.truncated[number] = terminated, truncated

@@ -81,15 +81,14 @@ def write_all(ring, sums, steps, n_step):
     num_steps, num_envs = steps.rewards.shape
     num_slots = len(ring.rewards) // num_envs
     head = ring.written[0] % num_slots
-    kept = ring.obs.shape[1]
-    older = steps.obs.shape[1] - kept
-    if older > 0 and ring.written[0] == 0:
-        write_older(ring, steps)
+    is_whole = len(ring.depths) == 0
+    if not is_whole:
+        write_frames(ring, steps)
     for t in range(num_steps + 1):
         to = (head + t) % num_slots * num_envs
-        obs_to = place_of(ring.written[0] + t, ring) * num_envs
         for env in range(num_envs):
-            copy_part(steps.obs, t * num_envs + env, older, ring.obs, obs_to + env, 0, kept)
+            if is_whole:
+                copy_row(steps.obs, t * num_envs + env, ring.obs, to + env)
             if t < num_steps:
                 copy_row(steps.actions, t * num_envs + env, ring.actions, to + env)
     num_lost = 0
@@ -165,37 +164,57 @@ def sample_by_priority(ring, sums, samples, seed, n_step, gamma, beta):
 
 
 @compiled_in_order
-def write_older(ring, steps):
-    """Write the older frames of the first observations before them."""
-    num_frames = num_older(ring)
-    frame = (steps.obs.shape[1] - ring.obs.shape[1]) // num_frames
-    for env in range(len(ring.num_cut)):
+def write_frames(ring, steps):
+    """Write the newest frame of each stack of T + 1 steps, and of the very first the older ones."""
+    num_envs, num_frames = len(ring.num_cut), num_older(ring)
+    kept = ring.obs.shape[1]
+    older = steps.obs.shape[1] - kept
+    frame = older // num_frames
+    for env in range(num_envs if ring.written[0] == 0 else 0):
         for k in range(num_frames):
-            to = k * len(ring.num_cut) + env
-            copy_part(steps.obs, env, k * frame, ring.obs, to, 0, frame)
+            copy_part(steps.obs, env, k * frame, ring.obs, k * num_envs + env, 0, frame)
+    for row in range(len(steps.obs)):
+        t = row // num_envs
+        to = place_of(ring.written[0] + t, ring) * num_envs + row - t * num_envs
+        copy_part(steps.obs, row, older, ring.obs, to, 0, kept)
 
 
 @compiled_in_order
 def gather(ring, samples):
     """Copy the observations and actions that `samples` names."""
+    is_whole = len(ring.depths) == 0
+    if not is_whole:
+        gather_stacks(ring, samples)
+    for sample in range(len(samples.rows)):
+        row, place = samples.rows[sample], samples.next_places[sample]
+        copy_row(ring.actions, row, samples.actions, sample)
+        if is_whole:
+            copy_row(ring.obs, row, samples.obs, sample)
+            if place >= 0:
+                copy_row(ring.obs, place, samples.next_obs, sample)
+            else:
+                copy_row(ring.finals, -1 - place, samples.next_obs, sample)
+
+
+@compiled_in_order
+def gather_stacks(ring, samples):
+    """Put together the stacks of frames that `samples` names."""
     kept = ring.obs.shape[1]
     older = samples.obs.shape[1] - kept
     for sample in range(len(samples.rows)):
         row, place = samples.rows[sample], samples.next_places[sample]
+        gather_older(row, ring, samples.obs, sample, older)
         copy_part(ring.obs, obs_row(row, 0, ring), 0, samples.obs, sample, older, kept)
-        copy_row(ring.actions, row, samples.actions, sample)
+        gather_older(place, ring, samples.next_obs, sample, older)
         if place >= 0:
             copy_part(ring.obs, obs_row(place, 0, ring), 0, samples.next_obs, sample, older, kept)
         else:
             copy_part(ring.finals, -1 - place, 0, samples.next_obs, sample, older, kept)
-        if older > 0:
-            gather_older(row, ring, samples.obs, sample, older)
-            gather_older(place, ring, samples.next_obs, sample, older)
 
 
 @compiled_in_order
 def gather_older(place, ring, target, sample, older):
-    """Copy all frames of a stack but for the newest, which are so many numbers."""
+    """Copy all frames of a stack but for the newest, which are `older` numbers."""
     num_frames = num_older(ring)
     frame = older // num_frames
     for k in range(num_frames):
@@ -205,13 +224,17 @@ def gather_older(place, ring, target, sample, older):
 
 @compiled_in_order
 def copy_row(source, source_row, target, target_row):
-    copy_part(source, source_row, 0, target, target_row, 0, source.shape[1])
+    for part in range(source.shape[1]):
+        target[target_row, part] = source[source_row, part]
 
 
 @compiled_in_order
 def copy_part(source, source_row, source_start, target, target_row, target_start, size):
+    # Of slices: indices that could be below 0 would make this four times slower.
+    to = target[target_row, target_start : target_start + size]
+    given = source[source_row, source_start : source_start + size]
     for part in range(size):
-        target[target_row, target_start + part] = source[source_row, source_start + part]
+        to[part] = given[part]
 
 
 @compiled_in_order
