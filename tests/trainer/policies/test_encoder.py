@@ -195,9 +195,11 @@ def test_compiled_loops_and_fused_rollouts_run_no_network_of_ones_own():
         plan(make_config({**values, "rollout": "fused"}), ANY_MACHINE)
 
 
-def test_minatar_is_seen_through_its_convolution_and_its_presets_through_dense_layers():
-    assert make_config({"env": "minatar_breakout"}).encoder == "minatar"
-    assert resolve("minatar_breakout_pqn").config.encoder == "mlp"
+@pytest.mark.parametrize("algorithm", ["ppo", "pqn", "dqn", "rainbow"])
+def test_minatar_is_seen_through_its_convolution_with_presets_and_without(algorithm):
+    assert make_config({"env": "minatar_breakout", "algorithm": algorithm}).encoder == "minatar"
+    preset = resolve(f"minatar_breakout_{algorithm}").config
+    assert (preset.encoder, preset.policy.hidden_sizes) == ("minatar", ())
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn", "iqn"])
