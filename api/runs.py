@@ -17,6 +17,7 @@ from ..shared.errors import RunNotFoundError, UsageError
 from ..shared.runs.find_runs import find_run, latest_run, list_runs
 from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
+from ..shared.runs.run_folder import runs_folder
 from ..shared.runs.status import RunStatus
 
 if TYPE_CHECKING:
@@ -151,3 +152,16 @@ def folder_of(run: Run | RunFolder | str | Path | None) -> RunFolder:
             raise RunNotFoundError(f"{run} is not the folder of a run: it has no run.toml")
         return folder
     return find_run(run)
+
+
+def listed(run: RunFolder) -> RunFolder:
+    """`run` as `runs` lists it. Raises UsageError for a folder elsewhere: a page has the run's id
+    for its name, so that a copy of a run would take the page of its original.
+    """
+    folder = run.folder.resolve()
+    for known in list_runs():
+        if known.folder.resolve() == folder:
+            return known
+    raise UsageError(
+        f"{run.folder} is not in {runs_folder()}: a run is resumed there, under its own id"
+    )

@@ -24,7 +24,7 @@ from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.importing import check_module
 from ..trainer.settings.own_code import pickled_own, register
-from .runs import Run, folder_of, stops_here
+from .runs import Run, folder_of, listed, stops_here
 
 if TYPE_CHECKING:
     from ..trainer.config.train_config import TrainConfig
@@ -86,13 +86,11 @@ def train(
         algorithm = algorithm_name(algorithm)
     for key, value in (("algorithm", algorithm), ("total_env_steps", total_env_steps)):
         overrides += [] if value is None else _overrides({key: value})
-    resumed = "" if resume is None else folder_of(resume).id
+    resumed = None if resume is None else listed(folder_of(resume))
     source = _source(env)
 
     def prepare(rank: int) -> Prepared:
-        return prepared_run(
-            source, tuple(overrides), name, resumed or None, rank, hardware=hardware
-        )
+        return prepared_run(source, tuple(overrides), name, resumed, rank, hardware=hardware)
 
     check_callbacks(callbacks)
     if detach and callbacks:

@@ -88,7 +88,7 @@ def prepared_run(
     source: str | None,
     overrides: tuple[str, ...],
     name: str | None,
-    resume: str | None,
+    resume: Run | str | None,
     rank: int,
     check: Callable[[TrainConfig], None] = lambda _: None,
     *,
@@ -98,12 +98,13 @@ def prepared_run(
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
     it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
-    where that is given.
+    where that is given. `resume` is the run to go on with, or what `find_run` takes.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
     if resume:
-        return _resumed_run(find_run(resume), source, overrides, rank, check)
+        resumed = resume if isinstance(resume, Run) else find_run(resume)
+        return _resumed_run(resumed, source, overrides, rank, check)
     config, origin = resolve(source, overrides, hardware)
     check_machine(config)
     check(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,6 +145,19 @@ def test_training_goes_on_from_a_run(line):
     again = operant.train(resume=first, total_env_steps=256)
     assert again == first
     assert again.status().env_steps == 256
+
+
+def test_the_folder_that_is_named_is_resumed_or_none(line, tmp_path):
+    run = operant.train(line, total_env_steps=128, **SMALL)
+    copy = run.folder.with_name("copy")
+    shutil.copytree(run.folder, copy)
+    shutil.copytree(run.folder, run.folder.with_name("copy-2"))
+    assert operant.train(resume=copy, total_env_steps=256).folder == copy
+    assert run.status().env_steps == 128
+    elsewhere = shutil.copytree(run.folder, tmp_path / "elsewhere" / run.id)
+    with pytest.raises(operant.UsageError, match=r"elsewhere/.* is not in .*: a run is resumed"):
+        operant.train(resume=elsewhere, total_env_steps=256)
+    assert run.status().env_steps == 128
 
 
 def test_the_threads_of_a_script_are_as_before(line):
