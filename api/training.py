@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,7 +114,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     with stop_requests(ends_process=False) as received, _threads_kept():
         prepared = prepare(0)
         run = Run(prepared.run)
-        stops_here[run.id] = ask_to_stop
+        stops_here[run.id] = ask_to_stop, threading.get_ident()
         try:
             run_training(
                 prepared.run, prepared.lock, prepared.config, received,

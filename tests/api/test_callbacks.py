@@ -117,6 +117,19 @@ def test_a_callback_stops_the_run_which_is_finished_then_and_goes_on_later(line)
     assert operant.train(resume=run).status().iteration == 10
 
 
+def test_a_handle_of_the_run_itself_stops_it_and_does_not_wait_for_it(line):
+    class Stops:
+        def on_iteration(self, run):
+            handle = operant.Run(run.folder)
+            with pytest.raises(operant.UsageError, match="would never return"):
+                handle.wait()
+            assert handle.stop().state == "running"
+
+    run = operant.train(line, total_env_steps=640, callbacks=[Stops()], **SMALL)
+    assert (run.status().state, run.status().iteration) == ("stopped", 1)
+    assert operant.load(run).iteration == 1
+
+
 def test_a_score_stops_a_run_and_so_does_standing_still(line):
     given = {"total_env_steps": 640, **EVERY}
     run = operant.train(line, callbacks=[operant.StopAtReturn(-1e6)], **given)
