@@ -104,8 +104,9 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     from ..trainer.running.process import run_training
     from .policies import Policy  # which imports PyTorch
 
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
     stops_asked: list[int] = []
+    called = Callbacks(callbacks, Policy.of)
 
     def ask_to_stop() -> None:
         stops_asked.append(signal.SIGTERM)
@@ -113,6 +114,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
 
     with stop_requests(ends_process=False) as received, _threads_kept():
         prepared = prepare(0)
+        called.add(callbacks_of(prepared.config))
         run = Run(prepared.run)
         stops_here[run.id] = ask_to_stop, threading.get_ident()
         try:
@@ -120,7 +122,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
                 prepared.run, prepared.lock, prepared.config, received,
                 resume_publish=prepared.resume_publish, take_request=received.take,
                 on_error=errors.append,
-                callbacks=Callbacks([*callbacks, *callbacks_of(prepared.config)], Policy.of),
+                callbacks=called,
             )  # fmt: skip
         finally:
             del stops_here[run.id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...shared.errors import ConfigError
+from ...shared.errors import ConfigError, text_of
 from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID, name_of, own_code, register
 from .checking import EnvError, reset_problem, step_problem
@@ -69,5 +69,5 @@ def _called(name: str, method: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except Exception as error:
-        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
+        said = one_line(f"{type(error).__name__}: {text_of(error)}", MOST_SAID)
         raise ConfigError(f"env {name}: {method} fails: {said}") from error
