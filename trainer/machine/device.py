@@ -7,6 +7,8 @@ import re
 
 import torch
 
+from ...shared.errors import text_of
+
 
 def why_no_cuda() -> str:
     """What is missing to train on a GPU; empty where nothing is."""
