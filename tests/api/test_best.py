@@ -113,3 +113,20 @@ def test_a_callback_keeps_policies_under_names_of_its_own(line):
     run = operant.train(line, total_env_steps=160, callbacks=[Keeps()], **GIVEN)
     assert operant.load(run, checkpoint="second").iteration == 2
     assert operant.load(run).iteration == 5
+
+
+@pytest.mark.parametrize("odd", [5, {"evaluation/return": "x"}, None])
+def test_an_odd_file_of_the_best_is_no_best(line, odd):
+    run = operant.train(line, total_env_steps=128, **GIVEN)
+    path = run.folder / "checkpoints" / "best.pt"
+    if odd is None:
+        path.unlink()
+        path.mkdir()
+    else:
+        saved = torch.load(path, weights_only=True)
+        torch.save({**saved, "state": {**saved["state"], "metrics": odd}}, path)
+    assert operant.train(resume=run, total_env_steps=256).status().state == "finished"
+    texts = [event.text for event in open_page(run._run).events()]
+    assert any(text.startswith("best.pt is taken for no best policy: ") for text in texts)
+    said = "best.pt: evaluation/return" if odd else "best.pt cannot be written: Is a directory"
+    assert any(text.startswith(said) for text in texts)

@@ -7,7 +7,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -338,9 +338,12 @@ class SaveBest:
         path = run.folder / CHECKPOINTS / f"{self._name}.pt"
         if not run.iteration or not path.exists():
             return
-        with suppress(UsageError):  # what cannot be read is replaced
+        try:
             saved = load_checkpoint(path).state.get("metrics", {})
             self._best = self._sign * float(saved.get(self._metric, math.nan))
+        except (UsageError, AttributeError, TypeError, ValueError) as error:
+            said = one_line(str(error), 200)
+            run._event("warning", f"{path.name} is taken for no best policy: {said}")
         self._best = -math.inf if math.isnan(self._best) else self._best
 
     def on_iteration(self, run: LiveRun) -> None:
@@ -356,7 +359,11 @@ class SaveBest:
         found = self._sign * run.metrics.get(self._metric, math.nan)
         if found > self._best:
             self._best = found
-            run.save(self._name)
+            try:
+                run.save(self._name)
+            except OSError as error:
+                run._event("error", f"{self._name}.pt cannot be written: {error.strerror}")
+                return
             run.event(f"{self._name}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
 
 
