@@ -224,7 +224,7 @@ def test_a_bar_and_videos_come_with_operant(capsys):
         operant.train("cart_pole", callbacks=[operant.RecordVideo(1, ending="avi")], **SMALL)
 
 
-class Unsayable(Exception):
+class UnsayableError(Exception):
     def __str__(self):
         raise RuntimeError
 
@@ -232,7 +232,7 @@ class Unsayable(Exception):
 @pytest.mark.parametrize(
     ("error", "state", "message"),
     [
-        (Unsayable(), "failed", "Unsayable: its __str__ fails"),
+        (UnsayableError(), "failed", "UnsayableError: its __str__ fails"),
         (GeneratorExit("mine"), "failed", "GeneratorExit: mine"),
         (SystemExit(3), "stopped", "by SystemExit"),
         (KeyboardInterrupt(), "stopped", "by KeyboardInterrupt"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ...shared.errors import ConfigError, text_of
@@ -61,8 +62,11 @@ def check_own(make: MakeEnv) -> None:
         given = _called(name, "step", lambda: env.step(action))
         if problem := step_problem(given, space):
             raise ConfigError(f"env {name}: step {problem}")
-    finally:
-        env.close()
+    except BaseException:
+        with suppress(Exception):  # the fault before it is the one to tell
+            env.close()
+        raise
+    _called(name, "close", env.close)
 
 
 def _called(name: str, method: str, call: Callable[[], Any]) -> Any:

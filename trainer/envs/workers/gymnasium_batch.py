@@ -16,7 +16,14 @@ from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
-from ..checking import EnvError, obs_problem, reset_problem, reward_problem, step_problem
+from ..checking import (
+    EnvError,
+    close_all,
+    obs_problem,
+    reset_problem,
+    reward_problem,
+    step_problem,
+)
 from ..masks import choices_of, mask_of, offers_masks
 from ..own_envs import own_env
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in
@@ -56,7 +63,7 @@ class GymnasiumSource:
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
         choices = choices_of(actions)
         mask_size = sum(choices) if choices and offers_masks(env) else 0
-        env.close()
+        close_all([env], name)
         seen["obs_size"] += mask_size
         return cls(name, actions=actions, mask_size=mask_size, **seen)
 
@@ -78,8 +85,7 @@ class GymnasiumSource:
                 counters.current[0] = env
                 envs.append(make())
         except BaseException:
-            for each in envs:
-                each.close()
+            close_all(envs, self.name)
             raise
         return GymnasiumBatch(envs, self, counters)
 
@@ -213,5 +219,4 @@ class GymnasiumBatch:
         return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")
 
     def close(self) -> None:
-        for env in self._envs:
-            env.close()
+        close_all(self._envs, self._name)
