@@ -21,6 +21,7 @@ from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for
 from ..shared.errors import UsageError
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
+from ..trainer.machine.forks import check_not_forked
 from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.importing import check_module
@@ -104,6 +105,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     from ..trainer.running.process import run_training
     from .policies import Policy  # which imports PyTorch
 
+    check_not_forked()
     errors: list[BaseException] = []
     stops_asked: list[int] = []
     called = Callbacks(callbacks, Policy.of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from own_lines import SMALL
 
 import operant
 from operant.trainer.envs.own_envs import check_own, own_env, register_own
