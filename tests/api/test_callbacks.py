@@ -248,7 +248,10 @@ def test_whatever_a_callback_raises_ends_the_run_with_a_checkpoint(line, error, 
                 raise error
 
     with pytest.raises(type(error)):
-        operant.train(line, total_env_steps=640, callbacks=[Raises(), heard], **SMALL)
+        operant.train(
+            line, total_env_steps=640, callbacks=[Raises(), heard],
+            checkpoint={"every_env_steps": 0}, **SMALL,
+        )  # fmt: skip
     (run,) = operant.runs()
     assert (run.status().state, run.status().message) == (state, message)
     assert operant.load(run).iteration == 2
@@ -267,7 +270,7 @@ def test_whatever_an_environment_raises_ends_the_run(line, error):
                 raise error
             return super().step(action)
 
-    given = {**SMALL, "evaluation": {"num_episodes": 0}}
+    given = {**SMALL, "evaluation": {"num_episodes": 0}, "checkpoint": {"every_env_steps": 0}}
     with pytest.raises(error):
         operant.train(Raises, total_env_steps=640, **given)
     (run,) = operant.runs()
