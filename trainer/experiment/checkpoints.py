@@ -218,7 +218,9 @@ def check_of_run(checkpoint: Checkpoint, run: Run) -> None:
     somebody put it there.
     """
     own, config = run.manifest().get("config"), saved_config(checkpoint.config).config
-    for key in ("env", "algorithm") if isinstance(own, Mapping) else ():
+    if not isinstance(own, Mapping):
+        return
+    for key in ("env", "algorithm"):
         saved = checkpoint.config.get(key)
         if key in own and own[key] not in (saved, getattr(config, key)):
             raise CheckpointError(
