@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_S = 0.1
 
-# The runs that this process trains: from a run's id to the function that stops it. A signal would
-# stop the whole process.
-stops_here: dict[str, Callable[[], None]] = {}
+# The runs that this process trains: from a run's id to the function that stops it, and the thread
+# that trains. A signal would stop the whole process.
+stops_here: dict[str, tuple[Callable[[], None], int]] = {}
 
 
 class _AlsoRunsOfInit(type):
@@ -70,7 +71,11 @@ class Run(metaclass=_AlsoRunsOfInit):
         return read_status(self._run)
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
-        """Wait until the run has ended, or for `timeout_s` seconds, and return its status."""
+        """Wait until the run has ended, or for `timeout_s` seconds, and return its status. Raises
+        UsageError in the run's own callbacks and environments, which it would wait for.
+        """
+        if self._is_in_its_thread():
+            raise UsageError(f"{self.id}: wait in a callback of the run itself would never return")
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while (status := self.status()).is_alive:
             if deadline is not None and time.monotonic() >= deadline:
@@ -82,16 +87,20 @@ class Run(metaclass=_AlsoRunsOfInit):
         return status
 
     def stop(self) -> RunStatus:
-        """Stop the run after its iteration, save a checkpoint, and return its status.
+        """Stop the run after its iteration, save a checkpoint, and return its status. In the run's
+        own callbacks this returns at once, and the run stops later.
 
         Raises OperantError if it has not stopped within half a minute, or if it runs on a machine
         that cannot be reached.
         """
         if self.id in stops_here:
-            stops_here[self.id]()
+            stops_here[self.id][0]()
         else:
             stop_run(self._run)
-        return self.wait()
+        return self.status() if self._is_in_its_thread() else self.wait()
+
+    def _is_in_its_thread(self) -> bool:
+        return stops_here.get(self.id, (None, 0))[1] == threading.get_ident()
 
     def history(self) -> pd.DataFrame:
         """All rows of this run; see `operant.history`."""

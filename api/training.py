@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for
 from ..shared.errors import UsageError
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
+from ..trainer.machine.forks import check_not_forked
 from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.importing import check_module
@@ -103,8 +105,10 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     from ..trainer.running.process import run_training
     from .policies import Policy  # which imports PyTorch
 
-    errors: list[Exception] = []
+    check_not_forked()
+    errors: list[BaseException] = []
     stops_asked: list[int] = []
+    called = Callbacks(callbacks, Policy.of)
 
     def ask_to_stop() -> None:
         stops_asked.append(signal.SIGTERM)
@@ -112,14 +116,15 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
 
     with stop_requests(ends_process=False) as received, _threads_kept():
         prepared = prepare(0)
+        called.add(callbacks_of(prepared.config))
         run = Run(prepared.run)
-        stops_here[run.id] = ask_to_stop
+        stops_here[run.id] = ask_to_stop, threading.get_ident()
         try:
             run_training(
                 prepared.run, prepared.lock, prepared.config, received,
                 resume_publish=prepared.resume_publish, take_request=received.take,
                 on_error=errors.append,
-                callbacks=Callbacks([*callbacks, *callbacks_of(prepared.config)], Policy.of),
+                callbacks=called,
             )  # fmt: skip
         finally:
             del stops_here[run.id]

@@ -58,6 +58,14 @@ class RowFileError(PageError):
     """A file of rows cannot be read or written."""
 
 
+def text_of(error: BaseException) -> str:
+    """What it says; also of an error of the user's own that cannot say it."""
+    try:
+        return str(error)
+    except Exception:
+        return "its __str__ fails"
+
+
 def nearest(word: str, known: Iterable[str], most: int = 1) -> str:
     """`; did you mean 'a' or 'b'?` with at most so many known words that are near; nothing where
     none is: the end of an error's text.

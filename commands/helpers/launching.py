@@ -146,7 +146,7 @@ def _resumed_run(
 ) -> Prepared:
     """The run as its newest checkpoint that can be read has it, with what may change changed."""
     from ...trainer.config.saved_config import saved_config
-    from ...trainer.experiment.checkpoints import check_same_config, latest_checkpoint
+    from ...trainer.experiment.checkpoints import check_of_run, check_same_config, latest_checkpoint
 
     if host := host_of_whole(run):
         raise UsageError(f"{run.id} is part of a run on {host}: resume it there")
@@ -157,6 +157,7 @@ def _resumed_run(
             f"{run.id} was pulled: it has a policy and nothing else that training needs to go on"
         )
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+    check_of_run(checkpoint, run)
     config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
     manifest = run.read_manifest()
     if source:

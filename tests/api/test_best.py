@@ -113,3 +113,36 @@ def test_a_callback_keeps_policies_under_names_of_its_own(line):
     run = operant.train(line, total_env_steps=160, callbacks=[Keeps()], **GIVEN)
     assert operant.load(run, checkpoint="second").iteration == 2
     assert operant.load(run).iteration == 5
+
+
+@pytest.mark.parametrize("odd", [5, {"evaluation/return": "x"}, None])
+def test_an_odd_file_of_the_best_is_no_best(line, odd):
+    run = operant.train(line, total_env_steps=128, **GIVEN)
+    path = run.folder / "checkpoints" / "best.pt"
+    if odd is None:
+        path.unlink()
+        path.mkdir()
+    else:
+        saved = torch.load(path, weights_only=True)
+        torch.save({**saved, "state": {**saved["state"], "metrics": odd}}, path)
+    assert operant.train(resume=run, total_env_steps=256).status().state == "finished"
+    texts = [event.text for event in open_page(run._run).events()]
+    assert any(text.startswith("best.pt is taken for no best policy: ") for text in texts)
+    said = "best.pt: evaluation/return" if odd else "best.pt cannot be written: Is a directory"
+    assert any(text.startswith(said) for text in texts)
+
+
+def test_a_checkpoint_of_another_algorithm_is_not_resumed(line):
+    run = operant.train("cart_pole", total_env_steps=64, **SMALL)
+    other = operant.train("cart_pole", algorithm="dqn", total_env_steps=64, num_envs=4)
+    (newest,) = (other.folder / "checkpoints").glob("iteration-*.pt")
+    newest.rename(run.folder / "checkpoints" / "iteration-000000999.pt")
+    with pytest.raises(operant.UsageError, match=r"algorithm = dqn, and its run.toml ppo: it is"):
+        operant.train(resume=run)
+
+
+def test_a_file_with_no_number_is_no_checkpoint(line):
+    run = operant.train(line, total_env_steps=64, **GIVEN)
+    (run.folder / "checkpoints" / "iteration-abc.pt").write_text("x")
+    assert operant.load(run, checkpoint="best").iteration == 1
+    assert operant.load(run).iteration > 0

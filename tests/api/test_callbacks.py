@@ -117,6 +117,19 @@ def test_a_callback_stops_the_run_which_is_finished_then_and_goes_on_later(line)
     assert operant.train(resume=run).status().iteration == 10
 
 
+def test_a_handle_of_the_run_itself_stops_it_and_does_not_wait_for_it(line):
+    class Stops:
+        def on_iteration(self, run):
+            handle = operant.Run(run.folder)
+            with pytest.raises(operant.UsageError, match="would never return"):
+                handle.wait()
+            assert handle.stop().state == "running"
+
+    run = operant.train(line, total_env_steps=640, callbacks=[Stops()], **SMALL)
+    assert (run.status().state, run.status().iteration) == ("stopped", 1)
+    assert operant.load(run).iteration == 1
+
+
 def test_a_score_stops_a_run_and_so_does_standing_still(line):
     given = {"total_env_steps": 640, **EVERY}
     run = operant.train(line, callbacks=[operant.StopAtReturn(-1e6)], **given)
@@ -209,3 +222,84 @@ def test_a_bar_and_videos_come_with_operant(capsys):
         operant.UsageError, match=r"expected a name that ends in .svg, .gif or .mp4"
     ):
         operant.train("cart_pole", callbacks=[operant.RecordVideo(1, ending="avi")], **SMALL)
+
+
+class UnsayableError(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "message"),
+    [
+        (UnsayableError(), "failed", "UnsayableError: its __str__ fails"),
+        (GeneratorExit("mine"), "failed", "GeneratorExit: mine"),
+        (SystemExit(3), "stopped", "by SystemExit"),
+        (KeyboardInterrupt(), "stopped", "by KeyboardInterrupt"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_whatever_a_callback_raises_ends_the_run_with_a_checkpoint(line, error, state, message):
+    heard = Heard()
+
+    class Raises:
+        def on_iteration(self, run):
+            if run.iteration == 2:
+                raise error
+
+    with pytest.raises(type(error)):
+        operant.train(
+            line, total_env_steps=640, callbacks=[Raises(), heard],
+            checkpoint={"every_env_steps": 0}, **SMALL,
+        )  # fmt: skip
+    (run,) = operant.runs()
+    assert (run.status().state, run.status().message) == (state, message)
+    assert operant.load(run).iteration == 2
+    assert heard.heard[-1] == ("end", 2, state)
+    assert operant.train(resume=run).status().state == "finished"  # nobody holds its lock
+
+
+@pytest.mark.parametrize("error", [GeneratorExit, SystemExit])
+def test_whatever_an_environment_raises_ends_the_run(line, error):
+    class Raises(line):
+        num_steps = 0
+
+        def step(self, action):
+            Raises.num_steps += 1
+            if Raises.num_steps == 150:  # in the third iteration
+                raise error
+            return super().step(action)
+
+    given = {**SMALL, "evaluation": {"num_episodes": 0}, "checkpoint": {"every_env_steps": 0}}
+    with pytest.raises(error):
+        operant.train(Raises, total_env_steps=640, **given)
+    (run,) = operant.runs()
+    assert run.status().state == ("stopped" if error is SystemExit else "failed")
+    if error is SystemExit:
+        assert operant.load(run).iteration == 2
+    else:
+        with pytest.raises(operant.UsageError, match="has no checkpoint"):
+            operant.load(run)
+
+
+def test_a_reason_that_is_no_text_and_a_hook_that_is_no_method_are_refused(line):
+    class Stops:
+        def on_iteration(self, run):
+            run.stop(5)
+
+    with pytest.raises(operant.UsageError, match="stop: reason = 5: expected text"):
+        operant.train(line, total_env_steps=640, callbacks=[Stops()], **SMALL)
+    (run,) = operant.runs()
+    assert run.status().state == "failed"
+
+    class Hidden:
+        @property
+        def on_iteration(self):
+            raise ValueError("mine")
+
+    with pytest.raises(operant.UsageError, match=r"looking at on_iteration fails: ValueError: m"):
+        operant.train(line, callbacks=[Hidden()], **SMALL)
+    number = type("Number", (), {"on_end": 5})()
+    with pytest.raises(operant.UsageError, match=r"\[0\]: on_end = 5: expected a method"):
+        operant.train(line, callbacks=[number], **SMALL)
+    assert operant.runs() == [run]

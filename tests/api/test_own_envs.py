@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from own_lines import SMALL
 
 import operant
 from operant.trainer.envs.own_envs import check_own, own_env, register_own
@@ -83,3 +84,34 @@ def test_each_environment_keeps_its_name():
     assert len(set(names)) == 2
     assert names[0] == names[2]
     assert [own_env(name.partition(":")[2])() for name in names] == [1, 2, 1]
+
+
+def test_a_close_that_fails_hides_no_fault_and_fails_no_complete_run(line, capfd):
+    class Broken(line):
+        def close(self):
+            raise ValueError("of close")
+
+    with pytest.raises(operant.UsageError, match="close fails: ValueError: of close"):
+        operant.train(Broken, total_env_steps=128, **SMALL)
+
+    class Both(Broken):
+        def reset(self, *, seed=None, options=None):
+            return 3
+
+    with pytest.raises(operant.UsageError, match="reset gives"):
+        operant.train(Both, total_env_steps=128, **SMALL)
+
+    class BreaksLater(line):
+        num_steps = 0
+
+        def step(self, action):
+            BreaksLater.num_steps += 1
+            return super().step(action)
+
+        def close(self):
+            if BreaksLater.num_steps > 60:
+                raise ValueError("of close")
+
+    run = operant.train(BreaksLater, total_env_steps=128, **SMALL)
+    assert run.status().state == "finished"
+    assert "close fails: ValueError: of close" in capfd.readouterr().err

@@ -194,3 +194,26 @@ def test_a_class_of_a_module_has_its_name(tmp_path, monkeypatch):
 
     assert _source(Mine) == "gymnasium:my_line:Mine"
     assert _source(make_line_class()).startswith("gymnasium:own/Line")
+
+
+FORKS = """
+import multiprocessing, operant
+given = dict(num_envs=16, rollout_steps=16, num_threads=2, evaluation={"num_episodes": 0})
+def child():
+    try:
+        operant.train("cart_pole", total_env_steps=256, **given)
+    except operant.OperantError as error:
+        print(error, flush=True)
+operant.train("cart_pole", total_env_steps=256, **given)
+process = multiprocessing.get_context("fork").Process(target=child)
+process.start()
+process.join()
+print(process.exitcode, len(operant.runs()))
+"""
+
+
+def test_a_forked_process_says_that_it_cannot_train():
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True)
+    said, last = done.stdout.splitlines()
+    assert said.startswith("this process was forked from one in which operant had trained")
+    assert last == "0 1"

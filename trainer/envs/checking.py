@@ -5,12 +5,13 @@ number"; the text is empty if there is no problem.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from ...shared.errors import OperantError
+from ...shared.errors import OperantError, text_of
+from ...shared.runs.session import warn_on_stderr
 from ...shared.text.harmless import one_line
 
 FLAGS = "terminated", "truncated"
@@ -19,6 +20,18 @@ TRUTH_VALUES = bool, np.bool_
 
 class EnvError(OperantError):
     """An environment returned what its spaces or Gymnasium's interface do not allow."""
+
+
+def close_all(envs: Iterable[Any], name: str) -> None:
+    """Close all; warn once of those that cannot be: nothing that was learned depends on it."""
+    failures = []
+    for env in envs:
+        try:
+            env.close()
+        except Exception as error:
+            failures.append(f"{type(error).__name__}: {text_of(error)}")
+    if failures:
+        warn_on_stderr(f"env = 'gymnasium:{name}': close fails: {failures[0]}")
 
 
 def reset_problem(given: Any, space: Any) -> str:

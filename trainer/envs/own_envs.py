@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from ...shared.errors import ConfigError
+from ...shared.errors import ConfigError, text_of
 from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID, name_of, own_code, register
 from .checking import EnvError, reset_problem, step_problem
@@ -62,13 +63,16 @@ def check_own(make: MakeEnv) -> None:
         given = _called(name, "step", lambda: env.step(action))
         if problem := step_problem(given, space):
             raise ConfigError(f"env {name}: step {problem}")
-    finally:
-        env.close()
+    except BaseException:
+        with suppress(Exception):  # the fault before it is the one to tell
+            env.close()
+        raise
+    _called(name, "close", env.close)
 
 
 def _called(name: str, method: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except Exception as error:
-        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
+        said = one_line(f"{type(error).__name__}: {text_of(error)}", MOST_SAID)
         raise ConfigError(f"env {name}: {method} fails: {said}") from error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +25,7 @@ from ..config.train_config import TrainConfig
 FORMAT = 1
 NEWEST = "newest"
 CHECKPOINTS = "checkpoints"  # the folder of a run
+_NUMBERED = re.compile(r"iteration-[0-9]+\.pt")
 TABLES = ("config", "state")  # of a checkpoint; all else are counts
 
 # What may differ between a checkpoint and the run that goes on from it.
@@ -70,7 +71,7 @@ def list_checkpoints(folder: Path) -> list[Path]:
             names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
     finally:
         os.close(fd)
-    return [folder / name for name in sorted(names) if fnmatch(name, "iteration-*.pt")]
+    return [folder / name for name in sorted(names) if _NUMBERED.fullmatch(name)]
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
@@ -179,7 +180,8 @@ def named_checkpoint(
     known = {str(int(path.stem.removeprefix("iteration-"))): path for path in numbered}
     if numbered or run.checkpoint_folder.is_dir():
         kept = sorted(run.checkpoint_folder.glob("[!.]*.pt"))
-        known |= {path.stem: path for path in kept if path not in numbered and path.is_file()}
+        kept = [path for path in kept if not path.name.startswith("iteration-")]
+        known |= {path.stem: path for path in kept if path.is_file()}
     if name not in known:
         names = ", ".join([NEWEST, *known]) if known else "none"
         raise CheckpointError(
@@ -209,6 +211,23 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None
             warn(f"{damage}; {path.name} is taken instead")
         return checkpoint
     raise damage or CheckpointError(f"{folder.parent.name} has no checkpoint")
+
+
+def check_of_run(checkpoint: Checkpoint, run: Run) -> None:
+    """Raises CheckpointError for a checkpoint of another environment or algorithm than the run's:
+    somebody put it there.
+    """
+    own, config = run.manifest().get("config"), saved_config(checkpoint.config).config
+    if not isinstance(own, Mapping):
+        return
+    for key in ("env", "algorithm"):
+        saved = checkpoint.config.get(key)
+        if key in own and own[key] not in (saved, getattr(config, key)):
+            raise CheckpointError(
+                f"iteration {checkpoint.iteration} of {run.id} has {key} = "
+                f"{one_line(str(saved), 60)}, and its run.toml {one_line(str(own[key]), 60)}: "
+                "it is no checkpoint of this run"
+            )
 
 
 def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:

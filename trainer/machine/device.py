@@ -7,6 +7,8 @@ import re
 
 import torch
 
+from ...shared.errors import text_of
+
 
 def why_no_cuda() -> str:
     """What is missing to train on a GPU; empty where nothing is."""
@@ -40,15 +42,15 @@ _NOT_PINNED = "CUDA error: out of memory"  # main memory; of its own PyTorch has
 _SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|[KMGTPE]iB)")  # also NumPy's words
 
 
-def is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Of a GPU or of main memory, for which PyTorch has no exception of its own."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     texts = ("DefaultCPUAllocator", _NOT_PINNED)
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+    return isinstance(error, RuntimeError) and any(text in text_of(error) for text in texts)
 
 
-def out_of_memory_message(error: Exception, num_envs: int, rollout_steps: int) -> str:
+def out_of_memory_message(error: BaseException, num_envs: int, rollout_steps: int) -> str:
     """One line where memory did not suffice: what to halve, and by how much it missed.
 
     Empty for every other error.
@@ -56,7 +58,7 @@ def out_of_memory_message(error: Exception, num_envs: int, rollout_steps: int) -
     if not is_out_of_memory(error):
         return ""
     memory = "GPU" if isinstance(error, torch.cuda.OutOfMemoryError) else "main"
-    memory = "pinned main" if _NOT_PINNED in str(error) else memory
+    memory = "pinned main" if _NOT_PINNED in text_of(error) else memory
     key, value = "num_envs", num_envs
     if num_envs < FEWEST_ENVS_TO_HALVE:
         key, value = "rollout_steps", rollout_steps

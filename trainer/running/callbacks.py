@@ -7,12 +7,13 @@ import math
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...shared.errors import UsageError, nearest
+from ...shared.errors import UsageError, nearest, text_of
 from ...shared.page.events import Level
+from ...shared.text.harmless import one_line
 from ...shared.text.short_numbers import short_number
 from ..config.metrics import metrics_of
 from ..config.tables import NO_BEST
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .telemetry import Telemetry
 
 HOOKS = ("on_start", "on_iteration", "on_evaluation", "on_checkpoint", "on_end")
+EXITS = (KeyboardInterrupt, SystemExit)  # end a run as stopped; all else as failed
 RETURN = "evaluation/return"
 _CHECKPOINT_NAME = re.compile(r"(?!iteration-|newest$)[A-Za-z][A-Za-z0-9_-]{0,60}")
 
@@ -122,8 +124,10 @@ class LiveRun:
 
     def stop(self, reason: str = "") -> None:
         """End training after this iteration, with a checkpoint; the run is then finished, and says
-        the reason.
+        the reason. Raises UsageError unless `reason` is text.
         """
+        if not isinstance(reason, str):
+            raise UsageError(f"stop: reason = {reason!r:.80}: expected text")
         self._stop_reason = self._stop_reason or reason or "stopped by a callback"
 
     def log(self, values: Mapping[str, float]) -> None:
@@ -153,7 +157,9 @@ class LiveRun:
 
 
 class Callbacks:
-    """The callbacks of a run. What one raises ends the run, which is failed then: `failure`."""
+    """The callbacks of a run. What one raises ends the run, with a checkpoint: `failure`. The run
+    is failed then, or stopped where that is an exit.
+    """
 
     def __init__(
         self,
@@ -163,14 +169,17 @@ class Callbacks:
         """`wrap` makes what `run.policy` gives of a TrainedPolicy and the run's folder. Raises
         UsageError for what is no callback.
         """
-        check_callbacks(callbacks)
         self._wrap = wrap
-        self._hooks: dict[str, list[Callable[[LiveRun], None]]] = {
-            hook: [getattr(each, hook) for each in callbacks if hasattr(each, hook)]
-            for hook in HOOKS
-        }
+        self._hooks: dict[str, list[Callable[[LiveRun], None]]] = {hook: [] for hook in HOOKS}
+        self.add(callbacks)
         self._run: LiveRun | None = None
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
+
+    def add(self, callbacks: Sequence[Any]) -> None:
+        """Have these called too, after the others. Raises UsageError for what is no callback."""
+        check_callbacks(callbacks)
+        for hook, methods in self._hooks.items():
+            methods += [getattr(each, hook) for each in callbacks if hasattr(each, hook)]
 
     def __bool__(self) -> bool:
         return any(self._hooks.values())
@@ -198,16 +207,14 @@ class Callbacks:
         self._call("on_start")
         try:
             yield
-        except Exception:
-            run._state = "failed"
-            self._end()
-            raise
-        except BaseException:
-            run._state = "stopped"
+        except BaseException as error:
+            run._state = "stopped" if isinstance(error, EXITS) else "failed"
             self._end()
             raise
         is_finished = experiment.is_complete or self.stop_reason
-        run._state = "failed" if self.failure else "finished" if is_finished else "stopped"
+        run._state = "finished" if is_finished else "stopped"
+        if self.failure:
+            run._state = "stopped" if isinstance(self.failure, EXITS) else "failed"
         self._end()
         if run._logged:
             telemetry.publish(run._logged)
@@ -240,7 +247,7 @@ class Callbacks:
                 return
             try:
                 method(self._run)
-            except Exception as error:  # whatever a script's own code raises
+            except BaseException as error:  # whatever a script's own code raises
                 self.failure = error
 
     def _end(self) -> None:
@@ -249,7 +256,7 @@ class Callbacks:
         for method in self._hooks["on_end"]:
             try:
                 method(self._run)
-            except Exception as error:
+            except BaseException as error:
                 self.failure = self.failure or error
 
 
@@ -262,6 +269,14 @@ def check_callbacks(callbacks: Sequence[Any]) -> None:
             raise UsageError(f"{place} = {name}: expected an object, as {name}()")
         methods = [name for name in dir(callback) if name.startswith("on_")]
         unknown = [name for name in methods if name not in HOOKS]
+        for hook in methods:
+            try:
+                method = getattr(callback, hook)
+            except Exception as error:
+                said = one_line(f"{type(error).__name__}: {text_of(error)}", 200)
+                raise UsageError(f"{place}: looking at {hook} fails: {said}") from error
+            if not unknown and not callable(method):
+                raise UsageError(f"{place}: {hook} = {method!r:.80}: expected a method")
         if unknown:
             hint = nearest(unknown[0], HOOKS)
             raise UsageError(
@@ -323,9 +338,12 @@ class SaveBest:
         path = run.folder / CHECKPOINTS / f"{self._name}.pt"
         if not run.iteration or not path.exists():
             return
-        with suppress(UsageError):  # what cannot be read is replaced
+        try:
             saved = load_checkpoint(path).state.get("metrics", {})
             self._best = self._sign * float(saved.get(self._metric, math.nan))
+        except (UsageError, AttributeError, TypeError, ValueError) as error:
+            said = one_line(str(error), 200)
+            run._event("warning", f"{path.name} is taken for no best policy: {said}")
         self._best = -math.inf if math.isnan(self._best) else self._best
 
     def on_iteration(self, run: LiveRun) -> None:
@@ -341,7 +359,11 @@ class SaveBest:
         found = self._sign * run.metrics.get(self._metric, math.nan)
         if found > self._best:
             self._best = found
-            run.save(self._name)
+            try:
+                run.save(self._name)
+            except OSError as error:
+                run._event("error", f"{self._name}.pt cannot be written: {error.strerror}")
+                return
             run.event(f"{self._name}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
 
 

@@ -24,7 +24,7 @@ from ..experiment.precompiling import is_ready
 from ..experiment.restoring import restoring
 from ..experiment.trained_policy import copy_of_policy
 from ..returns.episodes import Evaluation
-from .callbacks import Callbacks
+from .callbacks import EXITS, Callbacks
 from .checkpoint_writer import CheckpointWriter
 from .divergence import check_weights
 from .inspection.inspection import Inspection
@@ -88,14 +88,22 @@ def train(
             callbacks.during(experiment, checkpoint_folder.parent, save, telemetry),
         ):
             inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
+            exited: BaseException | None = None  # an environment did, by itself
             while not experiment.is_complete:
                 due = intervals.of_next_iteration()
                 is_to_stop = should_stop() or callbacks.end_training
                 if experiment.agreed(is_to_stop, due.checkpoint).stop:
                     break
+                former = experiment.iteration
                 try:
                     iterate(experiment, due, telemetry, inspection, should_stop)
                 except _StoppedMidwayError:
+                    break
+                except EXITS as error:
+                    is_between = experiment.is_idle and experiment.iteration > former
+                    if should_stop() or not (experiment.may_be_left or is_between):
+                        raise
+                    exited = error
                     break
                 writer.tell()
                 if due.checkpoint:
@@ -110,6 +118,8 @@ def train(
             if experiment.agreed(False, needs).checkpoint:
                 with telemetry.stopwatch.phase("checkpoint"):
                     writer.write(checkpoint_of(experiment, metrics))
+            if exited:
+                raise exited
         return experiment.is_complete
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...shared.errors import ConfigError, OperantError
+from ...shared.errors import ConfigError, OperantError, text_of
 from ...shared.page.events import Level
 from ...shared.page.requests import STOP_REASON, TakeRequest
 from ...shared.page.writer import OnPhase
@@ -30,7 +30,7 @@ from ..envs.env_warnings import env_warnings
 from ..envs.names import GYMNASIUM_PREFIX
 from ..experiment.plan import RankLayout, plan, this_machine
 from ..machine.main_memory import keep_freed_memory
-from .callbacks import Callbacks, callbacks_of
+from .callbacks import EXITS, Callbacks, callbacks_of
 from .signals import Received, say
 from .telemetry import PUBLISH_INTERVAL_S, Report
 
@@ -57,7 +57,7 @@ def run_training(
     place: Place | None = None,
     split: str = "",
     check_others: Callable[[], None] = lambda: None,
-    on_error: Callable[[Exception], None] | None = None,
+    on_error: Callable[[BaseException], None] | None = None,
     callbacks: Callbacks | None = None,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
@@ -130,8 +130,11 @@ def run_training(
         is_complete = False
     except Exception as error:
         return _failed(session, error, config, on_error)
-    except (KeyboardInterrupt, SystemExit):  # what was under way is lost
-        session.close("stopped", 128 + signal.SIGINT, "at once")
+    except EXITS as error:
+        session.close("stopped", 128 + signal.SIGINT, f"by {type(error).__name__}")
+        raise
+    except BaseException as error:  # of a script's own code
+        _failed(session, error, config, lambda _: None)
         raise
     state, exit_code, message = _ending(run, stop_signals, is_complete, callbacks.stop_reason)
     session.close(state, exit_code, message)
@@ -147,9 +150,9 @@ def _say(session: RunSession, level: Level, text: str) -> None:
 
 def _failed(
     session: RunSession,
-    error: Exception,
+    error: BaseException,
     config: TrainConfig,
-    on_error: Callable[[Exception], None] | None,
+    on_error: Callable[[BaseException], None] | None,
 ) -> int:
     """Tell of the error and close the run with it; returns the exit code."""
     message, explanation = _failure(error, config)
@@ -205,7 +208,7 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
     return RecorderSettings(**config.model_dump(exclude={"on"}))
 
 
-def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
+def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
     """What a run failed of: in one line, and with all that helps to find the cause."""
     if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
         from ..machine.device import out_of_memory_message
@@ -214,8 +217,8 @@ def _failure(error: Exception, config: TrainConfig) -> tuple[str, str]:
         if message:  # a traceback would say nothing more
             return message, message
     if isinstance(error, OperantError):
-        return str(error), str(error)
-    return f"{type(error).__name__}: {error}", traceback.format_exc().rstrip()
+        return text_of(error), text_of(error)
+    return f"{type(error).__name__}: {text_of(error)}", traceback.format_exc().rstrip()
 
 
 def _ending(

@@ -20,6 +20,7 @@ from ...spaces.encoders import Part
 from ..checking import (
     TRUTH_VALUES,
     EnvError,
+    close_all,
     obs_problem,
     reset_problem,
     reward_problem,
@@ -80,7 +81,7 @@ class GymnasiumSource:
         masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
         seen = seen_in(gymnasium, wrong, masked.space)
         mask_size = masked.size(mask_method(env), lambda: [env.reset()[1]])
-        env.close()
+        close_all([env], name)
         seen["obs_size"] += mask_size
         if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
             seen["obs_size"] = aligned(seen["obs_size"])
@@ -112,8 +113,7 @@ class GymnasiumSource:
                 counters.current[0] = env
                 envs.append(make())
         except BaseException:
-            for each in envs:
-                each.close()
+            close_all(envs, self.name)
             raise
         return GymnasiumBatch(envs, self, counters)
 
@@ -266,5 +266,4 @@ class GymnasiumBatch:
         return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")
 
     def close(self) -> None:
-        for env in self._envs:
-            env.close()
+        close_all(self._envs, self._name)
