@@ -113,14 +113,15 @@ def prepared_run(
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest |= {**(besides or {}), **_described(resolved)}
+    manifest |= besides or {}
+    manifest |= _in_manifest(resolved)
     manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
 
 
-def _described(resolved: Resolved) -> dict[str, Any]:
-    """What run.toml says about a configuration."""
+def _in_manifest(resolved: Resolved) -> dict[str, Any]:
+    """The tables `config`, `sources` and `defaults` of run.toml."""
     return {**resolved._asdict(), "config": resolved.config.model_dump(mode="json")}
 
 
@@ -177,7 +178,7 @@ def _resumed_run(
     check(config)
     lock = RunLock(run.lock_path, rank)
     manifest.pop(STOP_REASON, None)
-    manifest |= _described(resolved)
+    manifest |= _in_manifest(resolved)
     manifest |= added_seals(manifest, [manifest["config"]])
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}

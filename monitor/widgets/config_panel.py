@@ -57,7 +57,7 @@ def own_lines(view: RunView, width: int) -> list[Line]:
 
 
 def _heading(description: Description, setting: Setting) -> str:
-    """What stands above the settings of a source."""
+    """The heading of the settings of a source."""
     if not setting.source:
         return "by default" if description.has_defaults and setting.default is None else ""
     if setting.source == YOU:

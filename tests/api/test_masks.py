@@ -69,7 +69,7 @@ def test_masks_among_observations_with_values(make, algorithm):
 
 
 def test_a_mask_among_observations_is_no_input_of_the_network():
-    """What is left of a dictionary with one other key has the encoder that it has alone."""
+    """A dictionary of a mask and an image is encoded as the image alone."""
     run = operant.train(OfAnImage, **settings_of("ppo"))
     policy = operant.load(run)
     assert policy._trained.policy.encoder.obs_shape == (8, 8, 3)

@@ -111,7 +111,7 @@ def make_replay(capacity: int, num_envs: int, **settings: Any) -> Replay:
 
 
 def make_stack_replay(capacity: int, num_envs: int, *, stack: int, **settings: Any) -> Replay:
-    """Of observations that are stacks of frames of bytes."""
+    """A replay of observations that are stacks of frames of bytes."""
     settings = {"seed": 1, "obs_dtype": torch.uint8, **settings}
     return Replay(capacity, num_envs, stack * FRAME, (), torch.int64, stack=stack, **settings)
 

@@ -31,10 +31,10 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Description:
-    """`settings` begin with those of the last source, such as yours; where no sources are known,
-    with those that differ from their defaults. `started` is what run.toml tells besides the
-    configuration. Without `has_defaults`, nothing is known of them: a loop of one's own has none,
-    and an older operant did not write them.
+    """`settings` are in the order of their sources, yours first. Where no source is known, those
+    that differ from their defaults come first. `started` says when and how the run was started.
+    `has_defaults` is False for a loop of one's own, which has no defaults, and for runs
+    of an older operant, which did not write them.
     """
 
     settings: tuple[Setting, ...] = ()

@@ -94,7 +94,7 @@ def test_an_update_that_moves_nothing_leaves_the_moments():
 
 
 def their_values(critics, obs, actions):
-    """Of sb3-contrib's layers in training mode, [copies, B]."""
+    """What sb3-contrib's layers give in training mode, [copies, B]."""
     values = []
     for number in range(2):
         x = torch.cat([obs, actions], -1)
@@ -147,21 +147,11 @@ def test_the_actor_and_alpha_move_with_every_third_update(experiment, monkeypatc
     assert moved == [{False}, {False}, {True}] * 2
 
 
-def test_the_actors_gradient_is_that_of_automatic_differentiation(experiment, monkeypatch):
+def test_the_actors_gradient_is_that_of_automatic_differentiation(experiment, actor_step):
     algorithm = experiment.algorithm
     obs, normals = torch.randn(32, 3), torch.randn(32, 1)
-    monkeypatch.setattr(algorithm, "next_draw", lambda name: normals)
-    stepped = {}
-
-    def step_actor(gradient, loss, *_):
-        stepped.update(gradient=gradient.clone(), loss=loss)
-        return {}
-
-    monkeypatch.setattr(algorithm, "step_actor", step_actor)
-    algorithm.before_critics(obs)
-    policy, alpha = algorithm.policy, algorithm.alpha.clone()
-    network = copy.deepcopy(policy.network)
-    algorithm.learn_actor(obs, 0.0, None)
+    network = copy.deepcopy(algorithm.policy.network)
+    loss, gradient = actor_step(algorithm, obs, normals)
 
     network._is_batch = True
     mean, log_std = network(obs).chunk(2, -1)
@@ -169,11 +159,11 @@ def test_the_actors_gradient_is_that_of_automatic_differentiation(experiment, mo
     log_probs = torch.distributions.Normal(mean, log_std.exp()).log_prob(unsquashed)
     actions = unsquashed.tanh()
     log_probs = (log_probs - torch.log(1 - actions**2 + 1e-6)).sum(-1)
-    loss = (alpha * log_probs - algorithm.critics(obs, actions).amin(0)).mean()
-    gradients = torch.autograd.grad(loss, network.parameters_to_learn())
+    expected = (algorithm.alpha * log_probs - algorithm.critics(obs, actions).amin(0)).mean()
+    gradients = torch.autograd.grad(expected, network.parameters_to_learn())
     wanted = torch.cat([gradient.flatten() for gradient in gradients])
-    torch.testing.assert_close(stepped["loss"], loss.detach(), rtol=1e-3, atol=1e-4)
-    torch.testing.assert_close(stepped["gradient"], wanted, rtol=1e-2, atol=1e-4)
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(gradient, wanted, rtol=1e-2, atol=1e-4)
 
 
 def test_updates_that_policy_delay_does_not_divide_are_owed_to_the_next_iteration(make):

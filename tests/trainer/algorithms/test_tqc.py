@@ -60,20 +60,10 @@ def test_critics_follow_the_pooled_quantiles_without_the_largest(experiment, mon
     )
 
 
-def test_the_actor_follows_the_mean_of_all_quantiles(experiment, monkeypatch):
+def test_the_actor_follows_the_mean_of_all_quantiles(experiment, actor_step):
     algorithm = experiment.algorithm
-    obs = torch.randn(32, 3)
-    normals = torch.randn(32, 1)
-    monkeypatch.setattr(algorithm, "next_draw", lambda name: normals)
-    stepped = {}
-
-    def step_actor(gradient, loss, *_):
-        stepped.update(gradient=gradient.clone(), loss=loss)
-        return {}
-
-    monkeypatch.setattr(algorithm, "step_actor", step_actor)
-    algorithm.before_critics(obs)
-    algorithm.learn_actor(obs, 0.0, None)
+    obs, normals = torch.randn(32, 3), torch.randn(32, 1)
+    loss, gradient = actor_step(algorithm, obs, normals)
 
     policy = algorithm.policy
     mean, log_std = policy.network(obs).chunk(2, -1)
@@ -82,9 +72,9 @@ def test_the_actor_follows_the_mean_of_all_quantiles(experiment, monkeypatch):
     log_probs = distribution.log_prob(actions).sum(-1)
     values = algorithm.critics(obs, actions).mean((0, 2))
     expected = (algorithm.alpha * log_probs - values).mean()
-    torch.testing.assert_close(stepped["loss"], expected.detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(
-        stepped["gradient"], gradient_of(expected, policy.network), rtol=1e-3, atol=1e-5
+        gradient, gradient_of(expected, policy.network), rtol=1e-3, atol=1e-5
     )
 
 
