@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from .api.sharing import pull, push
     from .api.showing import show
     from .api.training import train
-    from .shared.errors import OperantError, UsageError
+    from .shared.errors import (
+        CheckpointError,
+        ConfigError,
+        OperantError,
+        PageError,
+        RunNotFoundError,
+        UsageError,
+    )
     from .shared.integrations.artifacts import Artifact
     from .shared.integrations.huggingface import OperantTrainerCallback
     from .shared.integrations.lightning import OperantLogger
@@ -81,6 +88,8 @@ __all__ = [
     "Artifact",
     "Audio",
     "Callback",
+    "CheckpointError",
+    "ConfigError",
     "Graph",
     "Histogram",
     "Html",
@@ -94,11 +103,13 @@ __all__ = [
     "OperantError",
     "OperantLogger",
     "OperantTrainerCallback",
+    "PageError",
     "Plotly",
     "Policy",
     "ProgressBar",
     "RecordVideo",
     "Run",
+    "RunNotFoundError",
     "SaveBest",
     "Settings",
     "StopAtReturn",
@@ -132,6 +143,8 @@ __all__ = [
 # Where the public names live; all others of `__all__` are wandb's.
 _HOMES = {
     "Callback": "trainer.running.callbacks",
+    "CheckpointError": "shared.errors",
+    "ConfigError": "shared.errors",
     "LiveRun": "trainer.running.callbacks",
     "MetricsReader": "shared.page.reader",
     "MetricsWriter": "shared.page.writer",
@@ -139,10 +152,12 @@ _HOMES = {
     "OperantError": "shared.errors",
     "OperantLogger": "shared.integrations.lightning",
     "OperantTrainerCallback": "shared.integrations.huggingface",
+    "PageError": "shared.errors",
     "Policy": "api.policies",
     "ProgressBar": "api.callbacks",
     "RecordVideo": "api.callbacks",
     "Run": "api.runs",
+    "RunNotFoundError": "shared.errors",
     "SaveBest": "trainer.running.callbacks",
     "StopAtReturn": "trainer.running.callbacks",
     "StopWithoutImprovement": "trainer.running.callbacks",
@@ -156,6 +171,12 @@ _HOMES = {
     "runs": "api.runs",
     "show": "api.showing",
     "train": "api.training",
+}
+# The libraries that public names need, any of them.
+_NEEDS = {
+    "OperantCallback": ("stable_baselines3",),
+    "OperantLogger": ("lightning", "pytorch_lightning"),
+    "OperantTrainerCallback": ("transformers",),
 }
 _MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
 _IN_WANDB_SHAPE = frozenset(
@@ -188,8 +209,14 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, and what Python itself has put here."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+    """The public names whose libraries are installed, so that a completion can look at all of them,
+    and what Python itself has put here.
+    """
+    missing = {
+        name for name, libraries in _NEEDS.items()
+        if not any(map(importlib.util.find_spec, libraries))
+    }  # fmt: skip
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))} - missing)
 
 
 class _WandbSubmodules:

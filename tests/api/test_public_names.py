@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import api_page
 from command_line import python
 
@@ -10,9 +12,27 @@ import operant
 
 def test_dir_shows_what_is_public_and_nothing_else():
     shown = {name for name in dir(operant) if not name.startswith("__")}
-    assert shown == {*operant.__all__}
-    others = shown - {api_page.NEEDS_TRANSFORMERS}
-    assert all(hasattr(operant, name) for name in others)
+    missing = {
+        name for name, libraries in operant._NEEDS.items()
+        if not any(map(importlib.util.find_spec, libraries))
+    }  # fmt: skip
+    assert shown == {*operant.__all__} - missing
+    assert all(hasattr(operant, name) for name in shown)
+
+
+def test_a_completion_can_look_at_all_names_where_other_libraries_are_missing():
+    code = """
+import importlib.util, sys
+hidden = ("stable_baselines3", "lightning", "pytorch_lightning", "transformers")
+find = importlib.util.find_spec
+sys.modules.update(dict.fromkeys(hidden))
+importlib.util.find_spec = lambda name, *rest: None if name in hidden else find(name, *rest)
+import operant, rlcompleter
+print(rlcompleter.Completer(globals()).attr_matches("operant."))
+"""
+    done = python("-c", code)
+    assert "operant.train(" in done.stdout, done.stderr
+    assert "OperantCallback" not in done.stdout
 
 
 def test_the_page_of_reference_is_up_to_date():

@@ -111,6 +111,26 @@ def test_wrong_arguments_are_one_line(run, tmp_path, arguments, words):
         operant.pull(5)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("README.md", "README.md is a link: remove it"),
+        ("checkpoints", "checkpoints is a link: remove it"),
+        ("run.toml", "has other files in it"),  # a linked run.toml is none
+    ],
+)
+def test_a_policy_is_not_written_to_where_links_point(run, tmp_path, name, said):
+    folder, outside = tmp_path / "policy", tmp_path / "outside"
+    operant.push(run, folder, episodes=1)
+    (folder / name).rename(outside)
+    (folder / name).symlink_to(outside)
+    before = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+    with pytest.raises(operant.UsageError, match=said):
+        operant.push(run, folder, episodes=1)
+    after = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+    assert after == before
+
+
 def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
     operant.push(run, tmp_path / "policy", episodes=1)
     operant.push(run, tmp_path / "policy", episodes=2)

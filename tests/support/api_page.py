@@ -28,7 +28,10 @@ PARTS = {
         "ProgressBar",
     ),
     "Checks": ("testing.check_algorithm",),
-    "Errors": ("OperantError", "UsageError"),
+    "Errors": (
+        "OperantError", "UsageError", "ConfigError", "CheckpointError", "RunNotFoundError",
+        "PageError",
+    ),
     "Loops of your own": (
         "OperantCallback", "OperantLogger", "SummaryWriter", "MetricsWriter", "MetricsReader",
     ),

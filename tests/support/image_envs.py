@@ -190,6 +190,32 @@ class Drops(Pair):
         self.layers.append(nn.Dropout(0.5))
 
 
+class DropsSome(Pair):
+    def forward(self, obs):
+        return nn.functional.dropout(super().forward(obs), 0.5, self.training)
+
+
+class Centred(Pair):
+    def forward(self, obs):
+        features = super().forward(obs)
+        return features - features.mean(0)
+
+
+class InPlace(Pair):
+    def forward(self, obs):
+        return super().forward(obs.mul_(0.5))
+
+
+class InDoubles(Pair):
+    def forward(self, obs):
+        return super().forward(obs).double()
+
+
+class NoFeatures(Pair):
+    def forward(self, obs):
+        return super().forward(obs)[:, :0]
+
+
 class BatchNormed(Pair):
     def __init__(self, obs_shape):
         super().__init__(obs_shape)

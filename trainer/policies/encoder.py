@@ -185,7 +185,8 @@ def own_encoder(name: str, spec: Spaces, seed: int) -> ShapedEncoder:
     make = own_code(name, setting, "policy", "set policy.encoder = MODULE:NAME") or imported(
         "policy.encoder", name
     )
-    zeros = torch.zeros(2, *shape, dtype=torch.uint8 if shows_tokens(spec) else torch.float32)
+    has_tokens = shows_tokens(spec)
+    zeros = torch.zeros(2, *shape, dtype=torch.uint8 if has_tokens else torch.float32)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
         module = _called(f"{setting}: calling it with {shape}", lambda: make(shape))
@@ -195,8 +196,9 @@ def own_encoder(name: str, spec: Spaces, seed: int) -> ShapedEncoder:
                 "torch.nn.Module"
             )
         features = _called(f"{setting}: its forward", lambda: module(zeros))
-    num_features = _checked_features(setting, module, features)
-    _check_weights(setting, module, features)
+        num_features = _checked_features(setting, module, features)
+        _check_weights(setting, module, features)
+        _check_forward(setting, module, zeros if has_tokens else torch.rand(2, *shape))
     return ShapedEncoder(module, spec, num_features)
 
 
@@ -219,6 +221,9 @@ def _checked_features(setting: str, module: nn.Module, features: Any) -> int:
             f"{setting}: forward gives {tuple(features.shape)} for 2 observations, expected "
             f"(2, {expected})"
         )
+    if features.dtype != torch.float32 or not features.numel():
+        said = f"{tuple(features.shape)} of {features.dtype}"
+        raise ConfigError(f"{setting}: forward gives {said}, expected features of torch.float32")
     if not features.isfinite().all():
         raise ConfigError(f"{setting}: forward gives NaN or infinity for an observation of zeros")
     return int(features.shape[1])
@@ -245,6 +250,22 @@ def _check_weights(setting: str, module: nn.Module, features: Tensor) -> None:
     for name, gradient in zip(weights, gradients, strict=True):
         if gradient is None:
             raise ConfigError(f"{setting}: its features do not depend on {name}; remove it")
+
+
+def _check_forward(setting: str, module: nn.Module, obs: Tensor) -> None:
+    """Raises ConfigError unless features depend on their own observation alone."""
+    before, problem = obs.clone(), ""
+    with torch.no_grad():
+        first, again = (_called(f"{setting}: its forward", lambda: module(obs)) for _ in range(2))
+        alone = _called(f"{setting}: its forward", lambda: module(before[:1]))
+    if not torch.equal(obs, before):
+        problem = "changes its observations in place"
+    elif not torch.equal(first, again):
+        problem = "gives other features for the same observations, as with dropout"
+    elif not torch.allclose(alone, first[:1], rtol=1e-3, atol=1e-4):
+        problem = "gives an observation other features if the batch has others"
+    if problem:
+        raise ConfigError(f"{setting}: forward {problem}: acting would differ from learning")
 
 
 def sizes_behind(encoder: Encoder | None, spec: Spaces, *sizes: int) -> tuple[int, ...]:

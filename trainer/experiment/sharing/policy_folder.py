@@ -161,6 +161,9 @@ def _check_target(folder: Path, run: Run) -> None:
     is_policy = "summary" in Run(folder).manifest() and names <= FILES
     if names and not is_policy:
         raise UsageError(f"{folder} has other files in it: name a new folder for the policy")
+    for path in folder.rglob("*"):
+        if path.is_symlink():  # what it points to would be overwritten
+            raise UsageError(f"{path} is a link: remove it, or name a new folder for the policy")
 
 
 def _kept(manifest: Mapping[str, Any]) -> dict[str, Any]:
