@@ -41,12 +41,16 @@ class RecordVideo:
             raise UsageError(
                 f"every_env_steps = {every_env_steps!r:.80}: expected a whole number above 0"
             )
+        if ending not in ("svg", "gif", "mp4"):
+            raise UsageError(f"ending = {ending!r:.80}: expected svg, gif or mp4")
         self._every, self._ending = every_env_steps, ending
         self._max_steps, self._seed = max_steps, seed
         self._next = 0
 
     def on_start(self, run: LiveRun) -> None:
         writer_for(run.folder / f"video.{self._ending}")  # raises now if a package is missing
+        policy: Any = run.policy
+        make_episodes(policy._trained).close()  # raises now if the environment cannot be drawn
         self._next = run.env_steps + self._every
 
     def on_iteration(self, run: LiveRun) -> None:

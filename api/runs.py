@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LOOK_AGAIN_S = 0.1
+BY_STOP = "by run.stop()"  # what a run's status says of who has stopped it
 
 # The runs that this process trains: from a run's id to the function that stops it, and the thread
 # that trains. A signal would stop the whole process.
@@ -96,7 +97,7 @@ class Run(metaclass=_AlsoRunsOfInit):
         if self.id in stops_here:
             stops_here[self.id][0]()
         else:
-            stop_run(self._run)
+            stop_run(self._run, BY_STOP)
         return self.status() if self._is_in_its_thread() else self.wait()
 
     def _is_in_its_thread(self) -> bool:

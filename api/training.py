@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
+from ..commands.helpers.progress import PlainProgress
 from ..shared.errors import UsageError
+from ..shared.page.requests import STOP_REASON, give_reason
+from ..trainer import algorithms
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
 from ..trainer.machine.forks import check_not_forked
@@ -26,9 +29,10 @@ from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.importing import check_module
 from ..trainer.settings.own_code import pickled_own, register
-from .runs import Run, folder_of, listed, stops_here
+from .runs import BY_STOP, Run, folder_of, listed, stops_here
 
 if TYPE_CHECKING:
+    from ..shared.page.writer import OnPhase
     from ..trainer.config.train_config import TrainConfig
 
     EnvLike = str | Path | Callable[..., Any]
@@ -73,8 +77,10 @@ def train(
     use `run.wait()`, `run.stop()` and `run.status()`. `resume` continues a run from its newest
     checkpoint.
 
-    Ctrl-C, or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises
-    KeyboardInterrupt; `operant.runs()[0]` is the run. A second one ends training at once.
+    `operant stop` and the monitor's stop end the run in good order, and `train` returns it. Ctrl-C,
+    or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises
+    KeyboardInterrupt; `operant.runs()[0]` is the run. A second one ends training at once. SIGTERM
+    from elsewhere ends the script too, with a checkpoint and the exit code 143.
 
     Raises UsageError, one line with the key, its value and the rule, if the input is wrong. Other
     exceptions of training are raised after the run is marked as failed.
@@ -107,11 +113,10 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
 
     check_not_forked()
     errors: list[BaseException] = []
-    stops_asked: list[int] = []
     called = Callbacks(callbacks, Policy.of)
 
     def ask_to_stop() -> None:
-        stops_asked.append(signal.SIGTERM)
+        give_reason(prepared.run, BY_STOP)
         received.append(signal.SIGTERM)
 
     with stop_requests(ends_process=False) as received, _threads_kept():
@@ -123,6 +128,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
             run_training(
                 prepared.run, prepared.lock, prepared.config, received,
                 resume_publish=prepared.resume_publish, take_request=received.take,
+                report_phase=_compiling_said(),
                 on_error=errors.append,
                 callbacks=called,
             )  # fmt: skip
@@ -130,13 +136,25 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
             del stops_here[run.id]
     if errors:
         raise errors[0]
-    if stops_asked or not received:
+    # A stop that somebody asked for is the run's end, and not the script's.
+    if not received or STOP_REASON in prepared.run.manifest():
         return run
     if received[0] == signal.SIGINT:
         raise KeyboardInterrupt(
             f"{run.id} stopped and saved a checkpoint; operant.train(resume={run.id!r}) goes on"
         )
     sys.exit(128 + received[0])
+
+
+def _compiling_said() -> OnPhase:
+    """Says on standard error how far compiling is, every few seconds."""
+    progress = PlainProgress(sys.stderr)
+
+    def say(name: str, *how_far: Any) -> None:
+        if name == "compiling":
+            progress.phase(name, *how_far)
+
+    return say
 
 
 def _detached(prepare: Callable[[int], Prepared]) -> Run:
@@ -189,6 +207,9 @@ def algorithm_name(algorithm: Any) -> str:
             f"algorithm = {algorithm!r:.80}: expected a name, or a class that is derived from one "
             "of operant.algorithms"
         )
+    package, _, module = algorithm.__module__.rpartition(".")
+    if package == algorithms.__name__ and algorithms.ALGORITHMS.get(module) == algorithm.__name__:
+        return module
     return _importable(algorithm) or register(algorithm)
 
 

@@ -41,12 +41,14 @@ def command(run: str | None, latest: bool) -> None:
     print_line(f"{chosen.id}: {headline(read_status(chosen))}")
 
 
-def stop_run(chosen: Run) -> None:
-    """Stop a run and return once it has stopped. Raises OperantError if it does not stop within
-    `PATIENCE_S`, or cannot be signalled.
+def stop_run(chosen: Run, by: str = "by operant stop") -> None:
+    """Stop a run and return once it has stopped; its status says `by` whom. Raises OperantError if
+    it does not stop within `PATIENCE_S`, or cannot be signalled.
     """
+    from ..shared.page.requests import give_reason
     from ..shared.runs.status import holder_of
 
+    give_reason(chosen, by)
     signalled = set()
     began_s = time.monotonic()
     deadline = began_s + PATIENCE_S

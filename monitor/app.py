@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 
 from ..shared.errors import OperantError
-from ..shared.page.requests import send_request
+from ..shared.page.requests import give_reason, send_request
 from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
 from .remote.run_elsewhere import RunElsewhere
@@ -222,6 +222,8 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
                 widget.refresh()
 
     def _send(self, run: Run, request: Any) -> None:
+        if request == "stop":
+            give_reason(run, "from the monitor")
         try:
             send_request(run, request)
         except OperantError as error:

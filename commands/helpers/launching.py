@@ -247,14 +247,16 @@ def detached_training(
 
 
 def wait_for_numbers(prepared: Prepared, process: subprocess.Popen[bytes]) -> None:
-    """Return once the trainer has published, and release the run's lock. Raises OperantError if the
-    trainer dies before.
+    """Return once the trainer has published, and release the run's lock in any case. Raises
+    OperantError if the trainer dies before.
     """
     run = prepared.run
     waiting = Waiting(run)
-    # A resumed run shows the page of its previous process until it has a new page.
-    wait_until(lambda: waiting.is_over() and is_of(process, run), run, process)
-    prepared.lock.release()
+    try:
+        # A resumed run shows the page of its previous process until it has a new page.
+        wait_until(lambda: waiting.is_over() and is_of(process, run), run, process)
+    finally:
+        prepared.lock.release()
 
 
 def begun(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...monitor.export.rows import ExportedRows
 from ...shared.errors import CheckpointError, OperantError
-from ...shared.page.requests import STOP_REASON, send_request
+from ...shared.page.requests import give_reason, send_request
 from ...shared.rows.rows import ELAPSED_NS
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import Run
@@ -104,8 +104,7 @@ class TrialRun:
             return
         self._is_stopped = True
         if reason:
-            with contextlib.suppress(OSError, OperantError):  # then the status shows the signal
-                self.run.write_manifest({**self.run.read_manifest(), STOP_REASON: reason})
+            give_reason(self.run, reason)
         if self._process:
             self._process.terminate()
             return

@@ -4,6 +4,7 @@ iteration. Nothing else ever reaches it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -18,13 +19,22 @@ from ..runs.run_part import host_of_whole
 Request = Literal["stop", "checkpoint", "trace"]
 TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
 
-STOP_REASON = "stop_reason"  # in run.toml: why a program asked the run to stop
+STOP_REASON = "stop_reason"  # in run.toml: who asked the run to stop, or why
 
 SIGNALS: dict[Request, signal.Signals] = {
     "stop": signal.SIGTERM,
     "checkpoint": signal.SIGUSR1,
     "trace": signal.SIGUSR2,
 }
+
+
+def give_reason(run: Run, reason: str) -> None:
+    """Write down why `run` is about to be asked to stop, for its status. Without it, for example on
+    a full disk, the status shows the signal.
+    """
+    with contextlib.suppress(OSError, OperantError):
+        if manifest := run.read_manifest():
+            run.write_manifest({**manifest, STOP_REASON: reason})
 
 
 def send_request(run: Run, request: Request) -> list[int]:

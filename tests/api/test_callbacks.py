@@ -218,10 +218,26 @@ def test_a_bar_and_videos_come_with_operant(capsys):
     assert "100%" in printed
     videos = sorted(path.name for path in (run.folder / "videos").iterdir())
     assert videos == ["env-steps-000000000128.svg", "env-steps-000000000256.svg"]
+    with pytest.raises(operant.UsageError, match=r"ending = 'avi': expected svg, gif or mp4"):
+        operant.RecordVideo(1, ending="avi")
+
+
+def test_videos_of_an_environment_of_ones_own(line):
+    class Drawn(line):
+        def __init__(self, render_mode=None):
+            self.render_mode = render_mode
+
+        def render(self):
+            return np.zeros((8, 8, 3), np.uint8)
+
+    video = operant.RecordVideo(every_env_steps=128, ending="gif", max_steps=3)
+    run = operant.train(Drawn, total_env_steps=128, callbacks=[video], **SMALL)
+    assert len([*(run.folder / "videos").iterdir()]) == 1
     with pytest.raises(
-        operant.UsageError, match=r"expected a name that ends in .svg, .gif or .mp4"
+        operant.UsageError, match=r"Line.* cannot be shown: its render_mode is None"
     ):
-        operant.train("cart_pole", callbacks=[operant.RecordVideo(1, ending="avi")], **SMALL)
+        operant.train(line, callbacks=[video], **SMALL)
+    assert operant.runs()[0].status().iteration is None  # it had not begun
 
 
 class UnsayableError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -15,9 +16,37 @@ from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
 
 import operant
+from operant.api import training
+from operant.commands.stop import stop_run
 from operant.shared.runs.status import open_page
 
 ENDLESS = {**SMALL, "total_env_steps": 10**12, "checkpoint": {"every_iterations": 0}}
+
+
+SCRIPT = """
+import operant, sys
+try:
+    run = operant.train("cart_pole", num_envs=8, rollout_steps=16, num_threads=1,
+                        total_env_steps=10**12, evaluation={"num_episodes": 0})
+    print(run.status().state, run.status().message)
+except KeyboardInterrupt:
+    run = operant.runs()[0]
+    print(run.status().state, operant.load(run).iteration > 0, flush=True)
+    raise
+"""
+
+
+def begun_script():
+    """A process that trains, once it has published."""
+    script = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + PATIENCE_S
+    while not (operant.runs() and operant.runs()[0].status().env_steps):
+        assert time.monotonic() < deadline
+        assert script.poll() is None
+        time.sleep(0.05)
+    return script
 
 
 def test_a_class_of_a_script_is_trained_and_its_run_is_given_back(line):
@@ -72,6 +101,41 @@ def test_a_detached_run_has_the_class_of_a_script_and_can_be_waited_for_and_stop
     assert operant.load(run).iteration == run.status().iteration
 
 
+def test_a_detached_run_that_cannot_begin_has_ended(line):
+    parent = os.getpid()
+
+    class OnlyHere(line):
+        def __init__(self):
+            if os.getpid() != parent:
+                raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(operant.OperantError, match="died before its first publish"):
+        operant.train(OnlyHere, detach=True, **ENDLESS)
+    (run,) = operant.runs()
+    assert not run.status().is_alive
+    assert not run.stop().is_alive  # and this process lives
+
+
+def test_a_run_that_somebody_stops_is_given_back():
+    script = begun_script()
+    stop_run(operant.runs()[0]._run)
+    out, err = script.communicate(timeout=PATIENCE_S)
+    assert (out, script.returncode) == ("stopped by operant stop\n", 0), err
+
+
+def test_compiling_is_told_of(capsys):
+    say = training._compiling_said()
+    say("evaluating", 1, 5, "episodes", None)
+    assert capsys.readouterr().err == ""
+    say("compiling", 1, 5, "loops", None)
+    assert capsys.readouterr().err.strip() == "compiling 1 of 5 loops"
+
+
+def test_a_class_of_operants_own_is_its_name(line):
+    run = operant.train("cart_pole", algorithm=operant.algorithms.PQN, **SMALL, total_env_steps=128)
+    assert operant.load(run).algorithm == "pqn"
+
+
 def test_a_wrong_key_has_the_error_of_the_command(line):
     with pytest.raises(
         operant.UsageError, match=r"unknown key 'nmu_envs'; did you mean 'num_envs'"
@@ -117,28 +181,9 @@ def test_a_run_in_a_thread_is_stopped_from_another(line):
     assert ended == operant.runs()
 
 
-SCRIPT = """
-import operant, sys
-try:
-    operant.train("cart_pole", num_envs=8, rollout_steps=16, num_threads=1,
-                  total_env_steps=10**12, evaluation={"num_episodes": 0})
-except KeyboardInterrupt:
-    run = operant.runs()[0]
-    print(run.status().state, operant.load(run).iteration > 0, flush=True)
-    raise
-"""
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -2), (signal.SIGTERM, 143)])
 def test_a_signal_stops_a_script_in_good_order_and_ends_it(number, code):
-    script = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + PATIENCE_S
-    while not (operant.runs() and operant.runs()[0].status().env_steps):
-        assert time.monotonic() < deadline
-        assert script.poll() is None
-        time.sleep(0.05)
+    script = begun_script()
     script.send_signal(number)
     printed, errors = script.communicate(timeout=PATIENCE_S)
     assert operant.runs()[0].status().state == "stopped"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...shared.errors import UsageError
 from ..envs import env_spec_of, preprocessing_of
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
+from ..envs.own_envs import own_env
 from ..envs.preprocessing.settings import AS_IT_IS, Preprocessing
 from ..envs.space_rows import env_action
 from ..envs.spaces import first_line, import_gymnasium
@@ -25,6 +27,7 @@ from ..envs.workers.gymnasium_batch import is_factory, maker
 from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
+from ..settings.importing import imported
 from ..spaces import mask_size
 
 MODE = "rgb_array"
@@ -92,14 +95,17 @@ class GymnasiumEpisodes:
 
 
 def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
-    """A Gymnasium environment that draws itself. Raises UsageError."""
+    """A Gymnasium environment that draws itself; a user's class or function gets the argument
+    `render_mode` if it takes one. Raises UsageError.
+    """
     gymnasium = import_gymnasium(name)
-    if is_factory(name):
-        made = maker(name, preprocessing=preprocessing)()
+    if own := own_env(name) or (imported("env", name) if is_factory(name) else None):
+        options = {"render_mode": MODE} if "render_mode" in signature(own).parameters else {}
+        made = maker(name, preprocessing=preprocessing, **options)()
         if made.render_mode != MODE:
             made.close()
             raise UsageError(
-                f"{GYMNASIUM_PREFIX}{name} cannot be shown: the function gives it render_mode = "
+                f"{GYMNASIUM_PREFIX}{name} cannot be shown: its render_mode is "
                 f"{made.render_mode!r}, and not '{MODE}'"
             )
         check_display(name, made)

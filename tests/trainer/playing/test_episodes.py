@@ -216,7 +216,7 @@ def test_environments_of_a_function_are_drawn_where_it_has_them_draw():
     env.reset(seed=1)
     assert env.render().shape == (400, 600, 3)
     env.close()
-    with pytest.raises(UsageError, match="gives it render_mode = None, and not 'rgb_array'"):
+    with pytest.raises(UsageError, match="its render_mode is None, and not 'rgb_array'"):
         make_drawn("hosted_envs:make_count")
 
 

@@ -130,7 +130,9 @@ def is_factory(name: str) -> bool:
 def maker(
     name: str, registered: bytes = b"", preprocessing: Preprocessing = AS_IT_IS, **options: Any
 ) -> Callable[[], Any]:
-    """What gives one environment at every call. `options` are for ids of Gymnasium's."""
+    """What gives one environment at every call. `options` are those of `gymnasium.make`, or the
+    arguments of a user's class or function.
+    """
     spec, make = _spec_and_maker(name, registered)
     if not preprocessing.is_on:
         return partial(make, **options)
