@@ -187,7 +187,7 @@ _IN_WANDB_SHAPE = frozenset(
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def _attribute(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
 
     They are looked up anew each time: `run`, `config` and `summary` change with `init`. Other names
@@ -206,6 +206,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(".shared.integrations.wandb_module", __name__)
     return module.attribute(name)
+
+
+if not TYPE_CHECKING:  # which finds misspelt names then
+    __getattr__ = _attribute
 
 
 def __dir__() -> list[str]:

@@ -44,6 +44,12 @@ class BeginCommand(click.Command):
     help="A key and its range: LOW:HIGH, log:LOW:HIGH, int:LOW:HIGH or A,B,C; may be repeated.",
 )
 @click.option(
+    "--algorithm",
+    metavar="NAME",
+    shell_complete=candidates.algorithms,
+    help="The algorithm, as for `operant train`.",
+)
+@click.option(
     "--trials",
     type=click.IntRange(1, 100_000),
     help=f"Number of trials.  [default: {DEFAULT_TRIALS}]",
@@ -103,7 +109,7 @@ class BeginCommand(click.Command):
 @trust_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
-    """Search for the best values of keys of CONFIG, a preset or a TOML file.
+    """Search for the best values of keys of CONFIG, an environment, a preset or a TOML file.
 
     Every trial is one run, or one run per seed, and the monitor shows them like other runs; `w` in
     its list shows the sweep. `operant sweep status [NAME]` prints the trials, and `operant sweep
@@ -120,7 +126,7 @@ def command(config: str | None, resume: str | None, as_json: bool, **given: Any)
             sweep, lock, definition = _gone_on_with(resume, config, given)
         else:
             if config is None:
-                raise UsageError("name a configuration, a preset or a TOML file, or --resume NAME")
+                raise UsageError("name an environment, a preset or a TOML file, or --resume NAME")
             sweep, lock, definition = _begun(config, **given)
         name = sweep.name
         try:
@@ -148,6 +154,8 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
     from .parameters import parse_parameters
 
     overrides = given["overrides"]
+    if given["algorithm"]:
+        overrides += (f"algorithm={given['algorithm']}",)
     parameters = parse_parameters(given["params"], overrides)
     definition = checked_definition(
         config, overrides, parameters, given["maximize"], given["minimize"],

@@ -155,12 +155,14 @@ def write_definition(
     from ...shared.runs.small_file import write_whole
     from ...shared.text.harmless import harmless_toml
     from ...shared.text.plain_values import plain
+    from ...trainer.config.files import is_env_name
     from ...trainer.config.overlays import split_overlays
     from ...trainer.config.stored_code import added_seals
+    from ...trainer.envs.spaces import full_name
 
     source, overlays = split_overlays(definition.source)
     try:
-        if source.endswith(".toml") or "/" in source:
+        if not is_env_name(full_name(source)) and (source.endswith(".toml") or "/" in source):
             write_whole(sweep.config_path, Path(source).read_bytes())
             source = "+".join([str(sweep.config_path), *overlays])
             definition = replace(definition, source=source)
@@ -183,18 +185,19 @@ def read_definition(sweep: Sweep) -> Definition:
     code that is not the user's own, see `stored_code`.
     """
     from ...shared.text.harmless import one_line
-    from ...trainer.config.files import config_path
+    from ...trainer.config.files import is_env_name, preset_names
     from ...trainer.config.overlays import split_overlays
     from ...trainer.config.stored_code import check_stored_code
-    from ...trainer.config.toml_file import PRESET_FOLDER
+    from ...trainer.envs.spaces import full_name
 
     path = sweep.definition_path
     try:
         table = _read(sweep)
         definition = _definition(table)
-        source = config_path(split_overlays(definition.source)[0])
-        if source.parent != PRESET_FOLDER and source != sweep.config_path:
-            raise ValueError(f"source is neither a preset nor {sweep.config_path}")
+        source = full_name(split_overlays(definition.source)[0])
+        is_known = is_env_name(source) or source in (*preset_names(), str(sweep.config_path))
+        if not is_known:
+            raise ValueError(f"source is no environment, no preset and not {sweep.config_path}")
         for values in _stored_values(definition):
             check_stored_code(values, sweep.folder, [path], lambda: table)
         return definition
@@ -207,11 +210,9 @@ def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
     """All that may name code in what trials are given: the configuration that they begin with, and
     that with each choice of each parameter.
     """
-    from ...trainer.config.files import changed, config_path
-    from ...trainer.config.overlays import split_overlays
-    from ...trainer.config.toml_file import read_toml
+    from ...trainer.config.files import changed, read_source
 
-    common = read_toml(config_path(split_overlays(definition.source)[0]))
+    common = read_source(definition.source)
     yield changed(common, definition.overrides)
     for parameter in definition.parameters:
         for choice in parameter.choices:

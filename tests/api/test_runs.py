@@ -92,9 +92,10 @@ def test_a_script_outside_passes_a_strict_type_checker(tmp_path):
         [sys.executable, "-m", "mypy", *check],
         capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "MYPYPATH": str(tmp_path)},
     )  # fmt: skip
-    assert done.returncode == 1  # one thing in it is wrong, on purpose
-    assert done.stdout.count("error:") == 1, done.stdout
+    assert done.returncode == 1  # two things in it are wrong, on purpose
+    assert done.stdout.count("error:") == 2, done.stdout
     assert '"LiveRun" has no attribute "stopp"' in done.stdout
+    assert 'Module has no attribute "trian"' in done.stdout
 
 
 SCRIPT = """
@@ -111,5 +112,6 @@ class Stops(operant.Callback):
 run = operant.train("cart_pole", total_env_steps=1000, callbacks=[Stops(), operant.ProgressBar()])
 policy = operant.load(run, checkpoint="best")
 print(policy.act([0.0, 0.0, 0.0, 0.0]), run.status().state, operant.history(run)["env_steps"].max())
+operant.trian("cart_pole")
 print(operant.evaluate(policy, episodes=3).mean(), [each.id for each in operant.runs()])
 """

@@ -141,6 +141,12 @@ def load_config(
     return resolve(source, overrides, hardware).config
 
 
+def read_source(source: str) -> dict[str, Any]:
+    """The values of a preset or a TOML file; of an environment, its name alone. Raises ConfigError."""
+    name = full_name(split_overlays(source)[0])
+    return {"env": name} if is_env_name(name) else read_toml(config_path(name))
+
+
 def is_env_name(source: str) -> bool:
     """Whether a source of settings is an environment, not a preset or a file."""
     return source in ALL_ENV_NAMES or (is_hosted(source) and not source.endswith(".toml"))

@@ -7,9 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from ..envs.names import ALL_ENV_NAMES
 from ..settings.section import Section
-from .files import changed, config_path, foreign_section, is_env_name, model_for
-from .overlays import split_overlays
-from .toml_file import read_toml
+from .files import changed, foreign_section, model_for, read_source
 from .train_config import DEFAULT_ENV, TrainConfig, algorithm_sections, owners_of_sections
 
 
@@ -25,8 +23,7 @@ def keys_of(source: str | None, overrides: Iterable[str] = ()) -> list[Key]:
     """All keys of the preset, TOML file or environment `source` with `key=value` overrides on top:
     those of its algorithm and its environment. Raises ConfigError where it cannot be read.
     """
-    config, _ = split_overlays(source or DEFAULT_ENV)
-    values = {"env": config} if is_env_name(config) else read_toml(config_path(config))
+    values = read_source(source or DEFAULT_ENV)
     return list(_keys(model_for(changed(values, overrides)), ""))
 
 

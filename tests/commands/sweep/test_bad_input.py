@@ -32,7 +32,7 @@ def complaint(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "name a configuration"),
+        ((), "name an environment, a preset"),
         (("cart_pole_ppo",), "a sweep needs --param"),
         (("cart_pole_pop", *RATE), "no preset is called 'cart_pole_pop'"),
         (("cart_pole_ppo", "--param", "ppo.lr=0.1:0.2"), "unknown key 'ppo.lr'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from gymnasium.envs import registration
 from optuna.trial import TrialState
 
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
@@ -81,6 +82,14 @@ def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
     sweep.definition_path.write_text(changed)
     with pytest.raises(RunFolderError, match="cannot be read"):
         read_definition(sweep)
+
+
+@pytest.mark.parametrize("source", ["CartPole-v1", "mine/CartPole-v1", "acrobot"])
+def test_a_sweep_of_an_environment_is_read_as_it_was_written(source, sweep, monkeypatch):
+    monkeypatch.setattr(registration, "registry", dict(registration.registry))
+    registration.register("mine/CartPole-v1", "gymnasium.envs.classic_control:CartPoleEnv")
+    write_definition(sweep, definition_of(source=source))
+    assert read_definition(sweep).source == source
 
 
 def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):
