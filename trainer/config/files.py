@@ -142,7 +142,9 @@ def load_config(
 
 
 def read_source(source: str) -> dict[str, Any]:
-    """The values of a preset or a TOML file; of an environment, its name alone. Raises ConfigError."""
+    """The values of a preset or a TOML file, or only the name of an environment. Raises
+    ConfigError.
+    """
     name = full_name(split_overlays(source)[0])
     return {"env": name} if is_env_name(name) else read_toml(config_path(name))
 
