@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -41,7 +40,6 @@ def can_host(env_id: str) -> bool:
     return env_id in TASKS and importlib.util.find_spec("mjbatch") is not None
 
 
-@cache
 def load_mujoco_spec(env_id: str, num_threads: int) -> MujocoSpec:
     """Look at one copy of the environment. Raises ConfigError if mjbatch cannot step it."""
     setting = f"gymnasium.vectorization = mjbatch: env = '{PREFIX}{env_id}'"

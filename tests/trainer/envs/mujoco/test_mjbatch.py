@@ -13,7 +13,7 @@ from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import make_config
-from operant.trainer.envs import env_spec_of, host_of, make_envs
+from operant.trainer.envs import env_spec_of, host_of, look_again, make_envs
 from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector, load_mujoco_spec
 from operant.trainer.envs.mujoco.tasks import TASKS
 from operant.trainer.envs.vector import Transitions
@@ -138,7 +138,7 @@ def test_other_environments_are_refused():
 
 
 def test_without_mjbatch_the_error_has_the_command(monkeypatch):
-    load_mujoco_spec.cache_clear()
+    look_again()
     monkeypatch.setitem(sys.modules, "mjbatch", None)
     with pytest.raises(ConfigError, match=r"needs mjbatch: pip install 'operant-rl\[mujoco\]'"):
         make_config({}, [MUJOCO, "gymnasium.vectorization=mjbatch"])
