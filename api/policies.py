@@ -16,6 +16,7 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.typed_numbers import whole_number
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
@@ -34,6 +35,8 @@ from ..trainer.spaces import mask_size, num_numbers
 from .runs import Run, folder_of
 
 Array = NDArray[Any]
+
+MOST_EPISODES = 100_000
 
 
 class Policy:
@@ -211,9 +214,10 @@ class Policy:
 def _tensor(obs: Any, size: int) -> torch.Tensor:
     try:
         return torch.from_numpy(np.asarray(obs))
-    except TypeError:
+    except (TypeError, ValueError):  # a ragged list is a ValueError
         raise UsageError(
-            f"obs is a {type(obs).__name__}: expected an array of {size} numbers"
+            f"obs is a {type(obs).__name__}: expected an array of {size} numbers, or a batch of "
+            "arrays of this size"
         ) from None
 
 
@@ -276,7 +280,8 @@ def evaluate(
     """
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
-    check_episodes(episodes)
+    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+    seed = config.seed if seed is None else whole_number("seed", seed, 0, 2**63 - 1)
     if config.env == "tinyphysics":
         raise UsageError(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
@@ -294,9 +299,7 @@ def evaluate(
                 f"{_in_words(known)}"
             )
     limit = config.evaluation.max_episode_steps
-    evaluation = play_episodes(
-        loaded._trained.policy, spec, episodes, config.seed if seed is None else seed, limit
-    )
+    evaluation = play_episodes(loaded._trained.policy, spec, episodes, seed, limit)
     if evaluation.num_cut_off:
         print(cut_off_message(evaluation, limit), file=sys.stderr)
     return np.asarray(evaluation.returns, np.float64)
@@ -306,12 +309,6 @@ def _in_words(spec: Any) -> str:
     masks = mask_size(spec)
     seen = f"{spec.obs_size - masks} observations" + (" and action masks" if masks else "")
     return f"{seen} and {spec.actions}"
-
-
-def check_episodes(episodes: Any) -> None:
-    """Raises UsageError unless `episodes` is a number of episodes to play."""
-    if type(episodes) is not int or not 1 <= episodes <= 100_000:
-        raise UsageError(f"episodes = {episodes!r:.80}: expected a whole number, 1 to 100,000")
 
 
 def _registered(env: Callable[..., Any]) -> str:

@@ -10,9 +10,10 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import UsageError
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.typed_numbers import whole_number
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
-from .policies import check_episodes
+from .policies import MOST_EPISODES
 from .runs import Run, folder_of
 
 
@@ -30,7 +31,7 @@ def push(
     The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
-    check_episodes(episodes)
+    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder):
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)

@@ -55,7 +55,9 @@ def train(
 
     `env` is the argument of the command (an environment, a preset or a TOML file), or a
     `gymnasium.Env` class or a function that returns one, which a script or a notebook's cell may
-    define. `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
+    define. Default: "cart_pole", as in the command.
+
+    `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
     `ppo={"learning_rate": 3e-4}`. `operant train --help-config` lists all keys.
 
     `policy` is a `torch.nn.Module` class of your own, or a function that returns a module: called
@@ -72,6 +74,10 @@ def train(
     With `detach`, a process of its own trains, and `train` returns once that has published: then
     use `run.wait()`, `run.stop()` and `run.status()`. `resume` continues a run from its newest
     checkpoint.
+
+    `name` is the middle part of the run's id, by default the environment and the algorithm. Several
+    runs may have the same, also at the same time: each has an id and a folder of its own. A name
+    that `operant rename` gave another run, or one with a slash or a colon, is a UsageError.
 
     Ctrl-C, or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises
     KeyboardInterrupt; `operant.runs()[0]` is the run. A second one ends training at once.

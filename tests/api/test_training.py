@@ -9,12 +9,14 @@ import sys
 import threading
 import time
 import tomllib
+from dataclasses import replace
 
 import pytest
 from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
 
 import operant
+from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.status import open_page
 
 ENDLESS = {**SMALL, "total_env_steps": 10**12, "checkpoint": {"every_iterations": 0}}
@@ -217,3 +219,33 @@ def test_a_forked_process_says_that_it_cannot_train():
     said, last = done.stdout.splitlines()
     assert said.startswith("this process was forked from one in which operant had trained")
     assert last == "0 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "a/b",
+            "'a/b' is not a valid name: it must not begin with - or contain a colon or a slash",
+        ),
+        (3, "name = 3: expected text"),
+        ("", "name = '': expected text"),
+        ("x" * 81, "a name may have up to 80 characters, this one has 81"),
+    ],
+)
+def test_a_name_that_no_run_can_have_is_one_line(line, name, said):
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train(line, name=name, **SMALL)
+    assert operant.runs() == []
+
+
+def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one_runs(line):
+    first, second = (
+        operant.train(line, name="twin", total_env_steps=64, **SMALL) for _ in range(2)
+    )
+    assert first.id != second.id
+    with pytest.raises(operant.UsageError, match="'twin' matches 2 runs"):
+        operant.load("twin")
+    change_notes(first.folder, lambda notes: replace(notes, name="best of all"))
+    with pytest.raises(operant.UsageError, match=f"another run is called .*: {first.id}"):
+        operant.train(line, name="best of all", **SMALL)
