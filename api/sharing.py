@@ -25,8 +25,9 @@ def push(
     episodes: int = DEFAULT_EPISODES,
     private: bool = False,
 ) -> None:
-    """Write a run's policy, its settings and a model card to the folder `target`, or to the
-    repository "hf:OWNER/NAME" of the Hugging Face Hub; `private` is for a new one.
+    """Write a run's policy, its settings and a model card to the folder `target`, which is new,
+    empty, or has a policy that was pushed before, or to the repository "hf:OWNER/NAME" of the
+    Hugging Face Hub; `private` is for a new one.
 
     The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
@@ -47,7 +48,7 @@ def pull(source: str | Path, *, name: str = "") -> Run:
 
 
 def _place(argument: str, given: Any) -> str:
-    """A folder or `hf:OWNER/NAME` as text. Raises UsageError for anything else."""
-    if not isinstance(given, str | os.PathLike):
+    """A folder or `hf:OWNER/NAME` as text; a path is always a folder. Raises UsageError."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise UsageError(f"{argument} = {given!r:.80}: expected a folder, or hf:OWNER/NAME")
-    return os.fspath(given)
+    return given if isinstance(given, str) else os.path.abspath(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +102,7 @@ def test_others_can_read_a_shared_policy(run, tmp_path):
     [
         ({"episodes": 0}, "episodes = 0: expected a whole number"),
         ({"episodes": "3"}, "episodes = '3': expected a whole number"),
+        ({"target": ""}, "target = '': expected a folder, or hf:OWNER/NAME"),
         ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
     ],
 )
@@ -151,6 +153,22 @@ def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
         operant.push(run, run.folder)
     with pytest.raises(operant.UsageError, match="is a file"):
         operant.push(run, tmp_path / "other" / "thesis.tex")
+
+
+def test_a_name_that_may_be_of_the_hub_makes_no_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        operant.UsageError, match=r"no folder me; hf:me/x is .* \./me/x a new folder"
+    ):
+        operant.push(run, "me/x", episodes=1)
+    assert not (tmp_path / "me").exists()
+    with pytest.raises(operant.UsageError, match="is no folder; a policy of the Hub is hf:me/x"):
+        operant.pull("me/x")
+    operant.push(run, "./me/x", episodes=1)
+    operant.push(run, "me/y", episodes=1)  # there is a folder by now
+    operant.push(run, Path("you/x"), episodes=1)
+    found = {str(card.parent.relative_to(tmp_path)) for card in tmp_path.glob("*/*/README.md")}
+    assert found == {"me/x", "me/y", "you/x"}
 
 
 def test_what_has_no_policy_is_not_pulled(run, tmp_path):
