@@ -17,10 +17,11 @@ from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
 from ..shared.text.typed_numbers import whole_number
+from ..trainer.config.train_config import no_such_env
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
-from ..trainer.envs.names import GYMNASIUM_PREFIX, is_hosted
+from ..trainer.envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX, is_hosted
 from ..trainer.envs.own_envs import check_own, register_own
 from ..trainer.envs.space_rows import env_action, flat_rows
 from ..trainer.envs.spaces import full_name
@@ -33,6 +34,7 @@ from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
 from ..trainer.spaces import mask_size, num_numbers
 from .runs import Run, folder_of
+from .tracebacks import short_traceback
 
 Array = NDArray[Any]
 
@@ -221,6 +223,7 @@ def _tensor(obs: Any, size: int) -> torch.Tensor:
         ) from None
 
 
+@short_traceback
 def load(
     run: Run | str | Path | None = None,
     *,
@@ -263,6 +266,7 @@ def _register_again(argument: str, name: Any, make: Callable[..., Any]) -> None:
     register(make, name)
 
 
+@short_traceback
 def evaluate(
     policy: Policy | Run | str | Path | None = None,
     episodes: int = DEFAULT_EPISODES,
@@ -290,6 +294,8 @@ def evaluate(
     spec: Any = env_spec_of(config)
     if env is not None:
         name = full_name(env) if isinstance(env, str) else _registered(env)
+        if name not in ALL_ENV_NAMES and not is_hosted(name):
+            raise ConfigError(no_such_env(name))
         known = spec
         whole_games = preprocessing_of(config).for_evaluation()
         spec = load_any_spec(name, preprocessing=whole_games)

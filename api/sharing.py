@@ -15,8 +15,10 @@ from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
 from .policies import MOST_EPISODES
 from .runs import Run, folder_of
+from .tracebacks import short_traceback
 
 
+@short_traceback
 def push(
     run: Run | str | Path | None,
     target: str | Path,
@@ -38,6 +40,7 @@ def push(
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
 
 
+@short_traceback
 def pull(source: str | Path, *, name: str = "") -> Run:
     """Make a run of a shared policy: a folder, or "hf:OWNER/NAME". Nothing in it is executed.
 

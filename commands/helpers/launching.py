@@ -185,8 +185,8 @@ def _resumed_run(
     check_machine(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
-            f"{run.id} is complete at {checkpoint.env_steps} env steps; "
-            f"--set total_env_steps={2 * config.total_env_steps} would continue it"
+            f"{run.id} is complete at {checkpoint.env_steps} env steps; total_env_steps = "
+            f"{2 * config.total_env_steps} would continue it"
         )
     check(config)
     lock = RunLock(run.lock_path, rank)

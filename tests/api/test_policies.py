@@ -89,6 +89,8 @@ def test_another_environment_is_played_in_where_it_fits(policy):
     assert abs(operant.evaluate(policy, 6)).max() > 6
     with pytest.raises(operant.UsageError, match="env = cart_pole: it has 4 observations"):
         operant.evaluate(policy, env="cart_pole")
+    with pytest.raises(operant.UsageError, match="'cart_pol' is not an environment; did you mean"):
+        operant.evaluate(policy, env="cart_pol")
 
 
 def test_another_process_is_given_the_environment_of_a_script(policy):

@@ -64,6 +64,15 @@ def test_a_time_to_wait_that_is_no_number_is_one_line(timeout_s):
         run.wait(timeout_s)
 
 
+def test_a_status_is_short_to_print():
+    run = logged({f"metric/{number}": 1.0 for number in range(40)})
+    assert "metric/3" in run.status().metrics
+    said = repr(run.status())
+    assert said.startswith(f"RunStatus(run={run.id}, state=finished, age_s=")
+    assert said.endswith("metrics=<40 metrics>)")
+    assert len(said) < 200
+
+
 def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys):
     run = logged({"a": 1.0})
     operant.show(run)

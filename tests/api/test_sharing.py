@@ -203,7 +203,7 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
     before = len(operant.runs())
     with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
         operant.pull(tmp_path / "policy")
-    monkeypatch.undo()
+    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 30)
     with path.open("ab") as file:
         file.truncate(2 << 30)  # sparse
     with pytest.raises(operant.UsageError, match=r"policy has 2\.0 GiB; a policy of at most"):
@@ -239,6 +239,12 @@ def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
     with pytest.raises(operant.UsageError, match=r"planted.*--trust-code"):
         operant.push(pulled, "again")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_pulled_policy_has_no_history(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    with pytest.raises(operant.PageError, match="was pulled: it has a policy, and no page or rows"):
+        operant.history(operant.pull(tmp_path / "policy"))
 
 
 def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):
@@ -343,3 +349,5 @@ def test_every_shipped_policy_is_as_good_as_its_card_says(env):
 def test_an_environment_without_a_shipped_policy_lists_those_there_are():
     with pytest.raises(operant.UsageError, match="no trained policy for Nope; there are: acrobot"):
         operant.load("Nope", trained=True)
+    with pytest.raises(operant.UsageError, match="for CartPole-v1; did you mean 'cart_pole'"):
+        operant.load("CartPole-v1", trained=True)

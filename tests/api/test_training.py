@@ -9,9 +9,11 @@ import sys
 import threading
 import time
 import tomllib
+import traceback
 from dataclasses import replace
 
 import pytest
+from command_line import python
 from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
 
@@ -114,7 +116,8 @@ def test_a_run_in_a_thread_is_stopped_from_another(line):
     while not (operant.runs() and operant.runs()[0].status().env_steps):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert operant.runs()[0].stop().state == "stopped"
+    status = operant.runs()[0].stop()
+    assert (status.state, status.message) == ("stopped", "asked to stop, by SIGTERM")
     thread.join(PATIENCE_S)
     assert ended == operant.runs()
 
@@ -148,6 +151,77 @@ def test_a_signal_stops_a_script_in_good_order_and_ends_it(number, code):
     if number == signal.SIGINT:
         assert printed == "stopped True\n"
         assert "operant.train(resume=" in errors
+
+
+RESUMES = """
+import operant
+from gymnasium.envs.classic_control import PendulumEnv
+class Swing(PendulumEnv): pass
+try:
+    operant.train(resume=RUN, total_env_steps=128)
+except operant.UsageError as error:
+    print(error)
+operant.train(Swing, resume=RUN, total_env_steps=128)
+"""
+
+
+def test_another_process_resumes_with_the_class_of_a_script_and_the_runs_settings():
+    from gymnasium.envs.classic_control import PendulumEnv
+
+    class Swing(PendulumEnv):
+        pass
+
+    run = operant.train(Swing, total_env_steps=64, ppo={"gamma": 0.5}, **SMALL)
+    done = python("-c", RESUMES.replace("RUN", repr(run.id)))
+    assert "pass env=Swing to operant.load, or to operant.train with resume" in done.stdout
+    assert run.status().env_steps == 128, done.stderr
+    assert run.folder.joinpath("run.toml").read_text().count("gamma = 0.5") == 1
+
+
+def test_a_complete_run_says_by_which_key_it_would_go_on(line):
+    run = operant.train(line, total_env_steps=64, **SMALL)
+    with pytest.raises(operant.UsageError, match="64 env steps; total_env_steps = 128 would con"):
+        operant.train(resume=run)
+
+
+def frames_of(error):
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def test_a_traceback_of_wrong_input_has_the_callers_frames_and_few_of_operants(line):
+    own = "test_a_traceback_of_wrong_input_has_the_callers_frames_and_few_of_operants"
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(line, nmu_envs=3)
+    assert frames_of(wrong.value) == [own, "called"]
+
+    class Logs:
+        def on_iteration(self, run):
+            run.log({1: 2})
+
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(line, total_env_steps=64, callbacks=[Logs()], **SMALL)
+    assert (frames_of(wrong.value)[0], frames_of(wrong.value)[-1]) == (own, "on_iteration")
+
+    def breaks():
+        raise ZeroDivisionError
+
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(breaks)
+    assert frames_of(wrong.value.__cause__)[-1] == "breaks"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ("Pendulum-v1", "tuned presets for pendulum, operant's own version of it: pendulum_ac_iqn"),
+        ("cart_pole_no_velocity", None),
+        ("cart_pole", None),  # it has its preset
+    ],
+)
+def test_presets_for_an_environment_are_named_where_none_is_used(env, said):
+    run = operant.train(env, total_env_steps=64, **SMALL)
+    hints = [e.text for e in open_page(run._run).events() if e.text.startswith("tuned presets")]
+    assert [hint[: len(said or "")] for hint in hints] == ([said] if said else [])
 
 
 def test_training_goes_on_from_a_run(line):
