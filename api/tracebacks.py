@@ -9,7 +9,8 @@ from typing import ParamSpec, TypeVar
 
 from ..shared.errors import UsageError
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def short_traceback(function: Callable[P, R]) -> Callable[P, R]:
