@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.machinery
 import os
 import pickle
@@ -19,6 +20,7 @@ import tomli_w
 
 from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
 from ..shared.errors import UsageError
+from ..shared.processes.interrupts import interrupts_held
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
 from ..trainer.machine.forks import check_not_forked
@@ -108,7 +110,11 @@ def train(
     check_callbacks(callbacks)
     if detach and callbacks:
         raise UsageError("callbacks run in this process: detach = True takes none")
-    return _detached(prepare) if detach else _here(prepare, callbacks)
+    if detach:
+        return _detached(prepare)
+    with interrupts_held():
+        importlib.import_module(".policies", __package__)  # which imports PyTorch
+    return _here(prepare, callbacks)
 
 
 def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:

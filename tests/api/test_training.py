@@ -165,6 +165,34 @@ operant.train(Swing, resume=RUN, total_env_steps=128)
 """
 
 
+INTERRUPTED = """
+import os, signal, sys
+import operant
+
+def interrupt(event, arguments):
+    if event == "import" and arguments[0] == AT and not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+
+def train():
+    small = {"num_envs": 4, "rollout_steps": 16, "num_threads": 1, "total_env_steps": 64}
+    return operant.train("cart_pole", **small)
+
+sent = []
+sys.addaudithook(interrupt)
+try:
+    train()
+except KeyboardInterrupt:
+    print("interrupted", len(operant.runs()))
+print(train().status().state)
+"""
+
+
+@pytest.mark.parametrize("at", ["torch.nn", "operant.trainer.envs.own_envs"])
+def test_an_interrupt_during_imports_leaves_a_notebook_that_can_train(at):
+    done = python("-c", INTERRUPTED.replace("AT", repr(at)))
+    assert done.stdout == "interrupted 0\nfinished\n", done.stderr
+
+
 def test_another_process_resumes_with_the_class_of_a_script_and_the_runs_settings():
     from gymnasium.envs.classic_control import PendulumEnv
 
