@@ -195,7 +195,10 @@ def _attribute(name: str) -> Any:
     script; a name that is not in wandb either is a mistake, here as there.
     """
     if name in _HOMES:
-        return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        from .shared.processes.interrupts import interrupts_held
+
+        with interrupts_held():
+            return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
     if name in _IN_WANDB_SHAPE:
         return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _MODULES:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .api.training import algorithm_name
+from .api.training import algorithm_name, overrides_of
 from .shared.errors import UsageError
 from .trainer.config.files import make_config
 from .trainer.config.metrics import metrics_of
@@ -42,7 +42,7 @@ def check_algorithm(
 
     `algorithm` is a class, or its name in a configuration. `env` is one of operant's environments;
     default: CartPole, or Pendulum for algorithms with continuous actions. `settings` are keys that
-    replace the small sizes of the check, such as `{"dqn.batch_size": 64}`.
+    replace the small sizes of the check, such as `{"dqn.batch_size": 64}`, or tables of keys.
 
     Raises UsageError, a line that says what does not hold; what the algorithm raises is raised as
     it is.
@@ -50,6 +50,11 @@ def check_algorithm(
     name = algorithm if isinstance(algorithm, str) else algorithm_name(algorithm)
     config = _config(name, env, settings or {})
     once, again, whole = (_made(config) for _ in range(3))
+    if not once.collector.resumes_exactly:
+        raise UsageError(
+            f"env = {config.env}: the check continues a run, and environments of other libraries "
+            "do not save their state; name one of operant's, as cart_pole or pendulum"
+        )
     first = once.policy.flat_parameters.clone()
     known = {metric.name for metric in metrics_of(config)}
     for number in range(1, NUM_ITERATIONS + 1):
@@ -79,6 +84,8 @@ def check_algorithm(
 
 
 def _config(name: str, env: str, settings: Mapping[str, Any]) -> TrainConfig:
+    if not isinstance(settings, Mapping):
+        raise UsageError(f"settings = {settings!r:.80}: expected a dict of keys and values")
     section = section_of(name)
     kinds = section.action_kinds if section else ()
     env = env or ("cart_pole" if "Discrete" in kinds else "pendulum")
@@ -87,10 +94,8 @@ def _config(name: str, env: str, settings: Mapping[str, Any]) -> TrainConfig:
     own = OF_REPLAY if asked.learns_from_replay else OF_ROLLOUTS
     sizes = {key if "." in key else f"{table}.{key}": value for key, value in own.items()}
     total = {"total_env_steps": 8 * 16 * NUM_ITERATIONS}
-    given = {**SIZES, **total, **sizes, **settings}
-    return make_config(
-        {"env": env, "algorithm": name}, [f"{key}={value}" for key, value in given.items()]
-    )
+    given = overrides_of({**SIZES, **total, **sizes, **settings})
+    return make_config({"env": env, "algorithm": name}, given)
 
 
 def _made(config: TrainConfig) -> Experiment:

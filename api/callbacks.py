@@ -9,6 +9,7 @@ from ..commands.helpers.progress import progress_report
 from ..monitor.play.filming import write_episode, writer_for
 from ..shared.errors import UsageError
 from ..shared.runs.owners import make_private_folder
+from ..shared.text.typed_numbers import whole_number
 from ..trainer.playing import make_episodes
 from ..trainer.running.callbacks import LiveRun
 
@@ -37,14 +38,11 @@ class RecordVideo:
         self, every_env_steps: int, *, ending: str = "svg", max_steps: int = 1000, seed: int = 1
     ) -> None:
         """`ending` is svg, gif or mp4. An episode is shown for at most `max_steps` env steps."""
-        if type(every_env_steps) is not int or every_env_steps < 1:
-            raise UsageError(
-                f"every_env_steps = {every_env_steps!r:.80}: expected a whole number above 0"
-            )
         if ending not in ("svg", "gif", "mp4"):
             raise UsageError(f"ending = {ending!r:.80}: expected svg, gif or mp4")
-        self._every, self._ending = every_env_steps, ending
-        self._max_steps, self._seed = max_steps, seed
+        self._every, self._ending = whole_number("every_env_steps", every_env_steps, 1), ending
+        self._max_steps = whole_number("max_steps", max_steps, 1)
+        self._seed = whole_number("seed", seed, 0, 2**63 - 1)
         self._next = 0
 
     def on_start(self, run: LiveRun) -> None:

@@ -16,10 +16,12 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.typed_numbers import whole_number
+from ..trainer.config.train_config import no_such_env
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
-from ..trainer.envs.names import GYMNASIUM_PREFIX, is_hosted
+from ..trainer.envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX, is_hosted
 from ..trainer.envs.own_envs import check_own, register_own
 from ..trainer.envs.space_rows import env_action, flat_rows
 from ..trainer.envs.spaces import full_name
@@ -32,8 +34,11 @@ from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import register
 from ..trainer.spaces import mask_size, num_numbers
 from .runs import Run, folder_of
+from .tracebacks import short_traceback
 
 Array = NDArray[Any]
+
+MOST_EPISODES = 100_000
 
 
 class Policy:
@@ -211,12 +216,14 @@ class Policy:
 def _tensor(obs: Any, size: int) -> torch.Tensor:
     try:
         return torch.from_numpy(np.asarray(obs))
-    except TypeError:
+    except (TypeError, ValueError):  # a ragged list is a ValueError
         raise UsageError(
-            f"obs is a {type(obs).__name__}: expected an array of {size} numbers"
+            f"obs is a {type(obs).__name__}: expected an array of {size} numbers, or a batch of "
+            "arrays of this size"
         ) from None
 
 
+@short_traceback
 def load(
     run: Run | str | Path | None = None,
     *,
@@ -259,6 +266,7 @@ def _register_again(argument: str, name: Any, make: Callable[..., Any]) -> None:
     register(make, name)
 
 
+@short_traceback
 def evaluate(
     policy: Policy | Run | str | Path | None = None,
     episodes: int = DEFAULT_EPISODES,
@@ -276,7 +284,8 @@ def evaluate(
     """
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
-    check_episodes(episodes)
+    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+    seed = config.seed if seed is None else whole_number("seed", seed, 0, 2**63 - 1)
     if config.env == "tinyphysics":
         raise UsageError(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
@@ -285,6 +294,8 @@ def evaluate(
     spec: Any = env_spec_of(config)
     if env is not None:
         name = full_name(env) if isinstance(env, str) else _registered(env)
+        if name not in ALL_ENV_NAMES and not is_hosted(name):
+            raise ConfigError(no_such_env(name))
         known = spec
         whole_games = preprocessing_of(config).for_evaluation()
         spec = load_any_spec(name, preprocessing=whole_games)
@@ -294,9 +305,7 @@ def evaluate(
                 f"{_in_words(known)}"
             )
     limit = config.evaluation.max_episode_steps
-    evaluation = play_episodes(
-        loaded._trained.policy, spec, episodes, config.seed if seed is None else seed, limit
-    )
+    evaluation = play_episodes(loaded._trained.policy, spec, episodes, seed, limit)
     if evaluation.num_cut_off:
         print(cut_off_message(evaluation, limit), file=sys.stderr)
     return np.asarray(evaluation.returns, np.float64)
@@ -306,12 +315,6 @@ def _in_words(spec: Any) -> str:
     masks = mask_size(spec)
     seen = f"{spec.obs_size - masks} observations" + (" and action masks" if masks else "")
     return f"{seen} and {spec.actions}"
-
-
-def check_episodes(episodes: Any) -> None:
-    """Raises UsageError unless `episodes` is a number of episodes to play."""
-    if type(episodes) is not int or not 1 <= episodes <= 100_000:
-        raise UsageError(f"episodes = {episodes!r:.80}: expected a whole number, 1 to 100,000")
 
 
 def _registered(env: Callable[..., Any]) -> str:

@@ -20,6 +20,7 @@ from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
 from ..shared.runs.status import RunStatus
+from ..shared.text.typed_numbers import real_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +78,7 @@ class Run(metaclass=_AlsoRunsOfInit):
         """
         if self._is_in_its_thread():
             raise UsageError(f"{self.id}: wait in a callback of the run itself would never return")
+        timeout_s = None if timeout_s is None else real_number("timeout_s", timeout_s, 0.0)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while (status := self.status()).is_alive:
             if deadline is not None and time.monotonic() >= deadline:

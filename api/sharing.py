@@ -10,12 +10,15 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import UsageError
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.typed_numbers import whole_number
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
-from .policies import check_episodes
+from .policies import MOST_EPISODES
 from .runs import Run, folder_of
+from .tracebacks import short_traceback
 
 
+@short_traceback
 def push(
     run: Run | str | Path | None,
     target: str | Path,
@@ -24,18 +27,20 @@ def push(
     episodes: int = DEFAULT_EPISODES,
     private: bool = False,
 ) -> None:
-    """Write a run's policy, its settings and a model card to the folder `target`, or to the
-    repository "hf:OWNER/NAME" of the Hugging Face Hub; `private` is for a new one.
+    """Write a run's policy, its settings and a model card to the folder `target`, which is new,
+    empty, or has a policy that was pushed before, or to the repository "hf:OWNER/NAME" of the
+    Hugging Face Hub; `private` is for a new one.
 
     The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
-    check_episodes(episodes)
+    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder):
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
 
 
+@short_traceback
 def pull(source: str | Path, *, name: str = "") -> Run:
     """Make a run of a shared policy: a folder, or "hf:OWNER/NAME". Nothing in it is executed.
 
@@ -46,7 +51,7 @@ def pull(source: str | Path, *, name: str = "") -> Run:
 
 
 def _place(argument: str, given: Any) -> str:
-    """A folder or `hf:OWNER/NAME` as text. Raises UsageError for anything else."""
-    if not isinstance(given, str | os.PathLike):
+    """A folder or `hf:OWNER/NAME` as text; a path is always a folder. Raises UsageError."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
         raise UsageError(f"{argument} = {given!r:.80}: expected a folder, or hf:OWNER/NAME")
-    return os.fspath(given)
+    return given if isinstance(given, str) else os.path.abspath(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.machinery
 import os
 import pickle
@@ -21,6 +22,7 @@ from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for
 from ..commands.helpers.progress import PlainProgress
 from ..shared.errors import UsageError
 from ..shared.page.requests import STOP_REASON, give_reason
+from ..shared.processes.interrupts import interrupts_held
 from ..trainer import algorithms
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
@@ -28,11 +30,14 @@ from ..trainer.machine.forks import check_not_forked
 from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.importing import check_module
+from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.settings.own_code import pickled_own, register
 from .runs import BY_STOP, Run, folder_of, listed, stops_here
+from .tracebacks import short_traceback
 
 if TYPE_CHECKING:
     from ..shared.page.writer import OnPhase
+    from ..shared.runs.run_folder import Run as RunFolder
     from ..trainer.config.train_config import TrainConfig
 
     EnvLike = str | Path | Callable[..., Any]
@@ -42,6 +47,7 @@ _children: list[
 ] = []  # keeps the handles: Popen warns when it is deleted before its process ends
 
 
+@short_traceback
 def train(
     env: EnvLike | None = None,
     *,
@@ -59,7 +65,9 @@ def train(
 
     `env` is the argument of the command (an environment, a preset or a TOML file), or a
     `gymnasium.Env` class or a function that returns one, which a script or a notebook's cell may
-    define. `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
+    define. Default: "cart_pole", as in the command.
+
+    `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
     `ppo={"learning_rate": 3e-4}`. `operant train --help-config` lists all keys.
 
     `policy` is a `torch.nn.Module` class of your own, or a function that returns a module: called
@@ -75,7 +83,12 @@ def train(
 
     With `detach`, a process of its own trains, and `train` returns once that has published: then
     use `run.wait()`, `run.stop()` and `run.status()`. `resume` continues a run from its newest
-    checkpoint.
+    checkpoint, with its settings; if a script defined its environment, network or algorithm,
+    another process gives them once more as `env`, `policy` and `algorithm`.
+
+    `name` is the middle part of the run's id, by default the environment and the algorithm. Several
+    runs may have the same, also at the same time: each has an id and a folder of its own. A name
+    that `operant rename` gave another run, or one with a slash or a colon, is a UsageError.
 
     `operant stop` and the monitor's stop end the run in good order, and `train` returns it. Ctrl-C,
     or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises
@@ -89,13 +102,13 @@ def train(
         settings["policy"] = policy
     elif policy is not None:
         settings["policy.encoder"] = network_name(policy)
-    overrides = [*_overrides(settings)]
+    overrides = [*overrides_of(settings)]
     if algorithm is not None and not isinstance(algorithm, str):
         algorithm = algorithm_name(algorithm)
     for key, value in (("algorithm", algorithm), ("total_env_steps", total_env_steps)):
-        overrides += [] if value is None else _overrides({key: value})
+        overrides += [] if value is None else overrides_of({key: value})
     resumed = None if resume is None else listed(folder_of(resume))
-    source = _source(env)
+    source = _source_again(env, resumed) if resumed else _source(env)
 
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, tuple(overrides), name, resumed, rank, hardware=hardware)
@@ -103,7 +116,11 @@ def train(
     check_callbacks(callbacks)
     if detach and callbacks:
         raise UsageError("callbacks run in this process: detach = True takes none")
-    return _detached(prepare) if detach else _here(prepare, callbacks)
+    if detach:
+        return _detached(prepare)
+    with interrupts_held():
+        importlib.import_module(".policies", __package__)  # which imports PyTorch
+    return _here(prepare, callbacks)
 
 
 def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
@@ -189,6 +206,18 @@ def _source(env: EnvLike | None) -> str | None:
     return GYMNASIUM_PREFIX + (_importable(env) or register(env))
 
 
+def _source_again(env: EnvLike | None, resumed: RunFolder) -> str | None:
+    """As `_source`, for a run that goes on: a class or function takes the name that the run's
+    environment has, if a script defined that too, and the settings stay the run's.
+    """
+    name = str(resumed.manifest().get("config", {}).get("env")).removeprefix(GYMNASIUM_PREFIX)
+    if not callable(env) or not name.startswith(OWN_PREFIX):
+        return _source(env)
+    check_own(env)
+    register(env, name)
+    return None
+
+
 def network_name(policy: Any) -> str:
     """The value of `policy.encoder` for a network of the user's. Raises UsageError."""
     torch = sys.modules.get("torch")  # it has been imported if there is a module
@@ -234,11 +263,11 @@ def _importable(make: Callable[..., Any]) -> str:
     return ""
 
 
-def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def overrides_of(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """`key=value` for each setting, with nested tables flattened. Raises UsageError."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            yield from _overrides(value, f"{prefix}{key}.")
+            yield from overrides_of(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}={_toml(f'{prefix}{key}', value)}"
 

@@ -23,8 +23,8 @@ def command(run: str, target: str, checkpoint: str, episodes: int, private: bool
     """Share RUN's policy as a folder, or on the Hugging Face Hub.
 
     It writes the policy, its settings and a model card with the environment, the return and how to
-    use it. `operant pull` makes a run of it again. The Hub needs `pip install 'operant-rl[hub]'`
-    and a login: `hf auth login`.
+    use it. A folder must be new, empty, or have a policy pushed before. `operant pull` makes a run
+    of it again. The Hub needs `pip install 'operant-rl[hub]'` and a login: `hf auth login`.
     """
     chosen = run_here(run)
 

@@ -20,6 +20,7 @@ def command(run: str, name: str | None, undo: bool) -> None:
     """
     from dataclasses import replace
 
+    from ..shared.runs.find_runs import check_is_free
     from ..shared.runs.run_notes import change_notes
     from .helpers.output import print_line
 
@@ -28,15 +29,6 @@ def command(run: str, name: str | None, undo: bool) -> None:
         raise UsageError("give either a new name or --undo")
     wanted = " ".join((name or "").split())
     if wanted:
-        _check_is_free(wanted, chosen.id)
+        check_is_free(wanted, chosen.id)
     notes = change_notes(chosen.folder, lambda notes: replace(notes, name=wanted))
     print_line(f"{chosen.id}: {notes.name or 'shown by its id'}")
-
-
-def _check_is_free(name: str, run_id: str) -> None:
-    """Raises UsageError where another run goes by `name`."""
-    from ..shared.runs.find_runs import list_runs
-
-    for other in list_runs():
-        if other.id != run_id and name in (other.id, other.notes().name):
-            raise UsageError(f"another run is called '{name}': {other.id}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,39 @@ if TYPE_CHECKING:
     from .ranks.launch import Launch
 
 
-@click.command("train")
+class _TrainCommand(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click's; says how to change a setting that somebody gives as an option."""
+        settings = [each for each in args if re.fullmatch(r"[\w.]+=.+", each)]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            options = [name for each in self.get_params(ctx) for name in each.opts]
+            hint = _option_or_setting(error.option_name, options)
+            raise UsageError(f"no such option '{error.option_name}'{hint}") from None
+        except click.UsageError as error:
+            hint = f"; write --set {settings[0]} to change a setting" if settings else ""
+            raise UsageError(f"{error.format_message()}{hint}") from None
+
+
+def _option_or_setting(option: str, options: list[str]) -> str:
+    """`; did you mean ...?` with the nearest option, or with the setting that somebody means who
+    writes `--lr`; empty if none is near.
+    """
+    from ..trainer.config.files import load_config
+    from ..trainer.config.flat_keys import flat_keys
+    from ..trainer.config.known_elsewhere import known_elsewhere
+    from ..trainer.config.train_config import DEFAULT_ALGORITHM
+
+    keys = flat_keys(load_config().model_dump(mode="json"))
+    name = option.lstrip("-").replace("-", "_")
+    meant = {f"--{key}": f"--set {key}=VALUE" for key in keys} | {each: each for each in options}
+    hint = known_elsewhere(name, DEFAULT_ALGORITHM, keys) or nearest(f"--{name}", meant)
+    word = hint.partition("'")[2].partition("'")[0]
+    return f"; did you mean '{meant.get(word) or meant[f'--{word}']}'?" if word else ""
+
+
+@click.command("train", cls=_TrainCommand)
 @click.argument("config", required=False, metavar="[CONFIG]", shell_complete=configs)
 @click.option(
     "--config",

@@ -20,10 +20,11 @@ from ...shared.errors import CheckpointError, OperantError, PageError, UsageErro
 from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import LAUNCHER, RunLock
 from ...shared.processes.python_program import python_program
-from ...shared.runs.find_runs import find_run
+from ...shared.runs.find_runs import check_is_free, find_run
 from ...shared.runs.provenance import provenance
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ...shared.runs.run_notes import check_name
 from ...shared.runs.run_part import host_of_whole
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
@@ -107,6 +108,8 @@ def prepared_run(
     if resume:
         resumed = resume if isinstance(resume, Run) else find_run(resume)
         return _resumed_run(resumed, source, overrides, rank, check)
+    if name is not None:
+        _check_name(name)
     resolved = resolve(source, overrides, hardware)
     config = resolved.config
     check_machine(config)
@@ -118,6 +121,16 @@ def prepared_run(
     manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
     return Prepared(run, lock, config, None)
+
+
+def _check_name(name: Any) -> None:
+    """Raises UsageError if a new run cannot be called `name`. Several may have the same `name`,
+    which is only a part of their ids, but none that `operant rename` gave a run.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"name = {name!r:.80}: expected text, as 'wide-network'")
+    check_name(name)
+    check_is_free(name)
 
 
 def _in_manifest(resolved: Resolved) -> dict[str, Any]:
@@ -172,8 +185,8 @@ def _resumed_run(
     check_machine(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
-            f"{run.id} is complete at {checkpoint.env_steps} env steps; "
-            f"--set total_env_steps={2 * config.total_env_steps} would continue it"
+            f"{run.id} is complete at {checkpoint.env_steps} env steps; total_env_steps = "
+            f"{2 * config.total_env_steps} would continue it"
         )
     check(config)
     lock = RunLock(run.lock_path, rank)

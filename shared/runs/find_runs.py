@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ..errors import RunNotFoundError
+from ..errors import RunNotFoundError, UsageError
 from ..page.page_file import page_folder, place_of_live_page
 from .owners import open_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
@@ -95,6 +95,15 @@ def find_run(wanted: str) -> Run:
         )
     few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
     raise RunNotFoundError(f"'{wanted}' matches {len(matches)} runs: {few}")
+
+
+def check_is_free(name: str, but_for: str = "") -> None:
+    """Raises UsageError if a run, but for the one with the id `but_for`, has `name` for its id or
+    its name.
+    """
+    for run in list_runs():
+        if run.id != but_for and name in (run.id, run.notes().name):
+            raise UsageError(f"another run is called '{name}': {run.id}")
 
 
 def latest_run() -> Run:

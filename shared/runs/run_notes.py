@@ -103,24 +103,33 @@ def checked(notes: RunNotes, before: RunNotes = NO_NOTES) -> RunNotes:
     `before` may stay.
     """
     name, note = " ".join(notes.name.split()), " ".join(notes.note.split())
-    for what, text, limit in (
-        ("a name", name, MAX_NAME_CHARACTERS),
-        ("a note", note, MAX_NOTE_CHARACTERS),
-    ):
-        if len(text) > limit:
-            raise UsageError(f"{what} may have up to {limit} characters, this one has {len(text)}")
-        if not text.isprintable():
-            raise UsageError(f"{what} must be plain text, without control characters")
-    if name.startswith("-") or ":" in name:
-        raise UsageError(
-            f"'{name}' is not a valid name: it must not begin with - or contain a colon"
-        )
+    if name != before.name:
+        check_name(name)
+    _check_text("a note", note, MAX_NOTE_CHARACTERS)
     for tag in notes.tags:
         if tag not in before.tags:
             check_tag(tag)
     if len(notes.tags) > MAX_TAGS:
         raise UsageError(f"a run has up to {MAX_TAGS} tags, and would have {len(notes.tags)}")
     return replace(notes, name=name, note=note)
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError if it is not a valid name of a run: a slash makes a folder of it, a colon a
+    run on another machine.
+    """
+    _check_text("a name", name, MAX_NAME_CHARACTERS)
+    if name.startswith("-") or ":" in name or "/" in name:
+        raise UsageError(
+            f"'{name}' is not a valid name: it must not begin with - or contain a colon or a slash"
+        )
+
+
+def _check_text(what: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise UsageError(f"{what} may have up to {limit} characters, this one has {len(text)}")
+    if not text.isprintable():
+        raise UsageError(f"{what} must be plain text, without control characters")
 
 
 def check_tag(tag: str) -> None:

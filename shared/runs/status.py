@@ -63,6 +63,11 @@ class RunStatus:
     def is_alive(self) -> bool:
         return self.state in ("running", "stalled")
 
+    def __repr__(self) -> str:
+        known = {name: value for name, value in vars(self).items() if value not in (None, "", ())}
+        known["metrics"] = f"<{len(self.metrics)} metrics>"
+        return f"RunStatus({', '.join(f'{name}={value}' for name, value in known.items())})"
+
     def as_fields(self) -> dict[str, Any]:
         """All fields, without those that a run of one process on this machine has nothing in."""
         fields = vars(self) | {"ranks": [rank.as_fields() for rank in self.ranks]}
@@ -122,6 +127,8 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
             return reader
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")
+    if first_error is None and PULLED_FROM in run.manifest():
+        raise NoPageError(f"{run.id} was pulled: it has a policy, and no page or rows")
     raise first_error or NoPageError(f"{run.id} has no page yet")
 
 

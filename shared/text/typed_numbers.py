@@ -1,9 +1,15 @@
-"""Numbers as people type them: 1e6, 10M, 1.5k, 1_000; and times: 90, 90s, 5m, 2h, 1d."""
+"""Numbers as people type them: 1e6, 10M, 1.5k, 1_000; and times: 90, 90s, 5m, 2h, 1d. And numbers
+that a script gives as arguments.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from numbers import Integral, Real
+from typing import Any
+
+from ..errors import UsageError
 
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -32,3 +38,25 @@ def _typed(text: str, units: dict[str, float]) -> float | None:
     except ValueError:  # underscores where Python has none
         return None
     return None if math.isnan(number) else number
+
+
+def whole_number(what: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value` as an int. Raises UsageError, which begins with `what`, unless it is a whole number
+    in this range.
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
+        limits = f"{least:,} to {most:,}" if most is not None else f"{least:,} or more"
+        raise UsageError(f"{what} = {value!r:.80}: expected a whole number, {limits}")
+    return int(value)
+
+
+def real_number(what: str, value: Any, least: float = -math.inf) -> float:
+    """`value` as a float. Raises UsageError, which begins with `what`, unless it is a number of at
+    least `least`.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not float(value) >= least:
+        limits = f", {least:g} or more" if least > -math.inf else ""
+        raise UsageError(f"{what} = {value!r:.80}: expected a number{limits}")
+    return float(value)

@@ -319,3 +319,77 @@ def test_a_reason_that_is_no_text_and_a_hook_that_is_no_method_are_refused(line)
     with pytest.raises(operant.UsageError, match=r"\[0\]: on_end = 5: expected a method"):
         operant.train(line, callbacks=[number], **SMALL)
     assert operant.runs() == [run]
+
+
+class Calls:
+    """Calls a function with the run after each iteration."""
+
+    def __init__(self, call):
+        self.on_iteration = call
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda run: run.log({"loss/policy": 1.0}), "log: loss/policy is a metric of operant's"),
+        (lambda run: run.log({"progress/fraction": 1}), "log: progress/fraction is a metric of op"),
+        (lambda run: run.log({1: 2}), "log: the name 1: expected text, as 'mine/score'"),
+        (lambda run: run.log([3]), r"log: values = \[3\]: expected a dict"),
+        (lambda run: run.save("3"), "save: name = '3': .* means the checkpoint of an iteration"),
+        (lambda run: run.save(3), "save: name = 3: expected a letter"),
+    ],
+)
+def test_what_cannot_be_logged_or_saved_is_one_line(line, call, said):
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train(line, total_env_steps=64, callbacks=[Calls(call)], **SMALL)
+
+
+def test_a_metric_of_ones_own_is_logged_in_every_iteration(line):
+    logs = Calls(lambda run: run.log({"mine/score": run.iteration}))
+    run = operant.train(line, total_env_steps=192, callbacks=[logs], **SMALL)
+    assert run.history()["mine/score"].dropna().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("given", [operant.StopAtReturn(3), None, "best", iter(())])
+def test_callbacks_that_are_no_list_are_one_line(line, given):
+    with pytest.raises(operant.UsageError, match=r"callbacks = .*: expected a list, as callbacks="):
+        operant.train(line, callbacks=given, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: operant.StopAtReturn("a"), "value = 'a': expected a number"),
+        (lambda: operant.StopAtReturn(True), "value = True: expected a number"),
+        (lambda: operant.StopAtReturn(float("nan")), "value = nan: expected a number"),
+        (lambda: operant.StopWithoutImprovement(3, "a"), "least_gain = 'a': expected a number"),
+        (lambda: operant.SaveBest(3), "SaveBest: metric = 3: expected a metric's name"),
+        (lambda: operant.SaveBest(name="3"), "SaveBest: name = '3': expected a letter"),
+        (lambda: operant.RecordVideo(1.5), "every_env_steps = 1.5: expected a whole number"),
+        (lambda: operant.RecordVideo(1, max_steps="a"), "max_steps = 'a': expected a whole"),
+    ],
+)
+def test_wrong_arguments_of_callbacks_are_one_line(make, said):
+    with pytest.raises(operant.UsageError, match=said):
+        make()
+    operant.StopWithoutImprovement(np.int64(3), np.float32(0.5))  # numbers of NumPy are numbers
+
+
+def test_a_metric_that_nobody_publishes_is_a_warning_once(line, capsys):
+    best = operant.SaveBest("episode/retrun")
+    run = operant.train(line, total_env_steps=256, callbacks=[best], **EVERY)
+    said = "SaveBest: no metric is called 'episode/retrun' so far; did you mean 'episode/return'?"
+    assert texts(run).count(said) == 1
+    assert capsys.readouterr().err.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [operant.SaveBest(), operant.StopAtReturn(3), operant.StopWithoutImprovement(3)],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_callback_that_waits_for_evaluations_is_refused_without_them(line, callback):
+    said = f"{type(callback).__name__} looks at evaluations, and evaluation.num_episodes = 0"
+    none = {**SMALL, "evaluation": {"num_episodes": 0}}
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train(line, total_env_steps=128, callbacks=[callback], **none)

@@ -171,9 +171,15 @@ class Undeclared(DQN):
         return {**figures, "loss/own": figures["loss/value"]}, error
 
 
+class LossesOfNone(DQN):
+    def losses(self, batch, outputs, next_obs):
+        pass
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
+        (LossesOfNone, "LossesOfNone.losses returns None: expected Losses of operant.algorithms"),
         (Forgets, "a run that goes on from a checkpoint differs in"),
         (Random, "two runs with the same seed differ in"),
         (Idle, "no weight of the policy changed"),
@@ -183,3 +189,12 @@ class Undeclared(DQN):
 def test_what_does_not_hold_is_said(algorithm, words):
     with pytest.raises(operant.UsageError, match=words):
         check_algorithm(algorithm)
+
+
+def test_what_the_check_cannot_use_is_one_line():
+    with pytest.raises(operant.UsageError, match="environments of other libraries do not save"):
+        check_algorithm(DQN, "CartPole-v1")
+    with pytest.raises(operant.UsageError, match="settings = 3: expected a dict"):
+        check_algorithm(DQN, settings=3)
+    with pytest.raises(operant.UsageError, match=r"dqn\.gamma = 7"):
+        check_algorithm(DQN, settings={"dqn": {"gamma": 7}})

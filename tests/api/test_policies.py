@@ -33,6 +33,8 @@ def test_a_wrong_observation_is_said_in_one_line(policy):
         policy.act(np.zeros((2, 3)))
     with pytest.raises(operant.UsageError, match="obs is a dict: expected an array"):
         policy.act({"a": 1})
+    with pytest.raises(operant.UsageError, match=r"obs is a list: expected .* 1 numbers, or a b"):
+        policy.act([[3.0], [3.0, 4.0]])
 
 
 def test_a_policy_that_remembers_needs_its_state():
@@ -76,6 +78,9 @@ def test_returns_are_those_of_so_many_episodes_and_the_same_with_the_same_seed(p
     assert operant.evaluate(policy, episodes=5, seed=77).tolist() != returns.tolist()
     with pytest.raises(operant.UsageError, match="episodes = 0: expected a whole number"):
         operant.evaluate(policy, episodes=0)
+    for seed in (-1, "a", 2**70, True):
+        with pytest.raises(operant.UsageError, match=f"seed = .{{0,1}}{seed}.*: expected a whole"):
+            operant.evaluate(policy, episodes=1, seed=seed)
 
 
 def test_another_environment_is_played_in_where_it_fits(policy):
@@ -84,6 +89,8 @@ def test_another_environment_is_played_in_where_it_fits(policy):
     assert abs(operant.evaluate(policy, 6)).max() > 6
     with pytest.raises(operant.UsageError, match="env = cart_pole: it has 4 observations"):
         operant.evaluate(policy, env="cart_pole")
+    with pytest.raises(operant.UsageError, match="'cart_pol' is not an environment; did you mean"):
+        operant.evaluate(policy, env="cart_pol")
 
 
 def test_another_process_is_given_the_environment_of_a_script(policy):

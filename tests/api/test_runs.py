@@ -57,6 +57,22 @@ def test_a_handle_shows_how_its_run_is_doing():
     assert "<script>" not in run._repr_html_()
 
 
+@pytest.mark.parametrize("timeout_s", ["a", -1, True])
+def test_a_time_to_wait_that_is_no_number_is_one_line(timeout_s):
+    run = logged({"loss": 0.5})
+    with pytest.raises(operant.UsageError, match=r"timeout_s = .*: expected a number, 0 or more"):
+        run.wait(timeout_s)
+
+
+def test_a_status_is_short_to_print():
+    run = logged({f"metric/{number}": 1.0 for number in range(40)})
+    assert "metric/3" in run.status().metrics
+    said = repr(run.status())
+    assert said.startswith(f"RunStatus(run={run.id}, state=finished, age_s=")
+    assert said.endswith("metrics=<40 metrics>)")
+    assert len(said) < 200
+
+
 def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys):
     run = logged({"a": 1.0})
     operant.show(run)

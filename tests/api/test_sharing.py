@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +102,7 @@ def test_others_can_read_a_shared_policy(run, tmp_path):
     [
         ({"episodes": 0}, "episodes = 0: expected a whole number"),
         ({"episodes": "3"}, "episodes = '3': expected a whole number"),
+        ({"target": ""}, "target = '': expected a folder, or hf:OWNER/NAME"),
         ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
     ],
 )
@@ -153,6 +155,22 @@ def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
         operant.push(run, tmp_path / "other" / "thesis.tex")
 
 
+def test_a_name_that_may_be_of_the_hub_makes_no_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        operant.UsageError, match=r"no folder me; hf:me/x is .* \./me/x a new folder"
+    ):
+        operant.push(run, "me/x", episodes=1)
+    assert not (tmp_path / "me").exists()
+    with pytest.raises(operant.UsageError, match="is no folder; a policy of the Hub is hf:me/x"):
+        operant.pull("me/x")
+    operant.push(run, "./me/x", episodes=1)
+    operant.push(run, "me/y", episodes=1)  # there is a folder by now
+    operant.push(run, Path("you/x"), episodes=1)
+    found = {str(card.parent.relative_to(tmp_path)) for card in tmp_path.glob("*/*/README.md")}
+    assert found == {"me/x", "me/y", "you/x"}
+
+
 def test_what_has_no_policy_is_not_pulled(run, tmp_path):
     for source, text in (
         (tmp_path / "nowhere", "is no folder"),
@@ -185,7 +203,7 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
     before = len(operant.runs())
     with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
         operant.pull(tmp_path / "policy")
-    monkeypatch.undo()
+    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 30)
     with path.open("ab") as file:
         file.truncate(2 << 30)  # sparse
     with pytest.raises(operant.UsageError, match=r"policy has 2\.0 GiB; a policy of at most"):
@@ -221,6 +239,12 @@ def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
     with pytest.raises(operant.UsageError, match=r"planted.*--trust-code"):
         operant.push(pulled, "again")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_pulled_policy_has_no_history(run, tmp_path):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    with pytest.raises(operant.PageError, match="was pulled: it has a policy, and no page or rows"):
+        operant.history(operant.pull(tmp_path / "policy"))
 
 
 def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):
@@ -325,3 +349,5 @@ def test_every_shipped_policy_is_as_good_as_its_card_says(env):
 def test_an_environment_without_a_shipped_policy_lists_those_there_are():
     with pytest.raises(operant.UsageError, match="no trained policy for Nope; there are: acrobot"):
         operant.load("Nope", trained=True)
+    with pytest.raises(operant.UsageError, match="for CartPole-v1; did you mean 'cart_pole'"):
+        operant.load("CartPole-v1", trained=True)

@@ -10,14 +10,18 @@ import sys
 import threading
 import time
 import tomllib
+import traceback
+from dataclasses import replace
 
 import pytest
+from command_line import python
 from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
 
 import operant
 from operant.api import training
 from operant.commands.stop import stop_run
+from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.status import open_page
 
 ENDLESS = {**SMALL, "total_env_steps": 10**12, "checkpoint": {"every_iterations": 0}}
@@ -176,7 +180,8 @@ def test_a_run_in_a_thread_is_stopped_from_another(line):
     while not (operant.runs() and operant.runs()[0].status().env_steps):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert operant.runs()[0].stop().state == "stopped"
+    status = operant.runs()[0].stop()
+    assert (status.state, status.message) == ("stopped", "by run.stop()")
     thread.join(PATIENCE_S)
     assert ended == operant.runs()
 
@@ -191,6 +196,105 @@ def test_a_signal_stops_a_script_in_good_order_and_ends_it(number, code):
     if number == signal.SIGINT:
         assert printed == "stopped True\n"
         assert "operant.train(resume=" in errors
+
+
+RESUMES = """
+import operant
+from gymnasium.envs.classic_control import PendulumEnv
+class Swing(PendulumEnv): pass
+try:
+    operant.train(resume=RUN, total_env_steps=128)
+except operant.UsageError as error:
+    print(error)
+operant.train(Swing, resume=RUN, total_env_steps=128)
+"""
+
+
+INTERRUPTED = """
+import os, signal, sys
+import operant
+
+def interrupt(event, arguments):
+    if event == "import" and arguments[0] == AT and not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+
+def train():
+    small = {"num_envs": 4, "rollout_steps": 16, "num_threads": 1, "total_env_steps": 64}
+    return operant.train("cart_pole", **small)
+
+sent = []
+sys.addaudithook(interrupt)
+try:
+    train()
+except KeyboardInterrupt:
+    print("interrupted", len(operant.runs()))
+print(train().status().state)
+"""
+
+
+@pytest.mark.parametrize("at", ["torch.nn", "operant.trainer.envs.own_envs"])
+def test_an_interrupt_during_imports_leaves_a_notebook_that_can_train(at):
+    done = python("-c", INTERRUPTED.replace("AT", repr(at)))
+    assert done.stdout == "interrupted 0\nfinished\n", done.stderr
+
+
+def test_another_process_resumes_with_the_class_of_a_script_and_the_runs_settings():
+    from gymnasium.envs.classic_control import PendulumEnv
+
+    class Swing(PendulumEnv):
+        pass
+
+    run = operant.train(Swing, total_env_steps=64, ppo={"gamma": 0.5}, **SMALL)
+    done = python("-c", RESUMES.replace("RUN", repr(run.id)))
+    assert "pass env=Swing to operant.load, or to operant.train with resume" in done.stdout
+    assert run.status().env_steps == 128, done.stderr
+    assert run.folder.joinpath("run.toml").read_text().count("gamma = 0.5") == 1
+
+
+def test_a_complete_run_says_by_which_key_it_would_go_on(line):
+    run = operant.train(line, total_env_steps=64, **SMALL)
+    with pytest.raises(operant.UsageError, match="64 env steps; total_env_steps = 128 would con"):
+        operant.train(resume=run)
+
+
+def frames_of(error):
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def test_a_traceback_of_wrong_input_has_the_callers_frames_and_few_of_operants(line):
+    own = "test_a_traceback_of_wrong_input_has_the_callers_frames_and_few_of_operants"
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(line, nmu_envs=3)
+    assert frames_of(wrong.value) == [own, "called"]
+
+    class Logs:
+        def on_iteration(self, run):
+            run.log({1: 2})
+
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(line, total_env_steps=64, callbacks=[Logs()], **SMALL)
+    assert (frames_of(wrong.value)[0], frames_of(wrong.value)[-1]) == (own, "on_iteration")
+
+    def breaks():
+        raise ZeroDivisionError
+
+    with pytest.raises(operant.UsageError) as wrong:
+        operant.train(breaks)
+    assert frames_of(wrong.value.__cause__)[-1] == "breaks"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ("Pendulum-v1", "tuned presets for pendulum, operant's own version of it: pendulum_ac_iqn"),
+        ("cart_pole_no_velocity", None),
+        ("cart_pole", None),  # it has its preset
+    ],
+)
+def test_presets_for_an_environment_are_named_where_none_is_used(env, said):
+    run = operant.train(env, total_env_steps=64, **SMALL)
+    hints = [e.text for e in open_page(run._run).events() if e.text.startswith("tuned presets")]
+    assert [hint[: len(said or "")] for hint in hints] == ([said] if said else [])
 
 
 def test_training_goes_on_from_a_run(line):
@@ -262,3 +366,33 @@ def test_a_forked_process_says_that_it_cannot_train():
     said, last = done.stdout.splitlines()
     assert said.startswith("this process was forked from one in which operant had trained")
     assert last == "0 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "a/b",
+            "'a/b' is not a valid name: it must not begin with - or contain a colon or a slash",
+        ),
+        (3, "name = 3: expected text"),
+        ("", "name = '': expected text"),
+        ("x" * 81, "a name may have up to 80 characters, this one has 81"),
+    ],
+)
+def test_a_name_that_no_run_can_have_is_one_line(line, name, said):
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train(line, name=name, **SMALL)
+    assert operant.runs() == []
+
+
+def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one_runs(line):
+    first, second = (
+        operant.train(line, name="twin", total_env_steps=64, **SMALL) for _ in range(2)
+    )
+    assert first.id != second.id
+    with pytest.raises(operant.UsageError, match="'twin' matches 2 runs"):
+        operant.load("twin")
+    change_notes(first.folder, lambda notes: replace(notes, name="best of all"))
+    with pytest.raises(operant.UsageError, match=f"another run is called .*: {first.id}"):
+        operant.train(line, name="best of all", **SMALL)

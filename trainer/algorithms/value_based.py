@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ...shared.errors import UsageError
+from ...shared.text.harmless import one_line
 from ..distributed.reductions import merge_batch
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch
@@ -94,6 +96,11 @@ class ValueBased(OffPolicy):
         self.resample_noise()
         outputs, tape = self.network.taped(*self.inputs(normalizer(batch.obs)))
         losses = self.losses(batch, outputs, normalizer(batch.next_obs))
+        if not isinstance(losses, Losses):  # of a class of the user's
+            raise UsageError(
+                f"{type(self).__name__}.losses returns {one_line(repr(losses), 60)}: expected "
+                "Losses of operant.algorithms"
+            )
         weights = (batch.weights / len(batch)).view(-1, *[1] * (outputs.dim() - 1))
         slopes = self.loss_scale.up(losses.by_outputs * weights)
         figures: Metrics = {

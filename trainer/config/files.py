@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from ..envs.names import (
     LEARNED_ENV_NAMES,
     MINATAR_ENV_NAMES,
     is_hosted,
+    own_version,
 )
 from ..envs.spaces import full_name, is_id
 from ..settings.interval import UNITS
@@ -164,6 +166,22 @@ def _tuned_presets() -> dict[tuple[str, str], str]:
         values = read_toml(config_path(name))
         tuned[values["env"], values["algorithm"]] = name
     return tuned
+
+
+def preset_hint(config: TrainConfig, sources: Sources) -> str:
+    """A line that names the presets for the environment of a run with neutral defaults, or for
+    operant's own version of it; empty if there are none.
+    """
+    if defaults_of(config.algorithm) not in sources:
+        return ""
+    for env, which in (
+        (config.env, ""),
+        (own_version(config.env), ", operant's own version of it"),
+    ):
+        presets = sorted(preset for (of, _), preset in _tuned_presets().items() if of == env)
+        if presets:
+            return f"tuned presets for {env}{which}: {', '.join(presets)}"
+    return ""
 
 
 def _env_settings(
@@ -342,7 +360,7 @@ def parse_override(override: str) -> tuple[str, Any]:
     key, value = key.strip(), value.strip()
     if not equals or not all(key.split(".")):
         shown = one_line(override, MOST_SHOWN)
-        raise ConfigError(f"--set {shown}: write key=value, as in --set ppo.gamma=0.9")
+        raise ConfigError(f"{shown}: write key=value, as in ppo.gamma=0.9")
     typed: Any = value
     try:
         typed = tomllib.loads(f"value = {value}")["value"]
@@ -422,6 +440,8 @@ def config_path(source: str) -> Path:
         if source.endswith(".py"):
             module = Path(source).stem
             hint = f"; to train an environment of your own, write gymnasium:{module}:NAME"
+        elif re.fullmatch(r"[\w.]+:\w+", source):
+            hint = f"; for a function or a class of a module, write gymnasium:{source}"
         hint = hint or "; operant train --help-config lists all presets"
         raise ConfigError(f"no preset is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"

@@ -69,6 +69,15 @@ def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
     return nearest(name, [*known, *(known_ids() if is_id(name) else ())], most)
 
 
+def no_such_env(env: str) -> str:
+    """What to say of a name that is not an environment."""
+    return (
+        f"env = '{env}' is not an environment{nearest_env(env, ALL_ENV_NAMES)}; there are "
+        f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE, native:PATH and "
+        "envpool:ID"
+    )
+
+
 class TrainConfig(Section):
     """One experiment. `config_model` adds the tables of its algorithm and its environment."""
 
@@ -197,12 +206,7 @@ class TrainConfig(Section):
     @classmethod
     def _env_exists(cls, env: str) -> str:
         if env not in ALL_ENV_NAMES and not is_hosted(env):
-            hint = nearest_env(env, ALL_ENV_NAMES)
-            raise ValueError(
-                f"env = '{env}' is not an environment{hint}; there are "
-                f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE, native:PATH "
-                "and envpool:ID"
-            )
+            raise ValueError(no_such_env(env))
         return env
 
     @field_validator("device", mode="before")

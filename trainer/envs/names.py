@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", "pendulum")
 PARTIAL_ENV_NAMES = ("cart_pole_no_velocity", "image_recall")  # which do not show all their state
 MINATAR_PREFIX = "minatar_"
@@ -24,6 +26,15 @@ ALL_ENV_NAMES = (
     *ENV_NAMES, *PARTIAL_ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
     *FOREIGN_ENV_NAMES,
 )  # fmt: skip
+
+
+def own_version(env: str) -> str:
+    """`cart_pole` for `CartPole-v1` or `gymnasium:CartPole-v1`: operant's own environment after the
+    one of that id; empty if there is none.
+    """
+    name = re.sub(r"-v\d+$", "", env.removeprefix(GYMNASIUM_PREFIX))
+    own = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return own if own in ENV_NAMES else ""
 
 
 def is_hosted(env: str) -> bool:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import UsageError, nearest, text_of
 from ...shared.page.events import Level
+from ...shared.runs.session import warn_on_stderr
 from ...shared.text.harmless import one_line
 from ...shared.text.short_numbers import short_number
+from ...shared.text.typed_numbers import real_number, whole_number
 from ..config.metrics import metrics_of
 from ..config.tables import NO_BEST
 
@@ -67,6 +69,7 @@ class LiveRun:
         self._event = event
         self._metrics: dict[str, float] = {}
         self._logged: dict[str, float] = {}
+        self._of_operant = {metric.name for metric in metrics_of(experiment.config)}
         self._folder = folder
         self._newest_checkpoint: Path | None = None
         self._stop_reason, self._state = "", "running"
@@ -132,9 +135,19 @@ class LiveRun:
 
     def log(self, values: Mapping[str, float]) -> None:
         """Publish metrics of one's own, named `group/name`, in the row of this iteration. Raises
-        UsageError for what is no number.
+        UsageError for a value that is not a number, and for the name of one of operant's metrics.
         """
+        if not isinstance(values, Mapping):
+            raise UsageError(
+                f"log: values = {values!r:.80}: expected a dict, as {{'mine/score': 0.5}}"
+            )
         for name, value in values.items():
+            if not isinstance(name, str) or not name:
+                raise UsageError(f"log: the name {name!r:.80}: expected text, as 'mine/score'")
+            if name in self._of_operant:
+                raise UsageError(
+                    f"log: {name} is a metric of operant's: use another name, as 'mine/{name}'"
+                )
             try:
                 self._logged[name] = float(value)
             except (TypeError, ValueError):
@@ -149,10 +162,7 @@ class LiveRun:
         as NAME.pt: `operant.load(run, checkpoint=NAME)`. One of the same name is replaced. Raises
         UsageError for a bad name.
         """
-        if not _CHECKPOINT_NAME.fullmatch(name):
-            raise UsageError(
-                f"save: name = {name!r:.80}: expected letters, digits, - and _, as in 'best'"
-            )
+        check_checkpoint_name("save", name)
         return self._save(name, self._metrics)
 
 
@@ -227,6 +237,7 @@ class Callbacks:
         if run is None:
             return {}
         run._metrics |= row
+        run._of_operant |= row.keys()
         if RETURN in row:
             self._call("on_evaluation")
         self._call("on_iteration")
@@ -260,8 +271,21 @@ class Callbacks:
                 self.failure = self.failure or error
 
 
+def check_checkpoint_name(where: str, name: Any) -> None:
+    """Raises UsageError, which begins with `where`, if no policy can be kept under `name`."""
+    if not isinstance(name, str) or not _CHECKPOINT_NAME.fullmatch(name):
+        raise UsageError(
+            f"{where}: name = {name!r:.80}: expected a letter, then letters, digits, - and _, as "
+            "'best'; a number means the checkpoint of an iteration"
+        )
+
+
 def check_callbacks(callbacks: Sequence[Any]) -> None:
     """Raises UsageError for what is no callback, and for a method that nobody will call."""
+    if not isinstance(callbacks, list | tuple):
+        raise UsageError(
+            f"callbacks = {callbacks!r:.80}: expected a list, as callbacks=[StopAtReturn(475)]"
+        )
     for number, callback in enumerate(callbacks):
         place = f"callbacks[{number}]"
         if inspect.isclass(callback):
@@ -292,7 +316,10 @@ class StopAtReturn:
     """Stop once the mean return of an evaluation is `value` or more."""
 
     def __init__(self, value: float) -> None:
-        self._value = value
+        self._value = real_number("value", value)
+
+    def on_start(self, run: LiveRun) -> None:
+        _check_evaluates(self, run)
 
     def on_evaluation(self, run: LiveRun) -> None:
         found = run.metrics[RETURN]
@@ -306,10 +333,12 @@ class StopWithoutImprovement:
     """
 
     def __init__(self, patience: int, least_gain: float = 0.0) -> None:
-        if type(patience) is not int or patience < 1:
-            raise UsageError(f"patience = {patience!r:.80}: expected a whole number above 0")
-        self._patience, self._least_gain = patience, least_gain
+        self._patience = whole_number("patience", patience, 1)
+        self._least_gain = real_number("least_gain", least_gain)
         self._best, self._num_without = -math.inf, 0
+
+    def on_start(self, run: LiveRun) -> None:
+        _check_evaluates(self, run)
 
     def on_evaluation(self, run: LiveRun) -> None:
         found = run.metrics[RETURN]
@@ -329,12 +358,21 @@ class SaveBest:
 
     def __init__(self, metric: str = RETURN, name: str = "best", *, smaller: bool = False) -> None:
         """`smaller` values are better where that is so, as of a loss."""
+        check_checkpoint_name("SaveBest", name)
+        if not isinstance(metric, str) or not metric:
+            raise UsageError(
+                f"SaveBest: metric = {metric!r:.80}: expected a metric's name, as '{RETURN}'"
+            )
+        self._is_of_evaluations = metric.startswith("evaluation/")
+        self._has_looked = False
         self._metric, self._name, self._sign = metric, name, -1 if smaller else 1
         self._best = -math.inf
 
     def on_start(self, run: LiveRun) -> None:
         from ..experiment.checkpoints import CHECKPOINTS, load_checkpoint
 
+        if self._is_of_evaluations:
+            _check_evaluates(self, run)
         path = run.folder / CHECKPOINTS / f"{self._name}.pt"
         if not run.iteration or not path.exists():
             return
@@ -348,12 +386,28 @@ class SaveBest:
 
     def on_iteration(self, run: LiveRun) -> None:
         # Of evaluations only when there was one: the newest value stays among the metrics.
-        if not self._metric.startswith("evaluation/"):
+        if not self._is_of_evaluations:
             self._look(run)
 
     def on_evaluation(self, run: LiveRun) -> None:
-        if self._metric.startswith("evaluation/"):
+        if self._is_of_evaluations:
             self._look(run)
+        if not self._has_looked:
+            self._warn_if_unknown(run)
+
+    def on_end(self, run: LiveRun) -> None:
+        if not self._has_looked:
+            self._warn_if_unknown(run)
+
+    def _warn_if_unknown(self, run: LiveRun) -> None:
+        """Warn once if nothing has published the metric, and the run is not expected to."""
+        self._has_looked = True
+        known = {*run.metrics, *run._of_operant}
+        if self._metric not in known:
+            hint = nearest(self._metric, known)
+            text = f"SaveBest: no metric is called '{self._metric}' so far{hint}"
+            run._event("warning", text)
+            warn_on_stderr(text)
 
     def _look(self, run: LiveRun) -> None:
         found = self._sign * run.metrics.get(self._metric, math.nan)
@@ -365,6 +419,13 @@ class SaveBest:
                 run._event("error", f"{self._name}.pt cannot be written: {error.strerror}")
                 return
             run.event(f"{self._name}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
+
+
+def _check_evaluates(callback: Any, run: LiveRun) -> None:
+    """Raises UsageError in a run without evaluations, which `callback` would wait for."""
+    if not run.config.evaluation.num_episodes:
+        name = type(callback).__name__
+        raise UsageError(f"{name} looks at evaluations, and evaluation.num_episodes = 0")
 
 
 def callbacks_of(config: TrainConfig) -> list[Any]:

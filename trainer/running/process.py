@@ -24,6 +24,7 @@ from ...shared.runs.session import RunSession
 from ...shared.runs.setting_sources import sources_in, started_in_words
 from ...shared.text.harmless import harmless_lines
 from ..config import RecorderConfig, TrainConfig
+from ..config.files import preset_hint
 from ..config.metrics import metrics_of
 from ..distributed.place import Place
 from ..envs.env_warnings import env_warnings
@@ -92,6 +93,8 @@ def run_training(
     if sources and resume_publish is None:
         env = config.env.removeprefix(GYMNASIUM_PREFIX)
         _say(session, "info", started_in_words(config.algorithm, env, sources))
+        if hint := preset_hint(config, sources):
+            _say(session, "info", hint)
     for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
         _say(session, "warning", warning)
     try:

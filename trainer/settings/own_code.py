@@ -54,7 +54,7 @@ def name_of(make: Make) -> str:
 def own_code(name: str, setting: str, argument: str, instead: str) -> Make | None:
     """The class or function registered as `name`, such as `own/Line`; None for names without the
     prefix. Raises ConfigError if this process does not know it: the line names the `setting`, the
-    `argument` of `operant.load`, and what to do `instead`.
+    `argument` of `operant.load` and `train`, and what to do `instead`.
     """
     if not name.startswith(PREFIX):
         return None
@@ -62,7 +62,8 @@ def own_code(name: str, setting: str, argument: str, instead: str) -> Make | Non
         own = name.removeprefix(PREFIX)
         raise ConfigError(
             f"{setting}: a script or notebook defined {own}, and this process does not know it: "
-            f"pass {argument}={own} to operant.load, or define it in a module and {instead}"
+            f"pass {argument}={own} to operant.load, or to operant.train with resume; or define it "
+            f"in a module and {instead}"
         )
     return _own[name]
 

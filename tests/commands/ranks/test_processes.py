@@ -54,7 +54,7 @@ def test_a_run_in_the_background_stops_as_one():
     assert stopped.returncode == 0, stopped.stderr
     wait_for(lambda: not rank_pids())
     status = read_status(the_run())
-    assert (status.state, status.message) == ("stopped", "by SIGTERM")
+    assert (status.state, status.message) == ("stopped", "by operant stop")
     assert lock_holder(the_run().lock_path) is None
 
 

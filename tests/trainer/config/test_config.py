@@ -228,6 +228,10 @@ def test_an_empty_source_is_refused_and_trains_nothing(source):
 
 def test_a_python_file_is_answered_with_how_to_train_an_environment_of_your_own():
     assert error_of("my_env.py").endswith("write gymnasium:my_env:NAME")
+    assert error_of("my_env:make").endswith("a class of a module, write gymnasium:my_env:make")
+    wrong = error_of("gymnasium:image_envs:Lage")
+    assert "the module image_envs has no function or class Lage" in wrong
+    assert wrong.endswith("did you mean 'Large'?")
 
 
 def test_an_id_of_gymnasiums_needs_no_prefix(tmp_path):

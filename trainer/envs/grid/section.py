@@ -94,7 +94,7 @@ class ArenaSection(EnvSection):
         defaults = {key: type(self).model_fields[key].default for key in keys}
         changed = [key for key, default in defaults.items() if getattr(self, key) != default]
         if changed:
-            back = " ".join(f"--set {self.name}.{key}={defaults[key]}" for key in changed)
+            back = ", ".join(f"{self.name}.{key} = {defaults[key]}" for key in changed)
             value = getattr(self, changed[0])
             yield f"{self.name}.{changed[0]} = {value}: {why}; {back} takes it back"
 

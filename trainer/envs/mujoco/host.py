@@ -149,7 +149,7 @@ class MujocoEnvs(GymnasiumEnvs):
         if "random" not in state:
             raise ConfigError(
                 "mjbatch cannot continue environments that something else stepped; "
-                "use --set gymnasium.vectorization=sync"
+                "use gymnasium.vectorization = sync"
             )
         vector = self._vector
         vector.sims.state[:] = state["state"].numpy().T

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....shared.errors import ConfigError
+from ....shared.errors import ConfigError, nearest
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
@@ -35,6 +35,8 @@ from ..spaces import (
     aligned,
     check_version,
     import_gymnasium,
+    is_id,
+    knows_id,
     seen_in,
     why_not_made,
 )
@@ -153,7 +155,14 @@ def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., An
     if is_factory(name):
         return None, imported("env", name)
     gymnasium = import_gymnasium(name)
-    return gymnasium.registry.get(name.rpartition(":")[2]), partial(gymnasium.make, name)
+    module, _, own_id = name.rpartition(":")
+    if module and not is_id(own_id) and not knows_id(own_id):
+        names = [each for each, made in vars(import_from_here(module)).items() if callable(made)]
+        raise ConfigError(
+            f"env = 'gymnasium:{name}': the module {module} has no function or class {own_id}, and "
+            f"registers no environment of that id{nearest(own_id, names)}"
+        )
+    return gymnasium.registry.get(own_id), partial(gymnasium.make, name)
 
 
 def stack_of(env: Any) -> int:

@@ -29,6 +29,7 @@ from .policy_folder import (
 
 PREFIX = "hf:"
 WEIGHTS = f"{CHECKPOINTS}/iteration-*.pt"
+_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 OF_THE_HUB = {".gitattributes"}
 
 
@@ -46,11 +47,17 @@ def push(
     warn: Warn = lambda _: None,
 ) -> PushedPolicy:
     """Write a run's policy to the folder `target`, or to the repository `hf:OWNER/NAME`, which is
-    made if it is missing. Raises UsageError, CheckpointError and HubError.
+    made if it is missing. `OWNER/NAME` is refused where there is no folder OWNER: it may mean
+    either. Raises UsageError, CheckpointError and HubError.
     """
     name = _repository(target)
     if name is None:
         folder = Path(target)
+        if _NAME.fullmatch(target) and not folder.parent.exists():
+            raise UsageError(
+                f"{target}: there is no folder {folder.parent}; {PREFIX}{target} is the repository "
+                f"of the Hugging Face Hub, and ./{target} a new folder"
+            )
         source = shlex.quote(folder.resolve().name)
         return write_policy_folder(run, folder, source, checkpoint, num_episodes, warn)
     hub = _huggingface_hub()
@@ -81,7 +88,8 @@ def pull(source: str, name: str = "") -> Run:
     if repository is None:
         folder = Path(source)
         if not folder.is_dir():
-            raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}OWNER/NAME")
+            name = source if _NAME.fullmatch(source) else "OWNER/NAME"
+            raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}{name}")
         return take_policy_folder(folder, source, name or folder.resolve().name)
     hub = _huggingface_hub()
     with tempfile.TemporaryDirectory(prefix="operant-pull-") as temporary:
@@ -109,7 +117,7 @@ def _repository(text: str) -> str | None:
     if not text.startswith(PREFIX):
         return None
     name = text.removeprefix(PREFIX)
-    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name, re.ASCII):
+    if not _NAME.fullmatch(name):
         raise UsageError(f"{one_line(text, 100)}: expected {PREFIX}OWNER/NAME")
     return name
 
