@@ -93,15 +93,17 @@ def test_a_home_that_cannot_be_written_is_one_line(operant_home):
 
 
 @pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "term"]
+    ("number", "exit_code", "message"),
+    [(signal.SIGINT, 130, "by SIGINT"), (signal.SIGTERM, 143, "asked to stop, by SIGTERM")],
+    ids=["ctrl-c", "term"],
 )
-def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, exit_code):
+def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, exit_code, message):
     process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     process.send_signal(number)
     process.communicate()
     assert process.returncode == exit_code
     stopped = read_status(run)
-    assert (stopped.state, stopped.message) == ("stopped", f"by {number.name}")
+    assert (stopped.state, stopped.message) == ("stopped", message)
     assert stopped.metrics["loss/value"] > 0
 
     goal = stopped.env_steps + 4096

@@ -180,7 +180,7 @@ def test_an_update_begins_with_the_probabilities_that_were_collected(kind):
         (
             ["mettagrid.config=nowhere.json"],
             "that is of the arena, and mettagrid.config = nowhere.json is another game; "
-            "--set mettagrid.height=32 --set mettagrid.width=32 .* takes it back",
+            "mettagrid.height = 32, mettagrid.width = 32, .* takes it back",
         ),
         (["marine_nav.num_robots=3"], "marine_nav.num_robots = 3 is for env = marine_nav alone"),
     ],
