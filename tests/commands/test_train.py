@@ -94,7 +94,7 @@ def test_a_home_that_cannot_be_written_is_one_line(operant_home):
 
 @pytest.mark.parametrize(
     ("number", "exit_code", "message"),
-    [(signal.SIGINT, 130, "by SIGINT"), (signal.SIGTERM, 143, "asked to stop, by SIGTERM")],
+    [(signal.SIGINT, 130, "by SIGINT"), (signal.SIGTERM, 143, "by SIGTERM")],
     ids=["ctrl-c", "term"],
 )
 def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, exit_code, message):
