@@ -100,7 +100,8 @@ def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     """
     gymnasium = import_gymnasium(name)
     if own := own_env(name) or (imported("env", name) if is_factory(name) else None):
-        options = {"render_mode": MODE} if "render_mode" in signature(own).parameters else {}
+        takes_mode = "render_mode" in signature(own).parameters
+        options: dict[str, Any] = {"render_mode": MODE} if takes_mode else {}
         made = maker(name, preprocessing=preprocessing, **options)()
         if made.render_mode != MODE:
             made.close()
