@@ -16,6 +16,7 @@ from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.harmless import harmless
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
@@ -202,7 +203,7 @@ class Policy:
             raise UsageError(f"action_masks: {str(error).removeprefix('gives ')}") from None
 
     def __repr__(self) -> str:
-        return (
+        return harmless(
             f"<operant.Policy {self.algorithm} on {self.env}, iteration {self.iteration} of "
             f"{self.run.id}>"
         )

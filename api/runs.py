@@ -20,6 +20,7 @@ from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
 from ..shared.runs.status import RunStatus
+from ..shared.text.harmless import harmless
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ class Run(metaclass=_AlsoRunsOfInit):
         return hash(self._run)
 
     def __repr__(self) -> str:
-        return f"<operant.Run {self.id}: {headline(self.status())}>"
+        return harmless(f"<operant.Run {self.id}: {headline(self.status())}>")
 
     def _repr_html_(self) -> str:
         """HTML that notebooks display: the curve of its returns, the lines of `operant status`."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from .text.harmless import harmless
+
 
 class OperantError(Exception):
     """Something failed; the command line prints the text and exits with `exit_code`."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return harmless(super().__str__())
 
 
 class UsageError(OperantError):

@@ -18,6 +18,7 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
 ROOT = Path(__file__).parents[2]
+ESCAPES = "\x1b[31m\x07\n\u202e"
 
 
 def logged(*rows):
@@ -55,6 +56,17 @@ def test_a_handle_shows_how_its_run_is_doing():
     assert repr(run).startswith(f"<operant.Run {run.id}: finished")
     assert "&lt;script&gt;" in run._repr_html_()
     assert "<script>" not in run._repr_html_()
+
+
+def test_a_terminal_obeys_nothing_that_a_page_says():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"a": 1.0}, 1, 100)
+    session.close("failed", 1, f"it says {ESCAPES}")
+    failed = operant.runs()[0]
+    assert failed.status().message.isprintable()
+    assert "it says" in repr(failed)
+    assert repr(failed).isprintable()
 
 
 def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys):

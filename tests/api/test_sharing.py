@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 import zipfile
 
 import numpy as np
 import pytest
+import tomli_w
 import torch
 import yaml
 from command_line import python
@@ -180,12 +182,12 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
             new.writestr(part, old.read(part))
         new.writestr("more", bytes(1 << 20))
     packed.replace(path)
-    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 20)
     assert path.stat().st_size < 1 << 20
     before = len(operant.runs())
-    with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
-        operant.pull(tmp_path / "policy")
-    monkeypatch.undo()
+    with monkeypatch.context() as patched:
+        patched.setattr(policy_folder, "MAX_BYTES", 1 << 20)
+        with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
+            operant.pull(tmp_path / "policy")
     with path.open("ab") as file:
         file.truncate(2 << 30)  # sparse
     with pytest.raises(operant.UsageError, match=r"policy has 2\.0 GiB; a policy of at most"):
@@ -221,6 +223,32 @@ def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
     with pytest.raises(operant.UsageError, match=r"planted.*--trust-code"):
         operant.push(pulled, "again")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_terminal_obeys_nothing_that_a_pulled_policy_says(run, tmp_path, capsys):
+    """Neither its errors and warnings, nor its card, nor the card of one who shares it again."""
+    escapes = "\x1b[31m\x07\u202e|"
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    saved = torch.load(path, weights_only=True)
+    manifest = tomllib.loads((tmp_path / "policy" / "run.toml").read_text())
+    manifest["versions"] = {f"torch{escapes}": f"2{escapes}\n2"}
+    (tmp_path / "policy" / "run.toml").write_text(tomli_w.dumps(manifest))
+    (tmp_path / "policy" / "README.md").write_text(f"# A card\n{escapes}\n")
+    torch.save({**saved, "config": {**saved["config"], f"new{escapes}": escapes}}, path)
+    pulled = operant.pull(tmp_path / "policy", name=f"theirs{escapes}")
+    operant.push(pulled, tmp_path / "again", episodes=1)
+    for folder in (pulled.folder, tmp_path / "again"):
+        card = (folder / "README.md").read_text()
+        assert card.startswith(("# A card", "---"))
+        assert all(line.isprintable() for line in card.splitlines())
+    assert r"| versions | torch [31m \| 2 [31m \| 2 |" in card
+    assert capsys.readouterr().err.replace("\n", "").isprintable()
+    for key in ("env", "algorithm", "policy"):
+        torch.save({**saved, "config": {**saved["config"], key: escapes}}, path)
+        with pytest.raises(operant.UsageError) as raised:
+            operant.load(operant.pull(tmp_path / "policy"))
+        assert str(raised.value).isprintable()
 
 
 def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):

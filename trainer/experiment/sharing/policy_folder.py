@@ -19,7 +19,7 @@ from ....shared.runs.ranks import read_status
 from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.runs.small_file import read_small
-from ....shared.text.harmless import one_line
+from ....shared.text.harmless import harmless_lines, one_line
 from ....shared.text.masking import masked
 from ....shared.text.plain_values import plain
 from ...config.stored_code import named_code
@@ -117,7 +117,8 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
         write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
         with suppress(OSError, ValueError):  # a policy needs no card, and follows no link for one
             card = read_small(folder / CARD_FILE, MAX_CARD_BYTES, folder)
-            (run.folder / CARD_FILE).write_bytes(card)
+            text = harmless_lines(card.decode("utf-8", "replace"))
+            (run.folder / CARD_FILE).write_text(text)
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
