@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
-from ..shared.errors import ConfigError, UsageError
+from ..shared.errors import ConfigError, UsageError, check_argument
+from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.session import warn_on_stderr
 from ..shared.text.harmless import harmless
+from ..shared.text.plain_values import described
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
 from ..trainer.envs.checking import EnvError, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
@@ -52,7 +54,7 @@ class Policy:
     @classmethod
     def of(cls, trained: TrainedPolicy, folder: Path) -> Policy:
         """The policy `trained` of the run in `folder`."""
-        return cls(trained, Run(folder))
+        return cls(trained, Run(RunFolder(folder)))
 
     @property
     def env(self) -> str:
@@ -75,6 +77,8 @@ class Policy:
 
     def first_state(self, num_rows: int = 1) -> Array:
         """The initial recurrent state [num_rows, ...]."""
+        if type(num_rows) is not int or num_rows < 1:
+            raise UsageError(f"num_rows = {num_rows!r:.80}: expected a whole number above 0")
         return self._trained.first_state(num_rows).numpy()
 
     def make_env(self, **options: Any) -> Any:
@@ -139,7 +143,9 @@ class Policy:
                 f"the policy of {self.run.id} remembers the steps before: write actions, state = "
                 "policy.act(obs, state), with policy.first_state() where an episode begins"
             )
-        before = self._trained.first_state(len(rows)) if state is None else torch.as_tensor(state)
+        before = self._trained.first_state(len(rows))
+        if state is not None:
+            before = self._checked_state(state, before)
         policy = self._trained.policy
         with torch.inference_mode():
             if greedy:
@@ -183,6 +189,23 @@ class Policy:
             )
         tensor = tensor.reshape(num_rows, size)
         return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
+
+    def _checked_state(self, state: Any, first: torch.Tensor) -> torch.Tensor:
+        """The user's `state` as a tensor of the shape of `first`. Raises UsageError."""
+        if not self.remembers:
+            raise UsageError(
+                f"state: the policy of {self.run.id} has no memory; write actions = policy.act(obs)"
+            )
+        try:
+            given = torch.as_tensor(state)
+        except (TypeError, ValueError, RuntimeError):
+            given = torch.zeros(0)
+        if given.shape != first.shape or given.dtype != first.dtype:
+            raise UsageError(
+                f"state = {described(state)}: expected an array of {first.dtype} and of shape "
+                f"{tuple(first.shape)}, as policy.first_state({len(first)}) or policy.act gives"
+            )
+        return given
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
@@ -238,6 +261,10 @@ def load(
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
     run's configuration names code that another user wrote, which is not imported then.
     """
+    check_argument("trained", trained, bool, "True or False")
+    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    if trained:
+        check_argument("run", run, str, "an environment's name, such as 'cart_pole'")
     folder = shipped_policy(str(run)) if trained else folder_of(run)
     config = folder.manifest().get("config", {})
     if env is not None:
@@ -278,6 +305,9 @@ def evaluate(
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
     check_episodes(episodes)
+    seed = config.seed if seed is None else seed
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 1 << 63:
+        raise UsageError(f"seed = {described(seed)}: expected a whole number, 0 to 2^63 - 1")
     if config.env == "tinyphysics":
         raise UsageError(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
@@ -285,6 +315,10 @@ def evaluate(
         )
     spec: Any = env_spec_of(config)
     if env is not None:
+        if not (isinstance(env, str) or callable(env)):
+            raise UsageError(
+                f"env = {described(env)}: expected a name, or a class or function that makes one"
+            )
         name = full_name(env) if isinstance(env, str) else _registered(env)
         known = spec
         whole_games = preprocessing_of(config).for_evaluation()
@@ -295,9 +329,7 @@ def evaluate(
                 f"{_in_words(known)}"
             )
     limit = config.evaluation.max_episode_steps
-    evaluation = play_episodes(
-        loaded._trained.policy, spec, episodes, config.seed if seed is None else seed, limit
-    )
+    evaluation = play_episodes(loaded._trained.policy, spec, episodes, int(seed), limit)
     if evaluation.num_cut_off:
         print(cut_off_message(evaluation, limit), file=sys.stderr)
     return np.asarray(evaluation.returns, np.float64)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
-from ..shared.errors import UsageError
+from ..shared.errors import check_argument
 from ..shared.runs.session import warn_on_stderr
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
@@ -31,6 +31,8 @@ def push(
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
     check_episodes(episodes)
+    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    check_argument("private", private, bool, "True or False")
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder):
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
@@ -42,11 +44,11 @@ def pull(source: str | Path, *, name: str = "") -> Run:
     `name` is the new run's; default: the source's. Raises UsageError, CheckpointError if it has no
     policy that can be read, and OperantError if the Hub refuses.
     """
+    check_argument("name", name, str, "text")
     return Run(hub.pull(_place("source", source), name))
 
 
 def _place(argument: str, given: Any) -> str:
     """A folder or `hf:OWNER/NAME` as text. Raises UsageError for anything else."""
-    if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"{argument} = {given!r:.80}: expected a folder, or hf:OWNER/NAME")
+    check_argument(argument, given, (str, os.PathLike), "a folder, or hf:OWNER/NAME")
     return os.fspath(given)

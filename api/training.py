@@ -13,12 +13,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli_w
 
 from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
-from ..shared.errors import UsageError
+from ..shared.errors import UsageError, check_argument
+from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
 from ..trainer.machine.forks import check_not_forked
@@ -28,10 +29,7 @@ from ..trainer.settings.importing import check_module
 from ..trainer.settings.own_code import pickled_own, register
 from .runs import Run, folder_of, listed, stops_here
 
-if TYPE_CHECKING:
-    from ..trainer.config.train_config import TrainConfig
-
-    EnvLike = str | Path | Callable[..., Any]
+EnvLike = str | Path | Callable[..., Any]
 
 _children: list[
     subprocess.Popen[bytes]
@@ -79,6 +77,8 @@ def train(
     Raises UsageError, one line with the key, its value and the rule, if the input is wrong. Other
     exceptions of training are raised after the run is marked as failed.
     """
+    check_argument("detach", detach, bool, "True or False")
+    check_argument("hardware", hardware, str, "the name of an overlay, or its file")
     if isinstance(policy, Mapping):
         settings["policy"] = policy
     elif policy is not None:
@@ -217,6 +217,9 @@ def _overrides(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """`key=value` for each setting, with nested tables flattened. Raises UsageError."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
+            known = None if value or prefix else TrainConfig.model_fields.get(key)
+            if known and not hasattr(known.annotation, "model_fields"):
+                raise UsageError(f"{key} = {{}}: it is one setting, and a dict is a table of them")
             yield from _overrides(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}={_toml(f'{prefix}{key}', value)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tomllib
 import zipfile
 
@@ -16,6 +18,7 @@ from own_lines import SMALL
 
 import operant
 from operant.algorithms import DQN, DQNConfig, Field
+from operant.shared.errors import CheckpointError
 from operant.trainer.experiment.sharing import policy_folder, zoo
 
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
@@ -206,6 +209,59 @@ def test_a_part_that_is_shorter_than_it_says_is_refused(run, tmp_path):
     cut.replace(path)
     with pytest.raises(operant.OperantError, match="cannot be read"):
         operant.pull(tmp_path / "policy")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"iteration": 10**400}, r"iteration = 10+\.\.\.0+: expected a whole number, 0 to"),
+        ({"iteration": -3}, "iteration = -3: expected a whole number"),
+        ({"env_steps": True}, "env_steps = True: expected a whole number"),
+        ({"publish": 1 << 63}, "publish = 9223372036854775808: expected a whole number"),
+        ({"config": {}}, "its config names no env"),
+        ({"config": {"env": 5}}, "its config names no env"),
+        ({"config": {"env": "cart_pole", "seed": 10**400}}, "a whole number of more than"),
+        ({"state": 3}, "state is no table"),
+    ],
+)
+def test_a_checkpoint_with_other_types_is_refused_in_one_line(run, tmp_path, changed, said):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    torch.save({**torch.load(path, weights_only=True), **changed}, path)
+    for call in (operant.pull, operant.load):
+        with pytest.raises(CheckpointError, match=said):
+            call(tmp_path / "policy")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("", "'': expected a folder, or hf:OWNER/NAME"),
+        ("a\0b", "expected a folder, or hf:OWNER/NAME"),
+        ("x" * 5000, "File name too long"),
+        ("file/below", "Not a directory|is no folder"),
+        ("loop", "File exists|is no folder"),
+        ("\ud800", "expected a folder, or hf:OWNER/NAME"),
+        ("/proc/nowhere", "No such file or directory|is no folder"),
+    ],
+)
+def test_places_that_cannot_be_are_one_line(run, tmp_path, monkeypatch, place, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for call in (lambda: operant.push(run, place, episodes=1), lambda: operant.pull(place)):
+        with pytest.raises(operant.UsageError, match=said) as raised:
+            call()
+        assert len(str(raised.value)) < 400
+
+
+def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(policy_folder, "write_checkpoint", full)
+    with pytest.raises(operant.UsageError, match=r"policy: No space left on device"):
+        operant.push(run, tmp_path / "policy", episodes=1)
 
 
 def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):

@@ -217,3 +217,21 @@ def test_a_forked_process_says_that_it_cannot_train():
     said, last = done.stdout.splitlines()
     assert said.startswith("this process was forked from one in which operant had trained")
     assert last == "0 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"total_env_steps": {}}, r"total_env_steps = \{\}: it is one setting"),
+        ({"total_env_steps": True}, "total_env_steps: expected a number, got true"),
+        ({"seed": {}}, r"seed = \{\}: it is one setting"),
+        ({"callbacks": 0}, "callbacks = 0: expected a list of callbacks"),
+        ({"callbacks": operant.StopAtReturn(1)}, "callbacks = .*: expected a list of callbacks"),
+        ({"hardware": 1.5}, "hardware = 1.5: expected the name of an overlay"),
+        ({"detach": "yes"}, "detach = 'yes': expected True or False"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named_and_nothing_trains(arguments, said):
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train("cart_pole", **{"total_env_steps": 64, **SMALL, **arguments})
+    assert operant.runs() == []

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...shared.errors import UsageError, nearest, text_of
+from ...shared.errors import UsageError, check_argument, nearest, text_of
 from ...shared.page.events import Level
 from ...shared.text.harmless import one_line
 from ...shared.text.short_numbers import short_number
@@ -262,6 +262,7 @@ class Callbacks:
 
 def check_callbacks(callbacks: Sequence[Any]) -> None:
     """Raises UsageError for what is no callback, and for a method that nobody will call."""
+    check_argument("callbacks", callbacks, (list, tuple), "a list of callbacks")
     for number, callback in enumerate(callbacks):
         place = f"callbacks[{number}]"
         if inspect.isclass(callback):
