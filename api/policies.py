@@ -179,6 +179,8 @@ class Policy:
             return torch.from_numpy(numbers), is_one
         size = num_numbers(self._spec) if self._spec else self._trained.policy.obs_size
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
+        if tensor.is_complex():
+            raise UsageError(f"obs has {tensor.dtype}: expected {size} real numbers")
         is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
         if tensor.numel() != num_rows * size:
@@ -305,6 +307,7 @@ def evaluate(
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
     check_episodes(episodes)
+    loaded._trained.check_finite()
     seed = config.seed if seed is None else seed
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 1 << 63:
         raise UsageError(f"seed = {described(seed)}: expected a whole number, 0 to 2^63 - 1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from command_line import python
 from own_lines import SMALL, make_line_class
 
@@ -31,8 +32,21 @@ def test_it_acts_on_one_observation_and_on_a_batch(policy):
 def test_a_wrong_observation_is_said_in_one_line(policy):
     with pytest.raises(operant.UsageError, match=r"obs has the shape \(2, 3\): .* takes 1 numbers"):
         policy.act(np.zeros((2, 3)))
+    with pytest.raises(operant.UsageError, match=r"obs has torch\.complex64: expected 1 real"):
+        policy.act(np.ones(1, np.complex64))
     with pytest.raises(operant.UsageError, match="obs is a dict: expected an array"):
         policy.act({"a": 1})
+
+
+def test_weights_that_are_not_finite_are_neither_evaluated_nor_shared(policy, tmp_path):
+    path = max(policy.run.folder.rglob("iteration-*.pt"))
+    saved = torch.load(path, weights_only=True)
+    next(iter(saved["state"]["policy"].values())).fill_(np.nan)
+    torch.save(saved, path)
+    with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
+        operant.evaluate(policy.run, 2)
+    with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
+        operant.push(policy.run, tmp_path / "policy", episodes=1)
 
 
 @pytest.mark.parametrize(
