@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
-from ..shared.errors import ConfigError, UsageError
+from ..shared.errors import ConfigError, UsageError, check_argument
+from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.session import warn_on_stderr
+from ..shared.text.harmless import harmless
+from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.config.train_config import no_such_env
 from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
@@ -56,7 +59,7 @@ class Policy:
     @classmethod
     def of(cls, trained: TrainedPolicy, folder: Path) -> Policy:
         """The policy `trained` of the run in `folder`."""
-        return cls(trained, Run(folder))
+        return cls(trained, Run(RunFolder(folder)))
 
     @property
     def env(self) -> str:
@@ -79,6 +82,8 @@ class Policy:
 
     def first_state(self, num_rows: int = 1) -> Array:
         """The initial recurrent state [num_rows, ...]."""
+        if type(num_rows) is not int or num_rows < 1:
+            raise UsageError(f"num_rows = {num_rows!r:.80}: expected a whole number above 0")
         return self._trained.first_state(num_rows).numpy()
 
     def make_env(self, **options: Any) -> Any:
@@ -143,7 +148,9 @@ class Policy:
                 f"the policy of {self.run.id} remembers the steps before: write actions, state = "
                 "policy.act(obs, state), with policy.first_state() where an episode begins"
             )
-        before = self._trained.first_state(len(rows)) if state is None else torch.as_tensor(state)
+        before = self._trained.first_state(len(rows))
+        if state is not None:
+            before = self._checked_state(state, before)
         policy = self._trained.policy
         with torch.inference_mode():
             if greedy:
@@ -177,6 +184,8 @@ class Policy:
             return torch.from_numpy(numbers), is_one
         size = num_numbers(self._spec) if self._spec else self._trained.policy.obs_size
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
+        if tensor.is_complex():
+            raise UsageError(f"obs has {tensor.dtype}: expected {size} real numbers")
         is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
         if tensor.numel() != num_rows * size:
@@ -187,6 +196,23 @@ class Policy:
             )
         tensor = tensor.reshape(num_rows, size)
         return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
+
+    def _checked_state(self, state: Any, first: torch.Tensor) -> torch.Tensor:
+        """The user's `state` as a tensor of the shape of `first`. Raises UsageError."""
+        if not self.remembers:
+            raise UsageError(
+                f"state: the policy of {self.run.id} has no memory; write actions = policy.act(obs)"
+            )
+        try:
+            given = torch.as_tensor(state)
+        except (TypeError, ValueError, RuntimeError):
+            given = torch.zeros(0)
+        if given.shape != first.shape or given.dtype != first.dtype:
+            raise UsageError(
+                f"state = {described(state)}: expected an array of {first.dtype} and of shape "
+                f"{tuple(first.shape)}, as policy.first_state({len(first)}) or policy.act gives"
+            )
+        return given
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
@@ -207,7 +233,7 @@ class Policy:
             raise UsageError(f"action_masks: {str(error).removeprefix('gives ')}") from None
 
     def __repr__(self) -> str:
-        return (
+        return harmless(
             f"<operant.Policy {self.algorithm} on {self.env}, iteration {self.iteration} of "
             f"{self.run.id}>"
         )
@@ -244,6 +270,10 @@ def load(
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
     run's configuration names code that another user wrote, which is not imported then.
     """
+    check_argument("trained", trained, bool, "True or False")
+    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    if trained:
+        check_argument("run", run, str, "an environment's name, such as 'cart_pole'")
     folder = shipped_policy(str(run)) if trained else folder_of(run)
     config = folder.manifest().get("config", {})
     if env is not None:
@@ -286,6 +316,7 @@ def evaluate(
     config = loaded._trained.config
     episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
     seed = config.seed if seed is None else whole_number("seed", seed, 0, 2**63 - 1)
+    loaded._trained.check_finite()
     if config.env == "tinyphysics":
         raise UsageError(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
@@ -293,6 +324,10 @@ def evaluate(
         )
     spec: Any = env_spec_of(config)
     if env is not None:
+        if not (isinstance(env, str) or callable(env)):
+            raise UsageError(
+                f"env = {described(env)}: expected a name, or a class or function that makes one"
+            )
         name = full_name(env) if isinstance(env, str) else _registered(env)
         if name not in ALL_ENV_NAMES and not is_hosted(name):
             raise ConfigError(no_such_env(name))

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..commands.helpers.output import headline
 from ..commands.stop import stop_run
-from ..shared.errors import RunNotFoundError, UsageError
+from ..shared.errors import RunNotFoundError, UsageError, check_argument
 from ..shared.runs.find_runs import find_run, latest_run, list_runs
 from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
 from ..shared.runs.status import RunStatus
+from ..shared.text.harmless import harmless
 from ..shared.text.typed_numbers import real_number
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Run(metaclass=_AlsoRunsOfInit):
         self, folder: RunFolder | Path | str, process: subprocess.Popen[bytes] | None = None
     ) -> None:
         """`process` is the trainer's process, if this process started it."""
-        self._run = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder))
+        check_argument("run", folder, (RunFolder, str, os.PathLike), "the folder of a run")
+        self._run = folder_of(folder)
         self._process = process
 
     @property
@@ -116,7 +118,7 @@ class Run(metaclass=_AlsoRunsOfInit):
         return hash(self._run)
 
     def __repr__(self) -> str:
-        return f"<operant.Run {self.id}: {headline(self.status())}>"
+        return harmless(f"<operant.Run {self.id}: {headline(self.status())}>")
 
     def _repr_html_(self) -> str:
         """HTML that notebooks display: the curve of its returns, the lines of `operant status`."""
@@ -153,15 +155,12 @@ def folder_of(run: Run | RunFolder | str | Path | None) -> RunFolder:
         return run._run
     if isinstance(run, RunFolder):
         return run
-    if not isinstance(run, str | os.PathLike):
-        raise UsageError(
-            f"run = {run!r:.80}: expected a run, its id or name, or its folder; operant.runs() "
-            "lists all"
-        )
+    is_run = "a run, its id or name, or its folder; operant.runs() lists all"
+    check_argument("run", run, (str, os.PathLike), is_run)
     if isinstance(run, os.PathLike) or os.sep in run:
         folder = RunFolder(Path(run).absolute())
-        if not folder.manifest_path.exists():
-            raise RunNotFoundError(f"{run} is not the folder of a run: it has no run.toml")
+        if not os.path.exists(folder.manifest_path):
+            raise RunNotFoundError(f"{run!s:.200} is not the folder of a run: it has no run.toml")
         return folder
     return find_run(run)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
-from ..shared.errors import UsageError
+from ..shared.errors import check_argument
 from ..shared.runs.session import warn_on_stderr
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.experiment.checkpoints import NEWEST
@@ -35,6 +35,8 @@ def push(
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
     episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    check_argument("private", private, bool, "True or False")
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder):
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
@@ -47,11 +49,11 @@ def pull(source: str | Path, *, name: str = "") -> Run:
     `name` is the new run's; default: the source's. Raises UsageError, CheckpointError if it has no
     policy that can be read, and OperantError if the Hub refuses.
     """
+    check_argument("name", name, str, "text")
     return Run(hub.pull(_place("source", source), name))
 
 
 def _place(argument: str, given: Any) -> str:
     """A folder or `hf:OWNER/NAME` as text; a path is always a folder. Raises UsageError."""
-    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
-        raise UsageError(f"{argument} = {given!r:.80}: expected a folder, or hf:OWNER/NAME")
+    check_argument(argument, given, (str, os.PathLike), "a folder, or hf:OWNER/NAME")
     return given if isinstance(given, str) else os.path.abspath(given)

@@ -20,10 +20,11 @@ import tomli_w
 
 from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
 from ..commands.helpers.progress import PlainProgress
-from ..shared.errors import UsageError
+from ..shared.errors import UsageError, check_argument
 from ..shared.page.requests import STOP_REASON, give_reason
 from ..shared.processes.interrupts import interrupts_held
 from ..trainer import algorithms
+from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
 from ..trainer.machine.forks import check_not_forked
@@ -38,9 +39,8 @@ from .tracebacks import short_traceback
 if TYPE_CHECKING:
     from ..shared.page.writer import OnPhase
     from ..shared.runs.run_folder import Run as RunFolder
-    from ..trainer.config.train_config import TrainConfig
 
-    EnvLike = str | Path | Callable[..., Any]
+EnvLike = str | Path | Callable[..., Any]
 
 _children: list[
     subprocess.Popen[bytes]
@@ -98,6 +98,8 @@ def train(
     Raises UsageError, one line with the key, its value and the rule, if the input is wrong. Other
     exceptions of training are raised after the run is marked as failed.
     """
+    check_argument("detach", detach, bool, "True or False")
+    check_argument("hardware", hardware, str, "the name of an overlay, or its file")
     if isinstance(policy, Mapping):
         settings["policy"] = policy
     elif policy is not None:
@@ -267,6 +269,9 @@ def overrides_of(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]
     """`key=value` for each setting, with nested tables flattened. Raises UsageError."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
+            known = None if value or prefix else TrainConfig.model_fields.get(key)
+            if known and not hasattr(known.annotation, "model_fields"):
+                raise UsageError(f"{key} = {{}}: it is one setting, and a dict is a table of them")
             yield from overrides_of(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}={_toml(f'{prefix}{key}', value)}"

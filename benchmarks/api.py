@@ -37,7 +37,7 @@ def main() -> None:
         "operant.train with a callback": script(IDLE),
     }
     here = Path(__file__).resolve().parents[1]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # recorders write
         sides = {name: Side(here, Path(folder, name)) for name in commands}
         rates = race(sides, commands, arguments.rounds)
     command = rates["operant train"]

@@ -162,7 +162,7 @@ def main() -> None:
     arguments = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
     result: dict[str, Any] = {"machine": {**machine(), **versions("torch", "numba", "textual")}}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # recorders write
         places = (here, arguments.other.resolve())
         sides = {
             name: Side(checkout, Path(folder, name))

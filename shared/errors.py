@@ -5,11 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from .text.harmless import harmless
+from .text.plain_values import described
+
 
 class OperantError(Exception):
     """Something failed; the command line prints the text and exits with `exit_code`."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return harmless(super().__str__())
 
 
 class UsageError(OperantError):
@@ -56,6 +62,15 @@ class NoRoomError(PageError):
 
 class RowFileError(PageError):
     """A file of rows cannot be read or written."""
+
+
+def check_argument(name: str, given: object, types: type | tuple[type, ...], expected: str) -> None:
+    """Raises UsageError unless the argument `name` is of one of these types. True and False are no
+    numbers.
+    """
+    is_bool = isinstance(given, bool)
+    if not isinstance(given, types) or (is_bool and types is not bool):
+        raise UsageError(f"{name} = {described(given)}: expected {expected}")
 
 
 def text_of(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import PageError
+from ..text.harmless import harmless
 from .folder_place import FolderPlace
 from .layout import (
     BYTE_ORDER,
@@ -224,5 +225,5 @@ def padded(string: str, size: int) -> bytes:
 
 
 def text(raw: bytes) -> str:
-    """The text of a NUL-padded field."""
-    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+    """The text of a NUL-padded field; whoever wrote it, a terminal can show it."""
+    return harmless(raw.split(b"\0", 1)[0].decode("utf-8", "replace"))

@@ -22,6 +22,7 @@ from typing import Any
 from ..errors import RowFileError
 from ..page.layout import MAX_METRICS
 from ..page.schema import BETTER, KINDS, Metric
+from ..text.harmless import harmless
 from .row_blob import CHUNK_BYTES, MAX_BLOB_BYTES
 
 APPLICATION_ID = 0x4F505254  # "OPRT"
@@ -68,13 +69,13 @@ def metrics(db: sqlite3.Connection) -> list[Metric]:
     rows = db.execute(f"SELECT {columns} FROM metrics ORDER BY place LIMIT {MAX_METRICS}")
     return [
         Metric(
-            str(name),
-            str(unit),
+            harmless(str(name)),
+            harmless(str(unit)),
             kind if kind in KINDS else "gauge",
             better if better in BETTER else "none",
             int(level),
-            str(description),
-            str(step_metric),
+            harmless(str(description)),
+            harmless(str(step_metric)),
         )
         for name, unit, kind, better, level, description, step_metric in rows
     ]

@@ -14,6 +14,7 @@ from ..page.layout import (
     OUTCOME_FLAGS,
     OUTCOME_PROVISIONAL,
 )
+from ..text.harmless import harmless
 
 State = Literal["finished", "stopped", "failed", "ended"]
 STATES: tuple[State, ...] = ("finished", "stopped", "failed")  # by their number in the page
@@ -51,7 +52,7 @@ class Outcome:
         crc, state, exit_code, size, wall_ns = OUTCOME.unpack_from(record)
         if not 1 <= state <= len(STATES) or crc != zlib.crc32(record[4:]):
             return None
-        text = record[OUTCOME.size : OUTCOME.size + size].decode("utf-8", "replace")
+        text = harmless(record[OUTCOME.size : OUTCOME.size + size].decode("utf-8", "replace"))
         # Before layout 2.1, a long text fills the section to its end.
         has_flags = OUTCOME.size + size <= OUTCOME_BYTES - OUTCOME_FLAGS.size
         flags = int.from_bytes(record[-OUTCOME_FLAGS.size :], "little") if has_flags else 0

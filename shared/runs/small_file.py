@@ -97,13 +97,13 @@ def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict
     UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
     """
     text = read_small(path, limit_bytes, beneath).decode("utf-8")
-    return _bounded(lambda: tomllib.loads(text))
+    return bounded(lambda: tomllib.loads(text))
 
 
 def read_json(path: Path, limit_bytes: int, beneath: Path | None = None) -> Any:
     """Like `read_toml`, for JSON."""
     data = read_small(path, limit_bytes, beneath)
-    return _bounded(lambda: json.loads(data))
+    return bounded(lambda: json.loads(data))
 
 
 def _opened(path: Path, flags: int, folder: int | None = None) -> int:
@@ -122,7 +122,7 @@ def _opened(path: Path, flags: int, folder: int | None = None) -> int:
     return fd
 
 
-def _bounded(parse: Callable[[], Parsed]) -> Parsed:
+def bounded(parse: Callable[[], Parsed]) -> Parsed:
     """What `parse` gives, where it does not nest too deeply for whatever looks at it, and holds no
     whole number that raises where it is printed or compared.
     """

@@ -115,3 +115,47 @@ def test_a_close_that_fails_hides_no_fault_and_fails_no_complete_run(line, capfd
     run = operant.train(BreaksLater, total_env_steps=128, **SMALL)
     assert run.status().state == "finished"
     assert "close fails: ValueError: of close" in capfd.readouterr().err
+
+
+class Wrong(gymnasium.Env):
+    """An environment whose third step is wrong."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, obs_type=np.float32, reward=1.0, error=None):
+        self._obs_type, self._reward, self._error = obs_type, reward, error
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._steps = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self._steps += 1
+        is_wrong = self._steps == 3
+        if is_wrong and self._error:
+            raise self._error
+        obs = np.zeros(2, self._obs_type if is_wrong else np.float32)
+        return obs, self._reward if is_wrong else 1.0, False, self._steps > 8, {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"obs_type": np.complex64}, "step gives an observation of type complex64"),
+        ({"reward": np.complex64(1 + 2j)}, "step gives the reward .*, expected a finite number"),
+        ({"error": StopIteration()}, "step raises StopIteration"),
+    ],
+)
+def test_a_wrong_step_in_training_is_named(wrong, said):
+    with pytest.raises(operant.OperantError, match=said):
+        operant.train(lambda: Wrong(**wrong), total_env_steps=64, **SMALL)
+
+
+def test_more_choices_than_a_policy_can_have_outputs_are_refused():
+    class Many(Wrong):
+        action_space = gymnasium.spaces.Discrete(10**12)
+
+    with pytest.raises(operant.UsageError, match="an output for each choice, at most 1,048,576"):
+        operant.train(Many, total_env_steps=64, **SMALL)

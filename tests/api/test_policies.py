@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from command_line import python
 from own_lines import SMALL, make_line_class
 
@@ -31,10 +32,49 @@ def test_it_acts_on_one_observation_and_on_a_batch(policy):
 def test_a_wrong_observation_is_said_in_one_line(policy):
     with pytest.raises(operant.UsageError, match=r"obs has the shape \(2, 3\): .* takes 1 numbers"):
         policy.act(np.zeros((2, 3)))
+    with pytest.raises(operant.UsageError, match=r"obs has torch\.complex64: expected 1 real"):
+        policy.act(np.ones(1, np.complex64))
     with pytest.raises(operant.UsageError, match="obs is a dict: expected an array"):
         policy.act({"a": 1})
     with pytest.raises(operant.UsageError, match=r"obs is a list: expected .* 1 numbers, or a b"):
         policy.act([[3.0], [3.0, 4.0]])
+
+
+def test_weights_that_are_not_finite_are_neither_evaluated_nor_shared(policy, tmp_path):
+    path = max(policy.run.folder.rglob("iteration-*.pt"))
+    saved = torch.load(path, weights_only=True)
+    next(iter(saved["state"]["policy"].values())).fill_(np.nan)
+    torch.save(saved, path)
+    with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
+        operant.evaluate(policy.run, 2)
+    with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
+        operant.push(policy.run, tmp_path / "policy", episodes=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda x: operant.evaluate(x, 2, env=1), "env = 1: expected a name, or a class"),
+        (lambda x: operant.evaluate(x, 2, seed="a"), "seed = 'a': expected a whole number"),
+        (lambda x: operant.evaluate(x, 2, seed=-1), "seed = -1: expected a whole number"),
+        (lambda x: x.act([3.0], np.zeros((1, 2))), "has no memory; write actions = policy.act"),
+        (lambda x: x.first_state(None), "num_rows = None: expected a whole number above 0"),
+        (lambda x: x.first_state(-1), "num_rows = -1: expected a whole number above 0"),
+        (lambda x: operant.load(x.run, checkpoint=1.5), "checkpoint = 1.5: expected best, newest"),
+        (lambda x: operant.load(x.run, trained="yes"), "trained = 'yes': expected True or False"),
+        (lambda x: operant.load(x.run, trained=True), "run = .*: expected an environment's name"),
+        (lambda _: operant.load("/" + "x" * 5000), "is not the folder of a run"),
+        (lambda _: operant.Run(None), "run = None: expected the folder of a run"),
+        (lambda _: operant.Run("no such folder"), "no run is called 'no such folder'"),
+        (lambda _: operant.history(3), "run = 3: expected a run, its id or name"),
+        (lambda _: operant.show(3), "run = 3: expected a run, its id or name"),
+        (lambda x: operant.push(x, "folder", private="yes"), "private = 'yes': expected True"),
+        (lambda _: operant.pull("folder", name=3), "name = 3: expected text"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(policy, call, said):
+    with pytest.raises(operant.UsageError, match=said):
+        call(policy)
 
 
 def test_a_policy_that_remembers_needs_its_state():
@@ -46,6 +86,8 @@ def test_a_policy_that_remembers_needs_its_state():
     obs = np.zeros(4, np.float32)
     with pytest.raises(operant.UsageError, match=r"write actions, state = policy.act\(obs, state"):
         policy.act(obs)
+    with pytest.raises(operant.UsageError, match=r"state = 'x': expected an array of torch.float"):
+        policy.act(obs, "x")
     action, state = policy.act(obs, policy.first_state())
     assert action in (0, 1)
     assert state.tolist() != policy.first_state().tolist()

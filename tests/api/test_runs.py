@@ -18,6 +18,7 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
 ROOT = Path(__file__).parents[2]
+ESCAPES = "\x1b[31m\x07\n\u202e"
 
 
 def logged(*rows):
@@ -71,6 +72,17 @@ def test_a_status_is_short_to_print():
     assert said.startswith(f"RunStatus(run={run.id}, state=finished, age_s=")
     assert said.endswith("metrics=<40 metrics>)")
     assert len(said) < 200
+
+
+def test_a_terminal_obeys_nothing_that_a_page_says():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"a": 1.0}, 1, 100)
+    session.close("failed", 1, f"it says {ESCAPES}")
+    failed = operant.runs()[0]
+    assert failed.status().message.isprintable()
+    assert "it says" in repr(failed)
+    assert repr(failed).isprintable()
 
 
 def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys):

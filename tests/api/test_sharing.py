@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tomllib
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 import torch
 import yaml
 from command_line import python
@@ -15,6 +19,7 @@ from own_lines import SMALL
 
 import operant
 from operant.algorithms import DQN, DQNConfig, Field
+from operant.shared.errors import CheckpointError
 from operant.trainer.experiment.sharing import policy_folder, zoo
 
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
@@ -198,12 +203,12 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
             new.writestr(part, old.read(part))
         new.writestr("more", bytes(1 << 20))
     packed.replace(path)
-    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 20)
     assert path.stat().st_size < 1 << 20
     before = len(operant.runs())
-    with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
-        operant.pull(tmp_path / "policy")
-    monkeypatch.setattr(policy_folder, "MAX_BYTES", 1 << 30)
+    with monkeypatch.context() as patched:
+        patched.setattr(policy_folder, "MAX_BYTES", 1 << 20)
+        with pytest.raises(operant.UsageError, match=r"policy has 0\.0 GiB; a policy of at most"):
+            operant.pull(tmp_path / "policy")
     with path.open("ab") as file:
         file.truncate(2 << 30)  # sparse
     with pytest.raises(operant.UsageError, match=r"policy has 2\.0 GiB; a policy of at most"):
@@ -222,6 +227,59 @@ def test_a_part_that_is_shorter_than_it_says_is_refused(run, tmp_path):
     cut.replace(path)
     with pytest.raises(operant.OperantError, match="cannot be read"):
         operant.pull(tmp_path / "policy")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"iteration": 10**400}, r"iteration = 10+\.\.\.0+: expected a whole number, 0 to"),
+        ({"iteration": -3}, "iteration = -3: expected a whole number"),
+        ({"env_steps": True}, "env_steps = True: expected a whole number"),
+        ({"publish": 1 << 63}, "publish = 9223372036854775808: expected a whole number"),
+        ({"config": {}}, "its config names no env"),
+        ({"config": {"env": 5}}, "its config names no env"),
+        ({"config": {"env": "cart_pole", "seed": 10**400}}, "a whole number of more than"),
+        ({"state": 3}, "state is no table"),
+    ],
+)
+def test_a_checkpoint_with_other_types_is_refused_in_one_line(run, tmp_path, changed, said):
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    torch.save({**torch.load(path, weights_only=True), **changed}, path)
+    for call in (operant.pull, operant.load):
+        with pytest.raises(CheckpointError, match=said):
+            call(tmp_path / "policy")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("", "'': expected a folder, or hf:OWNER/NAME"),
+        ("a\0b", "expected a folder, or hf:OWNER/NAME"),
+        ("x" * 5000, "File name too long"),
+        ("file/below", "Not a directory|is no folder"),
+        ("loop", "File exists|is no folder"),
+        ("\ud800", "expected a folder, or hf:OWNER/NAME"),
+        ("/proc/nowhere", "No such file or directory|is no folder"),
+    ],
+)
+def test_places_that_cannot_be_are_one_line(run, tmp_path, monkeypatch, place, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for call in (lambda: operant.push(run, place, episodes=1), lambda: operant.pull(place)):
+        with pytest.raises(operant.UsageError, match=said) as raised:
+            call()
+        assert len(str(raised.value)) < 400
+
+
+def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(policy_folder, "write_checkpoint", full)
+    with pytest.raises(operant.UsageError, match=r"policy: No space left on device"):
+        operant.push(run, tmp_path / "policy", episodes=1)
 
 
 def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
@@ -245,6 +303,32 @@ def test_a_pulled_policy_has_no_history(run, tmp_path):
     operant.push(run, tmp_path / "policy", episodes=1)
     with pytest.raises(operant.PageError, match="was pulled: it has a policy, and no page or rows"):
         operant.history(operant.pull(tmp_path / "policy"))
+
+
+def test_a_terminal_obeys_nothing_that_a_pulled_policy_says(run, tmp_path, capsys):
+    """Neither its errors and warnings, nor its card, nor the card of one who shares it again."""
+    escapes = "\x1b[31m\x07\u202e|"
+    operant.push(run, tmp_path / "policy", episodes=1)
+    path = next((tmp_path / "policy").rglob("*.pt"))
+    saved = torch.load(path, weights_only=True)
+    manifest = tomllib.loads((tmp_path / "policy" / "run.toml").read_text())
+    manifest["versions"] = {f"torch{escapes}": f"2{escapes}\n2"}
+    (tmp_path / "policy" / "run.toml").write_text(tomli_w.dumps(manifest))
+    (tmp_path / "policy" / "README.md").write_text(f"# A card\n{escapes}\n")
+    torch.save({**saved, "config": {**saved["config"], f"new{escapes}": escapes}}, path)
+    pulled = operant.pull(tmp_path / "policy", name=f"theirs{escapes}")
+    operant.push(pulled, tmp_path / "again", episodes=1)
+    for folder in (pulled.folder, tmp_path / "again"):
+        card = (folder / "README.md").read_text()
+        assert card.startswith(("# A card", "---"))
+        assert all(line.isprintable() for line in card.splitlines())
+    assert r"| versions | torch [31m \| 2 [31m \| 2 |" in card
+    assert capsys.readouterr().err.replace("\n", "").isprintable()
+    for key in ("env", "algorithm", "policy"):
+        torch.save({**saved, "config": {**saved["config"], key: escapes}}, path)
+        with pytest.raises(operant.UsageError) as raised:
+            operant.load(operant.pull(tmp_path / "policy"))
+        assert str(raised.value).isprintable()
 
 
 def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):

@@ -396,3 +396,20 @@ def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one
     change_notes(first.folder, lambda notes: replace(notes, name="best of all"))
     with pytest.raises(operant.UsageError, match=f"another run is called .*: {first.id}"):
         operant.train(line, name="best of all", **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"total_env_steps": {}}, r"total_env_steps = \{\}: it is one setting"),
+        ({"total_env_steps": True}, "total_env_steps: expected a number, got true"),
+        ({"seed": {}}, r"seed = \{\}: it is one setting"),
+        ({"callbacks": 0}, "callbacks = 0: expected a list, as"),
+        ({"hardware": 1.5}, "hardware = 1.5: expected the name of an overlay"),
+        ({"detach": "yes"}, "detach = 'yes': expected True or False"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named_and_nothing_trains(arguments, said):
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train("cart_pole", **{"total_env_steps": 64, **SMALL, **arguments})
+    assert operant.runs() == []

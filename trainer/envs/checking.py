@@ -100,7 +100,7 @@ def rounds(obs: Any, space: Any) -> bool:
 
 def reward_problem(reward: Any) -> str:
     try:
-        number = float(reward)
+        number = np.nan if np.iscomplexobj(reward) else float(reward)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if np.isfinite(number):

@@ -39,7 +39,7 @@ class ObsRows:
         if self._shape and np.shape(obs) != self._shape:
             raise ValueError
         row = np.asarray(obs if self._is_vector else self._spaces.flatten(self.space, obs))
-        if row.shape != (self._num_numbers,):
+        if row.shape != (self._num_numbers,) or row.dtype.kind == "c":
             raise ValueError
         return row
 

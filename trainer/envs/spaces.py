@@ -24,6 +24,7 @@ from ..spaces.encoders import MLP, Part
 from .names import GYMNASIUM_PREFIX
 
 FLOAT_BYTES = 4
+MAX_CHOICES = 1 << 20  # of a policy's actions
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
 # Ids that Gymnasium lists but cannot make with today's MuJoCo.
@@ -121,6 +122,13 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
                 "numbers"
             )
         return joined
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        num_choices = int(np.sum(space.n if isinstance(space, spaces.Discrete) else space.nvec))
+        if num_choices > MAX_CHOICES:
+            raise ConfigError(
+                f"env = '{name}': actions are {space}; a policy has an output for each choice, at "
+                f"most {MAX_CHOICES:,}: use fewer choices, several of a MultiDiscrete, or a Box"
+            )
     if isinstance(space, spaces.Discrete):
         return Discrete(int(space.n), int(space.start))
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:

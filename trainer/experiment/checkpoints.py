@@ -15,8 +15,9 @@ import torch
 from ...shared.errors import CheckpointError
 from ...shared.runs.owners import RefusedError, make_private_folder, open_folder
 from ...shared.runs.run_folder import Run
-from ...shared.runs.small_file import create_anew
+from ...shared.runs.small_file import bounded, create_anew
 from ...shared.text.harmless import one_line
+from ...shared.text.plain_values import described
 from ..config.flat_keys import flat_keys
 from ..config.saved_config import saved_config
 from ..config.stored_code import check_stored_code
@@ -27,6 +28,7 @@ NEWEST = "newest"
 CHECKPOINTS = "checkpoints"  # the folder of a run
 _NUMBERED = re.compile(r"iteration-[0-9]+\.pt")
 TABLES = ("config", "state")  # of a checkpoint; all else are counts
+MAX_COUNT = 1 << 63
 
 # What may differ between a checkpoint and the run that goes on from it.
 FREE_KEYS = (
@@ -160,12 +162,26 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise DamagedCheckpointError(
             f"{path} cannot be read: {reason or type(error).__name__}"
         ) from None
-    for name, value in vars(checkpoint).items():
-        is_table = name in TABLES
-        if not (isinstance(value, Mapping) if is_table else isinstance(value, int) and value >= 0):
-            problem = f"{name} is no table" if is_table else f"{name} = {value!r:.100}"
-            raise DamagedCheckpointError(f"{path} cannot be read: {problem}")
+    if problem := _problem(checkpoint):
+        raise DamagedCheckpointError(f"{path} cannot be read: {problem}")
     return checkpoint
+
+
+def _problem(checkpoint: Checkpoint) -> str:
+    """What no checkpoint of operant's holds; empty if there is nothing."""
+    for name, value in vars(checkpoint).items():
+        if name in TABLES:
+            if not isinstance(value, Mapping):
+                return f"{name} is no table"
+        elif type(value) is not int or not 0 <= value < MAX_COUNT:
+            return f"{name} = {described(value)}: expected a whole number, 0 to 2^63 - 1"
+    if not isinstance(checkpoint.config.get("env"), str):
+        return "its config names no env"
+    try:
+        bounded(lambda: checkpoint.config)
+    except ValueError as error:
+        return f"config: {error}"
+    return ""
 
 
 def named_checkpoint(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...shared.errors import UsageError
+from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.run_folder import Run
 from ..config import TrainConfig
 from ..config.saved_config import saved_config
@@ -35,6 +35,15 @@ class TrainedPolicy:
     def first_state(self, num_rows: int) -> Tensor:
         """What it knows [num_rows, state_size] where episodes begin."""
         return first_state(self.policy, num_rows)
+
+    def check_finite(self) -> None:
+        """Raises CheckpointError if weights are NaN or infinite: no action means anything then."""
+        for name, weights in self.policy.state_dict().items():
+            if weights.is_floating_point() and not weights.isfinite().all():
+                raise CheckpointError(
+                    f"iteration {self.iteration}: {name} has NaN or infinity in it, so the policy "
+                    "is of no use; take another --checkpoint, such as best"
+                )
 
     @torch.inference_mode()
     def act(self, obs: Tensor | np.ndarray) -> Tensor:

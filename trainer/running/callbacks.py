@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...shared.errors import UsageError, nearest, text_of
+from ...shared.errors import UsageError, check_argument, nearest, text_of
 from ...shared.page.events import Level
 from ...shared.runs.session import warn_on_stderr
 from ...shared.text.harmless import one_line
@@ -282,10 +282,9 @@ def check_checkpoint_name(where: str, name: Any) -> None:
 
 def check_callbacks(callbacks: Sequence[Any]) -> None:
     """Raises UsageError for what is no callback, and for a method that nobody will call."""
-    if not isinstance(callbacks, list | tuple):
-        raise UsageError(
-            f"callbacks = {callbacks!r:.80}: expected a list, as callbacks=[StopAtReturn(475)]"
-        )
+    check_argument(
+        "callbacks", callbacks, (list, tuple), "a list, as callbacks=[StopAtReturn(475)]"
+    )
     for number, callback in enumerate(callbacks):
         place = f"callbacks[{number}]"
         if inspect.isclass(callback):

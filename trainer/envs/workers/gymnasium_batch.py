@@ -213,7 +213,10 @@ class GymnasiumBatch:
 
     def _begin(self, number: int, seed: int | None = None) -> None:
         env = self._envs[number]
-        given = env.reset() if seed is None else env.reset(seed=seed)
+        try:
+            given = env.reset() if seed is None else env.reset(seed=seed)
+        except StopIteration as error:
+            raise self._error("reset", "raises StopIteration") from error
         try:
             obs, info = given
             self._write(number, obs, info)
@@ -238,9 +241,17 @@ class GymnasiumBatch:
         for number, env in enumerate(self._envs):
             current[0] = number
             action = actions[number]
-            given = env.step(env_action(self._action_space, action) if self._is_nested else action)
             try:
-                obs, a.reward[number], terminated, truncated, info = given
+                given = env.step(
+                    env_action(self._action_space, action) if self._is_nested else action
+                )
+            except StopIteration as error:  # which would end a generator of ours
+                raise self._error("step", "raises StopIteration") from error
+            try:
+                obs, reward, terminated, truncated, info = given
+                if isinstance(reward, np.complexfloating):  # NumPy would take its real part
+                    raise TypeError
+                a.reward[number] = reward
                 a.terminated[number], a.truncated[number] = terminated, truncated
                 if not (
                     isinstance(terminated, TRUTH_VALUES) and isinstance(truncated, TRUTH_VALUES)

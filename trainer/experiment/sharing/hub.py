@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib
+import os
 import re
 import shlex
 import tempfile
@@ -23,6 +24,7 @@ from .policy_folder import (
     PushedPolicy,
     Warn,
     check_size,
+    file_errors,
     take_policy_folder,
     write_policy_folder,
 )
@@ -58,7 +60,7 @@ def push(
                 f"{target}: there is no folder {folder.parent}; {PREFIX}{target} is the repository "
                 f"of the Hugging Face Hub, and ./{target} a new folder"
             )
-        source = shlex.quote(folder.resolve().name)
+        source = shlex.quote(Path(os.path.realpath(folder)).name)
         return write_policy_folder(run, folder, source, checkpoint, num_episodes, warn)
     hub = _huggingface_hub()
     with _hub_errors(target):
@@ -87,10 +89,11 @@ def pull(source: str, name: str = "") -> Run:
     repository = _repository(source)
     if repository is None:
         folder = Path(source)
-        if not folder.is_dir():
-            name = source if _NAME.fullmatch(source) else "OWNER/NAME"
-            raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}{name}")
-        return take_policy_folder(folder, source, name or folder.resolve().name)
+        with file_errors(source):
+            if not folder.is_dir():
+                known = source if _NAME.fullmatch(source) else "OWNER/NAME"
+                raise UsageError(f"{source} is no folder; a policy of the Hub is {PREFIX}{known}")
+            return take_policy_folder(folder, source, name or folder.resolve().name)
     hub = _huggingface_hub()
     with tempfile.TemporaryDirectory(prefix="operant-pull-") as temporary:
         folder = Path(temporary)
@@ -101,7 +104,8 @@ def pull(source: str, name: str = "") -> Run:
             for path, size in sizes.items():
                 if (got := (folder / path).stat().st_size) != size:
                     raise HubError(f"{source}: {path} has {got} bytes, and the Hub lists {size}")
-        return take_policy_folder(folder, source, name or repository.partition("/")[2])
+        with file_errors(source):
+            return take_policy_folder(folder, source, name or repository.partition("/")[2])
 
 
 def _wanted_files(api: Any, repository: str) -> dict[str, int]:
@@ -114,6 +118,12 @@ def _wanted_files(api: Any, repository: str) -> dict[str, int]:
 
 def _repository(text: str) -> str | None:
     """OWNER/NAME of `hf:OWNER/NAME`; None for a folder. Raises UsageError."""
+    try:
+        is_path = bool(text) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        is_path = False
+    if not is_path:
+        raise UsageError(f"{text!r:.80}: expected a folder, or {PREFIX}OWNER/NAME")
     if not text.startswith(PREFIX):
         return None
     name = text.removeprefix(PREFIX)

@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from ....shared.text.harmless import harmless_toml, one_line
 from ...settings.own_code import PREFIX
 
 CARD_FILE = "README.md"
@@ -50,9 +51,9 @@ def model_card(
         "seed": manifest.get("seed", config.get("seed", "")),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
-    table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
+    table = "\n".join(f"| {name} | {_in_cell(value)} |" for name, value in rows.items())
     needs = "".join(f"\n{_need(name)}\n" for name in code)
-    settings = tomli_w.dumps(config)
+    settings = harmless_toml(tomli_w.dumps(config))
     return f"""---
 {_front_matter(env, algorithm, score)}
 ---
@@ -85,6 +86,11 @@ actions = policy.act(observations)
 ```toml
 {settings}```
 """
+
+
+def _in_cell(value: Any) -> str:
+    """`value` in a cell of a table: versions and seeds may be those of a policy that was pulled."""
+    return one_line(str(value)).replace("|", "\\|")
 
 
 def _need(name: str) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ....shared.runs.ranks import read_status
 from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.runs.small_file import read_small
-from ....shared.text.harmless import one_line
+from ....shared.text.harmless import harmless_lines, one_line
 from ....shared.text.masking import masked
 from ....shared.text.plain_values import plain
 from ...config.stored_code import named_code
@@ -66,9 +66,11 @@ def write_policy_folder(
 
     Raises CheckpointError, and UsageError if the folder has other files in it.
     """
-    _check_target(folder, run)
+    with file_errors(folder):
+        _check_target(folder, run)
     saved = named_checkpoint(run, checkpoint, warn)
     trained = trained_in(saved, warn)
+    trained.check_finite()
     config = trained.config
     if config.env == "tinyphysics":
         raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")
@@ -88,17 +90,28 @@ def write_policy_folder(
     card = model_card(shared, results, source, saved.env_steps, code)
     weights = replace(saved, config=shared["config"], state={"policy": saved.state["policy"]})
     path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
-    write_checkpoint(path, weights)
-    for old in list_checkpoints(folder / CHECKPOINTS):
-        if old != path:
-            old.unlink()
-    Run(folder).write_manifest({"id": run.id, **shared})
-    (folder / CARD_FILE).write_text(card)
-    for shared_path in (folder, folder / CHECKPOINTS):  # made private, as those of runs
-        shared_path.chmod(0o755)
-    for shared_path in (folder / CARD_FILE, folder / MANIFEST_FILE, path):
-        shared_path.chmod(0o644)
+    with file_errors(folder):
+        write_checkpoint(path, weights)
+        for old in list_checkpoints(folder / CHECKPOINTS):
+            if old != path:
+                old.unlink()
+        Run(folder).write_manifest({"id": run.id, **shared})
+        (folder / CARD_FILE).write_text(card)
+        for shared_path in (folder, folder / CHECKPOINTS):  # made private, as those of runs
+            shared_path.chmod(0o755)
+        for shared_path in (folder / CARD_FILE, folder / MANIFEST_FILE, path):
+            shared_path.chmod(0o644)
     return PushedPolicy(saved.iteration, results)
+
+
+@contextmanager
+def file_errors(place: str | Path) -> Iterator[None]:
+    """Turn an error of the file system at `place` into a UsageError, one line."""
+    try:
+        yield
+    except OSError as error:
+        where = one_line(str(error.filename or place), 300)
+        raise UsageError(f"{where}: {error.strerror or error}") from None
 
 
 def take_policy_folder(folder: Path, source: str, name: str) -> Run:
@@ -117,7 +130,8 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
         write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
         with suppress(OSError, ValueError):  # a policy needs no card, and follows no link for one
             card = read_small(folder / CARD_FILE, MAX_CARD_BYTES, folder)
-            (run.folder / CARD_FILE).write_bytes(card)
+            text = harmless_lines(card.decode("utf-8", "replace"))
+            (run.folder / CARD_FILE).write_text(text)
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
