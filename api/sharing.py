@@ -51,4 +51,5 @@ def pull(source: str | Path, *, name: str = "") -> Run:
 def _place(argument: str, given: Any) -> str:
     """A folder or `hf:OWNER/NAME` as text. Raises UsageError for anything else."""
     check_argument(argument, given, (str, os.PathLike), "a folder, or hf:OWNER/NAME")
-    return os.fspath(given)
+    place: str = os.fspath(given)
+    return place
