@@ -21,6 +21,7 @@ from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
 from ..shared.runs.status import RunStatus
 from ..shared.text.harmless import harmless
+from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import real_number
 
 if TYPE_CHECKING:
@@ -155,8 +156,11 @@ def folder_of(run: Run | RunFolder | str | Path | None) -> RunFolder:
         return run._run
     if isinstance(run, RunFolder):
         return run
-    is_run = "a run, its id or name, or its folder; operant.runs() lists all"
-    check_argument("run", run, (str, os.PathLike), is_run)
+    if not isinstance(run, str | os.PathLike):
+        raise UsageError(
+            f"run = {described(run)}: expected a run, its id or name, or its folder; "
+            "operant.runs() lists all"
+        )
     if isinstance(run, os.PathLike) or os.sep in run:
         folder = RunFolder(Path(run).absolute())
         if not os.path.exists(folder.manifest_path):

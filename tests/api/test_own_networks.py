@@ -84,3 +84,46 @@ def test_a_network_that_cannot_be_used_leaves_no_run():
     with pytest.raises(operant.UsageError, match=r"gives a str, expected a torch\.nn\.Module"):
         operant.train("cart_pole", policy=lambda shape: "net", total_env_steps=64)
     assert operant.runs() == []
+
+
+def sparse_features(net, features):
+    return features.to_sparse()
+
+
+def features_without_memory(net, features):
+    return features.to("meta")
+
+
+def other_features_later(net, features):
+    net.num_calls = getattr(net, "num_calls", 0) + 1
+    return features if net.num_calls < 20 else features[..., :5]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (sparse_features, r"forward gives \(2, 6\) of torch.float32, torch.sparse_coo"),
+        (features_without_memory, r"torch.float32, on the device meta"),
+        (other_features_later, r"forward gives \(\d+, 5\) for \d+ obs.*, 6\) as in its first call"),
+    ],
+)
+def test_features_of_another_kind_are_named(line, change, said):
+    class Net(make_net()):
+        def forward(self, obs):
+            return change(self, super().forward(obs))
+
+    with pytest.raises(operant.UsageError, match=said):
+        operant.train(line, policy=Net, total_env_steps=640, **SMALL)
+
+
+def test_a_sparse_gradient_is_named(line):
+    class Net(nn.Module):
+        def __init__(self, obs_shape):
+            super().__init__()
+            self.table = nn.Embedding(2, 6, sparse=True)
+
+        def forward(self, obs):
+            return self.table((obs[:, 0] > 0).long())
+
+    with pytest.raises(operant.UsageError, match=r"the gradient of table\.weight is sparse"):
+        operant.train(line, policy=Net, total_env_steps=64, **SMALL)

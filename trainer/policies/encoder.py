@@ -82,6 +82,11 @@ class ShapedEncoder(nn.Module):
             # Large convolutions and their gradients then take a fifth to a third less time.
             x = x.contiguous(memory_format=torch.channels_last)
         features: Tensor = self.module(x)
+        if features.numel() != len(x) * self.num_features:
+            raise ConfigError(
+                f"policy.encoder: forward gives {tuple(features.shape)} for {len(x)} observations, "
+                f"expected ({len(x)}, {self.num_features}) as in its first call"
+            )
         return features.view(*obs.shape[:-1], self.num_features)
 
 
@@ -221,8 +226,8 @@ def _checked_features(setting: str, module: nn.Module, features: Any) -> int:
             f"{setting}: forward gives {tuple(features.shape)} for 2 observations, expected "
             f"(2, {expected})"
         )
-    if features.dtype != torch.float32 or not features.numel():
-        said = f"{tuple(features.shape)} of {features.dtype}"
+    if features.dtype != torch.float32 or not features.numel() or not _is_plain(features):
+        said = f"{tuple(features.shape)} of {_in_words(features)}"
         raise ConfigError(f"{setting}: forward gives {said}, expected features of torch.float32")
     if not features.isfinite().all():
         raise ConfigError(f"{setting}: forward gives NaN or infinity for an observation of zeros")
@@ -241,8 +246,8 @@ def _check_weights(setting: str, module: nn.Module, features: Tensor) -> None:
     if not weights:
         raise ConfigError(f"{setting}: it has no parameters to learn")
     for name, weight in weights.items():
-        if weight.dtype != torch.float32 or not weight.requires_grad:
-            said = f"requires_grad = {weight.requires_grad}, {weight.dtype}"
+        if weight.dtype != torch.float32 or not weight.requires_grad or not _is_plain(weight):
+            said = f"requires_grad = {weight.requires_grad}, {_in_words(weight)}"
             raise ConfigError(f"{setting}: {name} has {said}; all weights are learned, in float32")
     gradients: Sequence[Tensor | None] = (None,) * len(weights)
     if features.requires_grad:
@@ -250,6 +255,19 @@ def _check_weights(setting: str, module: nn.Module, features: Tensor) -> None:
     for name, gradient in zip(weights, gradients, strict=True):
         if gradient is None:
             raise ConfigError(f"{setting}: its features do not depend on {name}; remove it")
+        if not _is_plain(gradient):
+            raise ConfigError(f"{setting}: the gradient of {name} is sparse; make it a dense one")
+
+
+def _is_plain(x: Tensor) -> bool:
+    """Whether `x` has its numbers one by one in main memory."""
+    return x.layout == torch.strided and x.device.type == "cpu"
+
+
+def _in_words(x: Tensor) -> str:
+    layout = "" if x.layout == torch.strided else f", {x.layout}"
+    device = "" if x.device.type == "cpu" else f", on the device {x.device}"
+    return f"{x.dtype}{layout}{device}"
 
 
 def _check_forward(setting: str, module: nn.Module, obs: Tensor) -> None:
