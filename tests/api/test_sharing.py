@@ -107,7 +107,7 @@ def test_others_can_read_a_shared_policy(run, tmp_path):
     [
         ({"episodes": 0}, "episodes = 0: expected a whole number"),
         ({"episodes": "3"}, "episodes = '3': expected a whole number"),
-        ({"target": ""}, "target = '': expected a folder, or hf:OWNER/NAME"),
+        ({"target": ""}, "'': expected a folder, or hf:OWNER/NAME"),
         ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
     ],
 )

@@ -82,7 +82,7 @@ class ShapedEncoder(nn.Module):
             # Large convolutions and their gradients then take a fifth to a third less time.
             x = x.contiguous(memory_format=torch.channels_last)
         features: Tensor = self.module(x)
-        if features.numel() != len(x) * self.num_features:
+        if features.shape[1:].numel() != self.num_features:
             raise ConfigError(
                 f"policy.encoder: forward gives {tuple(features.shape)} for {len(x)} observations, "
                 f"expected ({len(x)}, {self.num_features}) as in its first call"
