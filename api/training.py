@@ -159,9 +159,10 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     if not received or STOP_REASON in prepared.run.manifest():
         return run
     if received[0] == signal.SIGINT:
-        raise KeyboardInterrupt(
-            f"{run.id} stopped and saved a checkpoint; operant.train(resume={run.id!r}) goes on"
-        )
+        is_over = run.status().state == "finished"
+        ended = "finished" if is_over else "stopped and saved a checkpoint"
+        hint = "" if is_over else f"; operant.train(resume={run.id!r}) goes on"
+        raise KeyboardInterrupt(f"{run.id} {ended}{hint}")
     sys.exit(128 + received[0])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 from own_lines import SMALL
@@ -238,6 +240,18 @@ def test_videos_of_an_environment_of_ones_own(line):
     ):
         operant.train(line, callbacks=[video], **SMALL)
     assert operant.runs()[0].status().iteration is None  # it had not begun
+
+
+def test_an_interrupt_in_the_last_iteration_is_raised_and_the_run_has_finished(line):
+    class Interrupts:
+        def on_iteration(self, run):
+            if run.iteration == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    steps = 2 * SMALL["num_envs"] * SMALL["rollout_steps"]
+    with pytest.raises(KeyboardInterrupt, match=r"-ppo-\w+ finished$"):
+        operant.train(line, total_env_steps=steps, callbacks=[Interrupts()], **SMALL)
+    assert operant.runs()[0].status().state == "finished"
 
 
 class UnsayableError(Exception):

@@ -227,7 +227,7 @@ def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
 def _ending(
     run: Run, stop_signals: Sequence[int], is_complete: bool, reason: str
 ) -> tuple[State, int, str]:
-    if reason:
+    if is_complete or reason:  # a signal in the last iteration stops nothing
         return "finished", 0, reason
     if stop_signals:
         number = stop_signals[0]
@@ -237,6 +237,4 @@ def _ending(
         elif number == signal.SIGTERM:
             message = str(run.manifest().get(STOP_REASON) or message)
         return "stopped", 128 + number, message
-    if not is_complete:
-        return "stopped", 128 + signal.SIGTERM, "by another rank"
-    return "finished", 0, ""
+    return "stopped", 128 + signal.SIGTERM, "by another rank"
