@@ -162,7 +162,7 @@ def test_old_versions_are_refused_with_the_new_id(env_id, recwarn):
 
 def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
-    with pytest.raises(ConfigError, match=r"--set gymnasium\.vectorization=sync"):
+    with pytest.raises(ConfigError, match=r"use gymnasium\.vectorization = sync"):
         envs.load_state_dict({"num_resumed": 1})
 
 
