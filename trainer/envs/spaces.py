@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,10 +80,10 @@ def why_not_made(error: BaseException) -> str:
 
 
 def knows_id(env_id: str) -> bool:
-    """Whether Gymnasium is installed and has an environment of that id. All ids of Atari's games
-    count, since the package that registers them may be missing.
+    """Whether Gymnasium has an environment of that id. All ids count if Gymnasium is missing, and
+    all of Atari's games do: a later error then says what to install.
     """
-    if is_atari(env_id):
+    if is_atari(env_id) or importlib.util.find_spec("gymnasium") is None:
         return True
     try:
         import_gymnasium(env_id).spec(env_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 
 import pytest
@@ -346,3 +347,10 @@ def test_numbers_may_be_typed_as_people_do(typed, value):
 def test_text_in_quotes_is_no_number():
     assert parse_override('env="10M"') == ("env", "10M")
     assert parse_override("env=10Mx") == ("env", "10Mx")
+
+
+@pytest.mark.parametrize("source", ["CartPole-v1", "HalfCheetah-v5", "ALE/Pong-v5"])
+def test_an_id_without_gymnasium_says_what_to_install(source, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(ConfigError, match=r"gymnasium is not installed: pip install 'operant-rl\["):
+        load_config(source, ["algorithm=ppo"])
