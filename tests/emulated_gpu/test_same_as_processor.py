@@ -65,3 +65,19 @@ def test_loops_that_only_the_processor_has_differ_by_rounding_alone(name):
     for run in (on_cpu, on_gpu):
         gpu_runs.iterate(run, 1)
     assert 0 < gpu_conformance.weight_difference(on_cpu, on_gpu) < ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "env"), [("ppo", "cart_pole"), ("dqn", "cart_pole"), ("sac", "pendulum")]
+)
+def test_a_network_of_ones_own_learns_the_same_on_both_devices(algorithm, env):
+    own = "policy.encoder=image_envs:Pair"
+    place = gpu_conformance.Place(algorithm, env)
+    config = gpu_conformance.configured(place, (), gpu_conformance.TEACHER, own)
+    with gpu_runs.without_processor_loops():
+        on_cpu, on_gpu = (gpu_runs.make_run(config, device) for device in ("cpu", "cuda"))
+        before = on_cpu.policy.flat_parameters.clone()
+        for run in (on_cpu, on_gpu):
+            gpu_runs.iterate(run, 3)
+    assert gpu_conformance.weight_difference(on_cpu, on_gpu) == 0
+    assert not on_cpu.policy.flat_parameters.equal(before)
