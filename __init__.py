@@ -223,7 +223,10 @@ def __dir__() -> list[str]:
         name for name, libraries in _NEEDS.items()
         if not any(map(importlib.util.find_spec, libraries))
     }  # fmt: skip
-    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))} - missing)
+    return sorted(
+        {*__all__, "algorithms", "testing", *(name for name in globals() if name.startswith("__"))}
+        - missing
+    )
 
 
 class _WandbSubmodules:

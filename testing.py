@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from typing import Any
 
 import torch
 
-from .api.training import algorithm_name, overrides_of
-from .shared.errors import UsageError
+from .api.own_names import algorithm_name
+from .api.training import overrides_of
+from .shared.errors import UsageError, check_argument
 from .trainer.config.files import make_config
 from .trainer.config.metrics import metrics_of
 from .trainer.config.own_algorithms import section_of
@@ -19,6 +21,7 @@ from .trainer.experiment.build import build
 from .trainer.experiment.experiment import Experiment
 from .trainer.experiment.plan import plan, this_machine
 from .trainer.machine.stopwatch import Stopwatch
+from .trainer.machine.threads import threads_kept
 
 NUM_ITERATIONS = 6
 SIZES = {"num_envs": 8, "rollout_steps": 16, "num_threads": 1, "evaluation.num_episodes": 2}
@@ -48,8 +51,18 @@ def check_algorithm(
     it is.
     """
     name = algorithm if isinstance(algorithm, str) else algorithm_name(algorithm)
-    config = _config(name, env, settings or {})
-    once, again, whole = (_made(config) for _ in range(3))
+    config = _config(name, env, {} if settings is None else settings)
+    with threads_kept(), ExitStack() as experiments:
+
+        def make() -> Experiment:
+            return experiments.enter_context(closing(build(plan(config, this_machine()))))
+
+        _check(name, config, make)
+
+
+def _check(name: str, config: TrainConfig, make: Callable[[], Experiment]) -> None:
+    """Check the algorithm `name` in experiments that `make` returns."""
+    once, again, whole = (make() for _ in range(3))
     if not once.collector.resumes_exactly:
         raise UsageError(
             f"env = {config.env}: the check continues a run, and environments of other libraries "
@@ -73,7 +86,8 @@ def check_algorithm(
     if different := _difference(trained, _numbers(again.state_dict())):
         raise UsageError(f"{name}: two runs with the same seed differ in {different}")
     _iterate(whole, NUM_ITERATIONS // 2)
-    resumed = _resumed(name, config, whole)
+    resumed = make()
+    resumed.load_state_dict(_saved_state(name, whole), whole.iteration)
     _iterate(resumed, NUM_ITERATIONS - NUM_ITERATIONS // 2)
     if different := _difference(trained, _numbers(resumed.state_dict())):
         raise UsageError(
@@ -84,8 +98,7 @@ def check_algorithm(
 
 
 def _config(name: str, env: str, settings: Mapping[str, Any]) -> TrainConfig:
-    if not isinstance(settings, Mapping):
-        raise UsageError(f"settings = {settings!r:.80}: expected a dict of keys and values")
+    check_argument("settings", settings, Mapping, "a dict of keys and values")
     section = section_of(name)
     kinds = section.action_kinds if section else ()
     env = env or ("cart_pole" if "Discrete" in kinds else "pendulum")
@@ -98,10 +111,6 @@ def _config(name: str, env: str, settings: Mapping[str, Any]) -> TrainConfig:
     return make_config({"env": env, "algorithm": name}, given)
 
 
-def _made(config: TrainConfig) -> Experiment:
-    return build(plan(config, this_machine()))
-
-
 def _iterate(run: Experiment, num_iterations: int) -> dict[str, float]:
     """The metrics of the last of so many iterations."""
     found: dict[str, float] = {}
@@ -111,20 +120,18 @@ def _iterate(run: Experiment, num_iterations: int) -> dict[str, float]:
     return found
 
 
-def _resumed(name: str, config: TrainConfig, run: Experiment) -> Experiment:
+def _saved_state(name: str, run: Experiment) -> Any:
+    """The state of `run` as a checkpoint gives it back. Raises UsageError."""
     file = io.BytesIO()
     torch.save(run.state_dict(), file)
     file.seek(0)
     try:
-        state = torch.load(file, weights_only=True)
+        return torch.load(file, weights_only=True)
     except Exception as error:
         said = str(error).partition("\n")[0][:200]
         raise UsageError(
             f"{name}: state_dict may hold tensors and plain values only: {said}"
         ) from None
-    resumed = _made(config)
-    resumed.load_state_dict(state, run.iteration)
-    return resumed
 
 
 def _numbers(state: Any, path: str = "") -> dict[str, torch.Tensor]:

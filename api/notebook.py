@@ -42,15 +42,15 @@ def _curve_of(run: Run) -> str:
 
 
 def _svg(x: NDArray[np.float64], y: NDArray[np.float64], name: str) -> str:
+    low, high, last = float(y.min()), float(y.max()), x[-1]
     size = math.ceil(len(x) / MOST_POINTS)
     starts = np.arange(0, len(x), size)
     counts = np.diff([*starts, len(x)])
     x, y = (np.add.reduceat(values, starts) / counts for values in (x, y))
-    low, high = float(y.min()), float(y.max())
     across = MARGIN + (x - x[0]) / ((x[-1] - x[0]) or 1) * (WIDTH - 2 * MARGIN)
     up = HEIGHT - MARGIN - (y - low) / ((high - low) or 1) * (HEIGHT - 2 * MARGIN)
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
-    words = f"{name}: {short_number(low)} to {short_number(high)}, {x[-1]:,.0f} env steps"
+    words = f"{name}: {short_number(low)} to {short_number(high)}, {last:,.0f} env steps"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         'style="display:block;font:12px sans-serif">'

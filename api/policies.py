@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -33,9 +33,10 @@ from ..trainer.experiment.evaluation import cut_off_message
 from ..trainer.experiment.evaluation import evaluate as play_episodes
 from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
+from ..trainer.machine.threads import threads_kept
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
-from ..trainer.settings.own_code import register
 from ..trainer.spaces import mask_size, num_numbers
+from .own_names import check_algorithm_class, check_network, own_name
 from .runs import Run, folder_of
 from .tracebacks import short_traceback
 
@@ -82,9 +83,7 @@ class Policy:
 
     def first_state(self, num_rows: int = 1) -> Array:
         """The initial recurrent state [num_rows, ...]."""
-        if type(num_rows) is not int or num_rows < 1:
-            raise UsageError(f"num_rows = {num_rows!r:.80}: expected a whole number above 0")
-        return self._trained.first_state(num_rows).numpy()
+        return self._trained.first_state(whole_number("num_rows", num_rows, 1)).numpy()
 
     def make_env(self, **options: Any) -> Any:
         """The environment of Gymnasium's that the policy was trained in, with the preprocessing of
@@ -186,7 +185,9 @@ class Policy:
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
         if tensor.is_complex():
             raise UsageError(f"obs has {tensor.dtype}: expected {size} real numbers")
-        is_one = tensor.numel() == size and not (tensor.ndim > 1 and len(tensor) == 1)
+        is_of_space = tuple(tensor.shape) == getattr(space, "shape", None)
+        is_batch = tensor.ndim > 1 and len(tensor) == 1 and not is_of_space
+        is_one = tensor.numel() == size and not is_batch
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
         if tensor.numel() != num_rows * size:
             shape = tuple(tensor.shape)
@@ -271,7 +272,7 @@ def load(
     run's configuration names code that another user wrote, which is not imported then.
     """
     check_argument("trained", trained, bool, "True or False")
-    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    check_checkpoint(checkpoint)
     if trained:
         check_argument("run", run, str, "an environment's name, such as 'cart_pole'")
     folder = shipped_policy(str(run)) if trained else folder_of(run)
@@ -280,20 +281,30 @@ def load(
         check_own(env)
         _register_again("env", str(config.get("env", "")).removeprefix(GYMNASIUM_PREFIX), env)
     if policy is not None:
+        check_network(policy)
         _register_again("policy", config.get("policy", {}).get("encoder"), policy)
     if algorithm is not None:
+        check_algorithm_class(algorithm)
         _register_again("algorithm", config.get("algorithm"), algorithm)
     with told_where_it_began(folder):
         return Policy(load_trained(folder, warn_on_stderr, str(checkpoint)), Run(folder))
 
 
+def check_checkpoint(checkpoint: Any) -> None:
+    """Raises UsageError unless `checkpoint` may name one."""
+    expected = "best, newest, an iteration's number, or a name that a callback saved"
+    check_argument("checkpoint", checkpoint, (str, Integral), expected)
+
+
 def _register_again(argument: str, name: Any, make: Callable[..., Any]) -> None:
-    """Register the environment or network `make` under its `name` in a run's configuration. Raises
-    ConfigError if that is not the name of a script's own.
+    """Register the user's `make` under its `name` in a run's configuration. Raises ConfigError if
+    that is not the name of something that a script defined.
     """
     if not isinstance(name, str) or not name.startswith(OWN_PREFIX):
-        raise ConfigError(f"{argument}: the run was trained on {name}, which needs no {argument}")
-    register(make, name)
+        raise ConfigError(
+            f"{argument}: the run has {name}, which no script has defined: leave {argument} out"
+        )
+    own_name(make, name)
 
 
 @short_traceback
@@ -340,9 +351,10 @@ def evaluate(
                 f"{_in_words(known)}"
             )
     limit = config.evaluation.max_episode_steps
-    evaluation = play_episodes(loaded._trained.policy, spec, episodes, seed, limit)
+    with threads_kept():
+        evaluation = play_episodes(loaded._trained.policy, spec, episodes, seed, limit)
     if evaluation.num_cut_off:
-        print(cut_off_message(evaluation, limit), file=sys.stderr)
+        warn_on_stderr(cut_off_message(evaluation, limit))
     return np.asarray(evaluation.returns, np.float64)
 
 

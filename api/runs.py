@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..commands.helpers.output import headline
 from ..commands.stop import stop_run
-from ..shared.errors import RunNotFoundError, UsageError, check_argument
+from ..shared.errors import RunNotFoundError, UsageError
 from ..shared.runs.find_runs import find_run, latest_run, list_runs
 from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
@@ -23,6 +23,7 @@ from ..shared.runs.status import RunStatus
 from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import real_number
+from .tracebacks import short_traceback
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,8 @@ class Run(metaclass=_AlsoRunsOfInit):
         self, folder: RunFolder | Path | str, process: subprocess.Popen[bytes] | None = None
     ) -> None:
         """`process` is the trainer's process, if this process started it."""
-        check_argument("run", folder, (RunFolder, str, os.PathLike), "the folder of a run")
+        if folder is None:  # which is the latest run elsewhere
+            raise UsageError("run = None: expected a run, its id or name, or its folder")
         self._run = folder_of(folder)
         self._process = process
 
@@ -133,6 +135,7 @@ def runs() -> list[Run]:
     return [Run(run) for run in list_runs() if not run.notes().is_archived]
 
 
+@short_traceback
 def history(run: Run | str | Path | None = None) -> pd.DataFrame:
     """Every row that a run has published, as a pandas DataFrame. Default: the latest run.
 

@@ -13,7 +13,8 @@ from ..shared.runs.session import warn_on_stderr
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
-from .policies import MOST_EPISODES
+from ..trainer.machine.threads import threads_kept
+from .policies import MOST_EPISODES, check_checkpoint
 from .runs import Run, folder_of
 from .tracebacks import short_traceback
 
@@ -35,10 +36,10 @@ def push(
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
     """
     episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
-    check_argument("checkpoint", checkpoint, (str, int), "best, newest, or an iteration's number")
+    check_checkpoint(checkpoint)
     check_argument("private", private, bool, "True or False")
     place, folder = _place("target", target), folder_of(run)
-    with told_where_it_began(folder):
+    with told_where_it_began(folder), threads_kept():
         hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 from ..commands.helpers.terminal import has_terminal
 from .runs import Run, folder_of
+from .tracebacks import short_traceback
 
 EVERY_S = 1.0
 
 
+@short_traceback
 def show(run: Run | str | Path | None = None) -> None:
     """Show a run. Default: the latest.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.machinery
 import os
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,22 +21,20 @@ from ..commands.helpers.progress import PlainProgress
 from ..shared.errors import UsageError, check_argument
 from ..shared.page.requests import STOP_REASON, give_reason
 from ..shared.processes.interrupts import interrupts_held
-from ..trainer import algorithms
+from ..shared.text.plain_values import described
+from ..trainer.config.flat_keys import flat_keys
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
-from ..trainer.machine.forks import check_not_forked
 from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
 from ..trainer.running.signals import stop_requests
-from ..trainer.settings.importing import check_module
-from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
-from ..trainer.settings.own_code import pickled_own, register
+from ..trainer.settings.own_code import pickled_own
+from .own_names import algorithm_name, network_name, own_name
 from .runs import BY_STOP, Run, folder_of, listed, stops_here
 from .tracebacks import short_traceback
 
 if TYPE_CHECKING:
     from ..shared.page.writer import OnPhase
-    from ..shared.runs.run_folder import Run as RunFolder
 
 EnvLike = str | Path | Callable[..., Any]
 
@@ -100,17 +96,18 @@ def train(
     """
     check_argument("detach", detach, bool, "True or False")
     check_argument("hardware", hardware, str, "the name of an overlay, or its file")
+    resumed = None if resume is None else listed(folder_of(resume))
+    former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}
     if isinstance(policy, Mapping):
         settings["policy"] = policy
     elif policy is not None:
-        settings["policy.encoder"] = network_name(policy)
+        settings["policy.encoder"] = network_name(policy, former.get("policy.encoder"))
     overrides = [*overrides_of(settings)]
     if algorithm is not None and not isinstance(algorithm, str):
-        algorithm = algorithm_name(algorithm)
+        algorithm = algorithm_name(algorithm, former.get("algorithm"))
     for key, value in (("algorithm", algorithm), ("total_env_steps", total_env_steps)):
         overrides += [] if value is None else overrides_of({key: value})
-    resumed = None if resume is None else listed(folder_of(resume))
-    source = _source_again(env, resumed) if resumed else _source(env)
+    source = _source(env, str(former.get("env")))
 
     def prepare(rank: int) -> Prepared:
         return prepared_run(source, tuple(overrides), name, resumed, rank, hardware=hardware)
@@ -127,8 +124,9 @@ def train(
 
 def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     """Train in this process, and leave the process as it was."""
+    from ..trainer.machine.threads import check_not_forked, threads_kept  # imports PyTorch
     from ..trainer.running.process import run_training
-    from .policies import Policy  # which imports PyTorch
+    from .policies import Policy
 
     check_not_forked()
     errors: list[BaseException] = []
@@ -136,9 +134,9 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
 
     def ask_to_stop() -> None:
         give_reason(prepared.run, BY_STOP)
-        received.append(signal.SIGTERM)
+        received.request(signal.SIGTERM)
 
-    with stop_requests(ends_process=False) as received, _threads_kept():
+    with stop_requests(ends_process=False) as received, threads_kept():
         prepared = prepare(0)
         called.add(callbacks_of(prepared.config))
         run = Run(prepared.run)
@@ -190,80 +188,26 @@ def _code_for_another_process(config: TrainConfig) -> bytes:
     import.
     """
     names = (config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder, config.algorithm)
-    pickled = pickled_own(names)
+    pickled = pickled_own(names, "train without detach")
     return pickle.dumps(sys.path) + pickled if pickled else b""
 
 
-def _source(env: EnvLike | None) -> str | None:
-    """The argument of `operant train` for `env`. Raises UsageError."""
+def _source(env: EnvLike | None, former: str = "") -> str | None:
+    """The argument of `operant train` for `env`, where `former` is the environment of a run that is
+    resumed; None where both are the same, so that the run keeps its settings. Raises UsageError.
+    """
     if env is None or isinstance(env, str):
         return env
     if isinstance(env, os.PathLike):
         return os.fspath(env)
     if not callable(env):
         raise UsageError(
-            f"env = {env!r:.80}: expected a name, or a class or function that makes an "
+            f"env = {described(env)}: expected a name, or a class or function that makes an "
             "environment; several are made of it"
         )
     check_own(env)
-    return GYMNASIUM_PREFIX + (_importable(env) or register(env))
-
-
-def _source_again(env: EnvLike | None, resumed: RunFolder) -> str | None:
-    """As `_source`, for a run that goes on: a class or function takes the name that the run's
-    environment has, if a script defined that too, and the settings stay the run's.
-    """
-    name = str(resumed.manifest().get("config", {}).get("env")).removeprefix(GYMNASIUM_PREFIX)
-    if not callable(env) or not name.startswith(OWN_PREFIX):
-        return _source(env)
-    check_own(env)
-    register(env, name)
-    return None
-
-
-def network_name(policy: Any) -> str:
-    """The value of `policy.encoder` for a network of the user's. Raises UsageError."""
-    torch = sys.modules.get("torch")  # it has been imported if there is a module
-    if not callable(policy) or (torch and isinstance(policy, torch.nn.Module)):
-        raise UsageError(
-            f"policy = {policy!r:.80}: expected a torch.nn.Module class, or a function that takes "
-            "the shape of observations and returns a module"
-        )
-    return _importable(policy) or register(policy)
-
-
-def algorithm_name(algorithm: Any) -> str:
-    """The value of `algorithm` for a class of the user's. Raises UsageError."""
-    if not isinstance(algorithm, type):
-        raise UsageError(
-            f"algorithm = {algorithm!r:.80}: expected a name, or a class that is derived from one "
-            "of operant.algorithms"
-        )
-    package, _, module = algorithm.__module__.rpartition(".")
-    if package == algorithms.__name__ and algorithms.ALGORITHMS.get(module) == algorithm.__name__:
-        return module
-    return _importable(algorithm) or register(algorithm)
-
-
-def _importable(make: Callable[..., Any]) -> str:
-    """`module:name`, which any process in this folder can import; empty if there is no such name,
-    for example for a class that a script or a notebook's cell defines.
-    """
-    module, name = getattr(make, "__module__", ""), getattr(make, "__qualname__", "")
-    if not module or module == "__main__" or not name.isidentifier():
-        return ""
-    if getattr(sys.modules.get(module), name, None) is not make:
-        return ""
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    beside_script = os.path.dirname(os.path.abspath(script)) if script else ""
-    places = [os.getcwd(), *(place for place in sys.path if place and place != beside_script)]
-    top = module.partition(".")[0]
-    if importlib.machinery.PathFinder.find_spec(top, places) is None:
-        return ""
-    with contextlib.suppress(UsageError):  # a module with the name of one of Python's
-        check_module(module)
-        return f"{module}:{name}"
-    return ""
+    name = GYMNASIUM_PREFIX + own_name(env, former.removeprefix(GYMNASIUM_PREFIX))
+    return None if name == former else name
 
 
 def overrides_of(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -281,26 +225,18 @@ def overrides_of(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]
 def _toml(key: str, value: Any) -> str:
     if value is None:
         return "none"
-    value = value.item() if hasattr(value, "item") else value  # numbers of NumPy and PyTorch
-    value = list(value) if isinstance(value, tuple) else value
-    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     try:
-        return tomli_w.dumps({"value": value}).partition("=")[2].strip()
-    except (TypeError, ValueError):
+        return tomli_w.dumps({"value": _plain(value)}).partition("=")[2].strip()
+    except (TypeError, ValueError, RuntimeError):
         raise UsageError(
-            f"{key} = {value!r:.80}: expected a number, text, true or false, a list or a dict"
+            f"{key} = {described(value)}: expected a number, text, true or false, a list or a dict"
         ) from None
 
 
-@contextmanager
-def _threads_kept() -> Iterator[None]:
-    """Restore the user's numbers of threads: training sets PyTorch's to one."""
-    import numba
-    import torch
-
-    num_torch, num_numba = torch.get_num_threads(), numba.get_num_threads()
-    try:
-        yield
-    finally:
-        numba.set_num_threads(num_numba)
-        torch.set_num_threads(num_torch)
+def _plain(value: Any) -> Any:
+    """`value` without arrays and numbers of NumPy and PyTorch, tuples and paths."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

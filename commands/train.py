@@ -155,10 +155,6 @@ def command(
     named = {"algorithm": algorithm, "device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     source = config if config is not None else config_option
-    if hardware and resume:
-        raise UsageError(
-            "--hardware and --resume exclude each other: a resumed run keeps its sizes"
-        )
     launch = launch_of(processes, nodes, split, elastic)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
 

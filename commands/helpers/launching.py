@@ -29,6 +29,7 @@ from ...shared.runs.run_part import host_of_whole
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import RunStatus, open_page, trainer_of
+from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, parse_override, resolve
 from ...trainer.config.flat_keys import flat_keys
 from ...trainer.config.stored_code import added_seals
@@ -106,6 +107,11 @@ def prepared_run(
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
     if resume:
+        for option, given in (("hardware", hardware), ("name", name)):
+            if given:
+                raise UsageError(
+                    f"{option} and resume exclude each other: a resumed run keeps its {option}"
+                )
         resumed = resume if isinstance(resume, Run) else find_run(resume)
         return _resumed_run(resumed, source, overrides, rank, check)
     if name is not None:
@@ -128,7 +134,7 @@ def _check_name(name: Any) -> None:
     which is only a part of their ids, but none that `operant rename` gave a run.
     """
     if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"name = {name!r:.80}: expected text, as 'wide-network'")
+        raise UsageError(f"name = {described(name)}: expected text, as 'wide-network'")
     check_name(name)
     check_is_free(name)
 

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..errors import UsageError
+from .plain_values import described
 
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 _UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -47,7 +48,7 @@ def whole_number(what: str, value: Any, least: int, most: int | None = None) -> 
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < least or (most is not None and value > most):
         limits = f"{least:,} to {most:,}" if most is not None else f"{least:,} or more"
-        raise UsageError(f"{what} = {value!r:.80}: expected a whole number, {limits}")
+        raise UsageError(f"{what} = {described(value)}: expected a whole number, {limits}")
     return int(value)
 
 
@@ -55,8 +56,11 @@ def real_number(what: str, value: Any, least: float = -math.inf) -> float:
     """`value` as a float. Raises UsageError, which begins with `what`, unless it is a number of at
     least `least`.
     """
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not float(value) >= least:
+    try:
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+    except OverflowError:
+        number = None
+    if number is None or not number >= least:
         limits = f", {least:g} or more" if least > -math.inf else ""
-        raise UsageError(f"{what} = {value!r:.80}: expected a number{limits}")
-    return float(value)
+        raise UsageError(f"{what} = {described(value)}: expected a number{limits}")
+    return number

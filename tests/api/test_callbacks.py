@@ -10,6 +10,7 @@ from own_lines import SMALL
 
 import operant
 from operant.shared.runs.status import open_page
+from operant.trainer.experiment.experiment import Experiment
 
 EVERY = {**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 2}}
 
@@ -104,6 +105,73 @@ def test_metrics_of_ones_own_are_in_the_row_of_their_iteration(line):
     rows = frame.dropna(subset=["loss/policy"])
     assert rows["own/double"].tolist() == [2, 4, 6]
     assert frame["own/last"].iloc[-1] == 7
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "waits"),
+    [([Heard()], True), ([operant.SaveBest("loss/value")], True), ([operant.SaveBest()], False)],
+)
+def test_a_device_waits_where_a_callback_looks_at_each_iteration(monkeypatch, callbacks, waits):
+    asked, iterate = [], Experiment.iterate
+
+    def recorded(self, stopwatch, wait):
+        asked.append(wait)
+        return iterate(self, stopwatch, wait)
+
+    monkeypatch.setattr(Experiment, "iterate", recorded)
+    operant.train("cart_pole", total_env_steps=256, callbacks=callbacks, **SMALL)
+    assert asked == [waits, waits, waits, True]  # the last is evaluated
+
+
+class Scores:
+    """Logs a score of its own in every iteration."""
+
+    def __init__(self, *scores):
+        self.scores = scores
+
+    def on_iteration(self, run):
+        run.log({"own/score": self.scores[run.iteration - 1]})
+
+
+@pytest.mark.parametrize(("scores", "best"), [((3, 1, 2), 1), ((1, 3, 2), 2), ((1, 2, 3), 3)])
+def test_the_best_by_a_score_of_ones_own_is_the_policy_that_had_it(line, scores, best, capsys):
+    given = {**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 1}}
+    kept = [Scores(*scores), operant.SaveBest("own/score", "mine")]
+    run = operant.train(line, total_env_steps=192, callbacks=kept, **given)
+    assert operant.load(run, checkpoint="mine").iteration == best
+    assert "no metric is called" not in capsys.readouterr().err
+
+
+def test_callbacks_begin_anew_in_another_run(line):
+    kept = operant.SaveBest("own/score", "mine")
+    patient = operant.StopWithoutImprovement(2, least_gain=1e9)
+    for scores in ((9, 8, 7), (3, 4, 5)):
+        run = operant.train(
+            line, total_env_steps=192, callbacks=[Scores(*scores), kept, patient],
+            **{**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 1}},
+        )  # fmt: skip
+        assert operant.load(run, checkpoint="mine").iteration == (1 if scores[0] == 9 else 3)
+        assert run.status().iteration == 3  # the first of three evaluations is a gain in each run
+
+
+def test_checkpoints_are_told_before_the_end_also_where_a_run_fails(line):
+    heard = Heard()
+
+    class Breaks(line):
+        def step(self, action):
+            if len(heard.heard) > 5:
+                raise ZeroDivisionError("on purpose")
+            return super().step(action)
+
+    with pytest.raises(ZeroDivisionError):
+        operant.train(
+            Breaks, total_env_steps=10**6, callbacks=[heard],
+            checkpoint={"every_iterations": 1}, **SMALL,
+        )  # fmt: skip
+    what = [each[0] for each in heard.heard]
+    saved = [*operant.runs()[0].folder.glob("checkpoints/iteration-*.pt")]
+    assert what.count("checkpoint") == len(saved) > 0
+    assert what[-1] == "end"
 
 
 def test_a_callback_stops_the_run_which_is_finished_then_and_goes_on_later(line):

@@ -57,6 +57,38 @@ def test_another_process_is_given_the_class_once_more(line, monkeypatch):
     assert operant.load(run, policy=net).iteration == 1
 
 
+def test_a_run_goes_on_with_a_class_that_was_defined_anew(line):
+    """As in a notebook whose cell ran again."""
+
+    def defined():
+        class Net(torch.nn.Module):
+            def __init__(self, obs_shape):
+                super().__init__()
+                self.layer = torch.nn.Linear(*obs_shape, 8)
+
+            def forward(self, obs):
+                return self.layer(obs).tanh()
+
+        return Net
+
+    class Mine(operant.algorithms.PPO):
+        pass
+
+    class AsBefore(operant.algorithms.PPO):
+        pass
+
+    given = {"total_env_steps": 64, "policy": defined(), "algorithm": Mine, **SMALL}
+    run = operant.train(line, **given)
+    same = operant.train(
+        resume=run, env=line, policy=defined(), algorithm=AsBefore, total_env_steps=128
+    )
+    assert same == run
+    assert run.status().env_steps == 128
+    with pytest.raises(operant.UsageError, match=r"policy = .*: expected a torch.nn.Module class"):
+        operant.load(run, policy=defined()((1,)))
+    assert operant.load(run).act([3.0]) is not None
+
+
 def test_a_detached_run_has_the_class_of_a_script(line):
     run = operant.train(line, policy=make_net(), total_env_steps=128, detach=True, **SMALL)
     assert run.wait().state == "finished"

@@ -58,13 +58,13 @@ def test_weights_that_are_not_finite_are_neither_evaluated_nor_shared(policy, tm
         (lambda x: operant.evaluate(x, 2, seed="a"), "seed = 'a': expected a whole number"),
         (lambda x: operant.evaluate(x, 2, seed=-1), "seed = -1: expected a whole number"),
         (lambda x: x.act([3.0], np.zeros((1, 2))), "has no memory; write actions = policy.act"),
-        (lambda x: x.first_state(None), "num_rows = None: expected a whole number above 0"),
-        (lambda x: x.first_state(-1), "num_rows = -1: expected a whole number above 0"),
+        (lambda x: x.first_state(None), "num_rows = None: expected a whole number, 1 or more"),
+        (lambda x: x.first_state(-1), "num_rows = -1: expected a whole number, 1 or more"),
         (lambda x: operant.load(x.run, checkpoint=1.5), "checkpoint = 1.5: expected best, newest"),
         (lambda x: operant.load(x.run, trained="yes"), "trained = 'yes': expected True or False"),
         (lambda x: operant.load(x.run, trained=True), "run = .*: expected an environment's name"),
         (lambda _: operant.load("/" + "x" * 5000), "is not the folder of a run"),
-        (lambda _: operant.Run(None), "run = None: expected the folder of a run"),
+        (lambda _: operant.Run(None), "run = None: expected a run, its id or name, or its folder"),
         (lambda _: operant.Run("no such folder"), "no run is called 'no such folder'"),
         (lambda _: operant.history(3), "run = 3: expected a run, its id or name"),
         (lambda _: operant.show(3), "run = 3: expected a run, its id or name"),
@@ -75,6 +75,34 @@ def test_weights_that_are_not_finite_are_neither_evaluated_nor_shared(policy, tm
 def test_an_argument_of_a_wrong_type_is_named(policy, call, said):
     with pytest.raises(operant.UsageError, match=said):
         call(policy)
+
+
+def test_one_image_with_one_channel_is_no_batch():
+    class Image(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0, 255, (1, 12, 12), np.uint8)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros((1, 12, 12), np.uint8), {}
+
+        def step(self, action):
+            return np.zeros((1, 12, 12), np.uint8), 0.0, True, False, {}
+
+    policy = operant.load(operant.train(Image, total_env_steps=64, **SMALL))
+    obs = np.zeros((1, 12, 12), np.uint8)
+    assert policy.act(obs).shape == ()
+    assert policy.act(obs[None]).shape == (1,)
+
+
+def test_the_threads_of_a_script_are_as_before(policy, tmp_path):
+    torch.set_num_threads(2)
+    try:
+        operant.evaluate(policy, 2)
+        operant.push(policy.run, tmp_path / "policy", episodes=1)
+        operant.testing.check_algorithm("ppo")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_a_policy_that_remembers_needs_its_state():

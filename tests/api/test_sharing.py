@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import tomllib
 import zipfile
 from pathlib import Path
@@ -94,6 +95,14 @@ def test_a_card_says_which_code_of_a_script_the_policy_needs(tmp_path, line):
     operant.push(run, tmp_path / "policy", episodes=1)
     card = (tmp_path / "policy" / "README.md").read_text()
     assert "which a script of its author defines: define it too, and pass it to `operant.l" in card
+
+
+def test_a_card_has_the_name_of_any_folder_as_shells_and_python_have_it(run, tmp_path):
+    operant.push(run, tmp_path / "my 'best' policy", episodes=1)
+    card = (tmp_path / "my 'best' policy" / "README.md").read_text()
+    shell = next(line for line in card.splitlines() if line.startswith("operant pull "))
+    assert shlex.split(shell)[2] == "my 'best' policy"
+    assert """operant.pull("my 'best' policy")""" in card
 
 
 def test_others_can_read_a_shared_policy(run, tmp_path):

@@ -13,7 +13,9 @@ import tomllib
 import traceback
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 from command_line import python
 from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
@@ -150,6 +152,35 @@ def test_a_wrong_key_has_the_error_of_the_command(line):
     with pytest.raises(operant.UsageError, match=r"ppo\.gamma = <object .*expected a number, text"):
         operant.train(line, ppo={"gamma": object()})
     assert operant.runs() == []
+
+
+def test_arrays_are_taken_for_lists_and_numbers(line):
+    run = operant.train(
+        line, total_env_steps=np.int64(64), policy={"hidden_sizes": np.array([8, 4])},
+        ppo={"gamma": torch.tensor(0.5), "num_minibatches": np.int32(2)}, **SMALL,
+    )  # fmt: skip
+    config = operant.load(run)._trained.config
+    assert (config.policy.hidden_sizes, config.ppo.gamma) == ((8, 4), 0.5)
+    with pytest.raises(operant.UsageError, match=r"ppo.gamma = .*: expected a number, text"):
+        operant.train(line, ppo={"gamma": np.complex64(1j)}, **SMALL)
+
+
+@pytest.mark.parametrize("given", [{"name": "wide"}, {"hardware": "cpu"}])
+def test_what_a_resumed_run_keeps_is_refused(line, given):
+    run = operant.train(line, total_env_steps=64, **SMALL)
+    with pytest.raises(operant.UsageError, match="and resume exclude each other: a resumed run"):
+        operant.train(resume=run, total_env_steps=128, **given)
+
+
+def test_a_stop_from_a_thread_leaves_the_first_interrupt_its_time(line):
+    class Stops:
+        def on_iteration(self, run):
+            if run.iteration == 1:
+                operant.runs()[0].stop()
+                signal.raise_signal(signal.SIGINT)  # within two seconds: the same request
+
+    run = operant.train(line, callbacks=[Stops()], **ENDLESS)
+    assert run.status().state == "stopped"
 
 
 def test_an_instance_is_no_environment_to_train_on(line):

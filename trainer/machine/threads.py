@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,8 @@ import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from ...shared.errors import OperantError
 
 TICK_S = 0.05
 _TRIALS = 3
@@ -173,3 +176,40 @@ def _seconds(work: Callable[[Threads], None], threads: Threads) -> float:
     start = time.perf_counter()
     work(threads)
     return time.perf_counter() - start
+
+
+@contextlib.contextmanager
+def threads_kept() -> Iterator[None]:
+    """Restore the caller's numbers of threads: operant sets PyTorch's to one."""
+    num_torch, num_numba = torch.get_num_threads(), numba.get_num_threads()
+    try:
+        yield
+    finally:
+        numba.set_num_threads(num_numba)
+        torch.set_num_threads(num_torch)
+
+
+_has_broken_threads = False
+
+
+def check_not_forked() -> None:
+    """Raises OperantError in a process that was forked after compiled loops had run in several
+    threads: GNU's OpenMP would end it at its first parallel loop.
+    """
+    if _has_broken_threads:
+        raise OperantError(
+            "this process was forked from one in which operant had trained, and its threads are "
+            'not there: start it with multiprocessing.get_context("spawn"), or use detach=True'
+        )
+
+
+def _look_for_threads() -> None:
+    global _has_broken_threads
+    untyped: Any = numba
+    try:
+        _has_broken_threads = untyped.threading_layer() == "omp"
+    except ValueError:  # none was needed so far
+        _has_broken_threads = False
+
+
+os.register_at_fork(after_in_child=_look_for_threads)

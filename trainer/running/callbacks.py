@@ -1,4 +1,4 @@
-"""What a script hangs onto a run: objects with methods that training calls between iterations."""
+"""Callbacks: objects of a script whose methods training calls between iterations."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...shared.errors import UsageError, check_argument, nearest, text_of
 from ...shared.page.events import Level
 from ...shared.runs.session import warn_on_stderr
 from ...shared.text.harmless import one_line
+from ...shared.text.plain_values import described
 from ...shared.text.short_numbers import short_number
 from ...shared.text.typed_numbers import real_number, whole_number
 from ..config.metrics import metrics_of
@@ -129,29 +130,22 @@ class LiveRun:
         """End training after this iteration, with a checkpoint; the run is then finished, and says
         the reason. Raises UsageError unless `reason` is text.
         """
-        if not isinstance(reason, str):
-            raise UsageError(f"stop: reason = {reason!r:.80}: expected text")
+        check_argument("stop: reason", reason, str, "text")
         self._stop_reason = self._stop_reason or reason or "stopped by a callback"
 
     def log(self, values: Mapping[str, float]) -> None:
         """Publish metrics of one's own, named `group/name`, in the row of this iteration. Raises
         UsageError for a value that is not a number, and for the name of one of operant's metrics.
         """
-        if not isinstance(values, Mapping):
-            raise UsageError(
-                f"log: values = {values!r:.80}: expected a dict, as {{'mine/score': 0.5}}"
-            )
+        check_argument("log: values", values, Mapping, "a dict, as {'mine/score': 0.5}")
         for name, value in values.items():
             if not isinstance(name, str) or not name:
-                raise UsageError(f"log: the name {name!r:.80}: expected text, as 'mine/score'")
+                raise UsageError(f"log: the name {described(name)}: expected text, as 'mine/score'")
             if name in self._of_operant:
                 raise UsageError(
                     f"log: {name} is a metric of operant's: use another name, as 'mine/{name}'"
                 )
-            try:
-                self._logged[name] = float(value)
-            except (TypeError, ValueError):
-                raise UsageError(f"log: {name} = {value!r:.80}: expected a number") from None
+            self._metrics[name] = self._logged[name] = _logged_number(name, value)
 
     def event(self, text: str) -> None:
         """Add a message to the run's events."""
@@ -166,6 +160,16 @@ class LiveRun:
         return self._save(name, self._metrics)
 
 
+def _logged_number(name: str, value: Any) -> float:
+    """`value` as a float; it may be an array or a tensor of one number. Raises UsageError."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        raise UsageError(f"log: {name} = {described(value)}: expected a number") from None
+
+
 class Callbacks:
     """The callbacks of a run. What one raises ends the run, with a checkpoint: `failure`. The run
     is failed then, or stopped where that is an exit.
@@ -176,8 +180,8 @@ class Callbacks:
         callbacks: Sequence[Any] = (),
         wrap: Callable[[Any, Path], Any] = lambda policy, _: policy,
     ) -> None:
-        """`wrap` makes what `run.policy` gives of a TrainedPolicy and the run's folder. Raises
-        UsageError for what is no callback.
+        """`run.policy` is what `wrap` returns for a TrainedPolicy and the run's folder. Raises
+        UsageError if an object is not a callback.
         """
         self._wrap = wrap
         self._hooks: dict[str, list[Callable[[LiveRun], None]]] = {hook: [] for hook in HOOKS}
@@ -186,13 +190,20 @@ class Callbacks:
         self.failure: BaseException | None = None
 
     def add(self, callbacks: Sequence[Any]) -> None:
-        """Have these called too, after the others. Raises UsageError for what is no callback."""
+        """Have these called too, after the others. Raises UsageError if one is not a callback."""
         check_callbacks(callbacks)
         for hook, methods in self._hooks.items():
             methods += [getattr(each, hook) for each in callbacks if hasattr(each, hook)]
 
     def __bool__(self) -> bool:
         return any(self._hooks.values())
+
+    @property
+    def follow_iterations(self) -> bool:
+        """Whether one may look at the policy after any iteration: the next waits for it then, also
+        on a GPU.
+        """
+        return bool(self._hooks["on_iteration"] or self._hooks["on_checkpoint"])
 
     @property
     def stop_reason(self) -> str:
@@ -242,7 +253,6 @@ class Callbacks:
             self._call("on_evaluation")
         self._call("on_iteration")
         logged, run._logged = run._logged, {}
-        run._metrics |= logged
         return logged
 
     def checkpoint(self, path: Path) -> None:
@@ -275,13 +285,13 @@ def check_checkpoint_name(where: str, name: Any) -> None:
     """Raises UsageError, which begins with `where`, if no policy can be kept under `name`."""
     if not isinstance(name, str) or not _CHECKPOINT_NAME.fullmatch(name):
         raise UsageError(
-            f"{where}: name = {name!r:.80}: expected a letter, then letters, digits, - and _, as "
-            "'best'; a number means the checkpoint of an iteration"
+            f"{where}: name = {described(name)}: expected a letter, then letters, digits, - and _, "
+            "as 'best'; a number means the checkpoint of an iteration"
         )
 
 
 def check_callbacks(callbacks: Sequence[Any]) -> None:
-    """Raises UsageError for what is no callback, and for a method that nobody will call."""
+    """Raises UsageError if one is not a callback, or has a method that is never called."""
     check_argument(
         "callbacks", callbacks, (list, tuple), "a list, as callbacks=[StopAtReturn(475)]"
     )
@@ -290,24 +300,24 @@ def check_callbacks(callbacks: Sequence[Any]) -> None:
         if inspect.isclass(callback):
             name = callback.__name__
             raise UsageError(f"{place} = {name}: expected an object, as {name}()")
-        methods = [name for name in dir(callback) if name.startswith("on_")]
-        unknown = [name for name in methods if name not in HOOKS]
-        for hook in methods:
+        methods = {}
+        for name in (name for name in dir(callback) if name.startswith("on_")):
             try:
-                method = getattr(callback, hook)
+                methods[name] = getattr(callback, name)
             except Exception as error:
                 said = one_line(f"{type(error).__name__}: {text_of(error)}", 200)
-                raise UsageError(f"{place}: looking at {hook} fails: {said}") from error
-            if not unknown and not callable(method):
-                raise UsageError(f"{place}: {hook} = {method!r:.80}: expected a method")
-        if unknown:
-            hint = nearest(unknown[0], HOOKS)
+                raise UsageError(f"{place}: looking at {name} fails: {said}") from error
+        for name, method in methods.items():
+            if name in HOOKS and not callable(method):
+                raise UsageError(f"{place}: {name} = {described(method)}: expected a method")
+            if name not in HOOKS and callable(method):
+                hint = nearest(name, HOOKS)
+                kind = type(callback).__name__
+                raise UsageError(f"{place}: {kind} has {name}, which is never called{hint}")
+        if not methods.keys() & {*HOOKS}:
             raise UsageError(
-                f"{place}: {type(callback).__name__} has {unknown[0]}, which is never called{hint}"
-            )
-        if not methods:
-            raise UsageError(
-                f"{place} = {callback!r:.80}: expected an object with any of {', '.join(HOOKS)}"
+                f"{place} = {described(callback)}: expected an object with any of "
+                f"{', '.join(HOOKS)}"
             )
 
 
@@ -334,10 +344,10 @@ class StopWithoutImprovement:
     def __init__(self, patience: int, least_gain: float = 0.0) -> None:
         self._patience = whole_number("patience", patience, 1)
         self._least_gain = real_number("least_gain", least_gain)
-        self._best, self._num_without = -math.inf, 0
 
     def on_start(self, run: LiveRun) -> None:
         _check_evaluates(self, run)
+        self._best, self._num_without = -math.inf, 0
 
     def on_evaluation(self, run: LiveRun) -> None:
         found = run.metrics[RETURN]
@@ -351,25 +361,31 @@ class StopWithoutImprovement:
 
 
 class SaveBest:
-    """Keep the policy of the best iteration so far by `metric`, as NAME.pt; a run that goes on has
-    the best of before.
+    """Keep the policy of the iteration with the best `metric` so far, as NAME.pt. A resumed run
+    compares with the file that it has. For a metric of your own, put this callback after the one
+    that logs it.
     """
 
     def __init__(self, metric: str = RETURN, name: str = "best", *, smaller: bool = False) -> None:
-        """`smaller` values are better where that is so, as of a loss."""
+        """With `smaller`, smaller values are better, as for a loss."""
         check_checkpoint_name("SaveBest", name)
         if not isinstance(metric, str) or not metric:
             raise UsageError(
-                f"SaveBest: metric = {metric!r:.80}: expected a metric's name, as '{RETURN}'"
+                f"SaveBest: metric = {described(metric)}: expected a metric's name, as '{RETURN}'"
             )
+        check_argument("SaveBest: smaller", smaller, bool, "True or False")
         self._is_of_evaluations = metric.startswith("evaluation/")
-        self._has_looked = False
         self._metric, self._name, self._sign = metric, name, -1 if smaller else 1
-        self._best = -math.inf
+        # The metrics of an evaluation change only there, and no iteration waits for this object.
+        if self._is_of_evaluations:
+            self.on_evaluation = self._look
+        else:
+            self.on_iteration = self._look
 
     def on_start(self, run: LiveRun) -> None:
         from ..experiment.checkpoints import CHECKPOINTS, load_checkpoint
 
+        self._best, self._has_warned = -math.inf, False
         if self._is_of_evaluations:
             _check_evaluates(self, run)
         path = run.folder / CHECKPOINTS / f"{self._name}.pt"
@@ -383,32 +399,22 @@ class SaveBest:
             run._event("warning", f"{path.name} is taken for no best policy: {said}")
         self._best = -math.inf if math.isnan(self._best) else self._best
 
-    def on_iteration(self, run: LiveRun) -> None:
-        # Of evaluations only when there was one: the newest value stays among the metrics.
-        if not self._is_of_evaluations:
-            self._look(run)
-
-    def on_evaluation(self, run: LiveRun) -> None:
-        if self._is_of_evaluations:
-            self._look(run)
-        if not self._has_looked:
-            self._warn_if_unknown(run)
-
     def on_end(self, run: LiveRun) -> None:
-        if not self._has_looked:
-            self._warn_if_unknown(run)
+        self._warn_if_unknown(run)
 
     def _warn_if_unknown(self, run: LiveRun) -> None:
         """Warn once if nothing has published the metric, and the run is not expected to."""
-        self._has_looked = True
         known = {*run.metrics, *run._of_operant}
-        if self._metric not in known:
+        if self._metric not in known and not self._has_warned:
+            self._has_warned = True
             hint = nearest(self._metric, known)
             text = f"SaveBest: no metric is called '{self._metric}' so far{hint}"
             run._event("warning", text)
             warn_on_stderr(text)
 
     def _look(self, run: LiveRun) -> None:
+        if RETURN in run.metrics:  # nobody waits for a name in vain for longer than an evaluation
+            self._warn_if_unknown(run)
         found = self._sign * run.metrics.get(self._metric, math.nan)
         if found > self._best:
             self._best = found

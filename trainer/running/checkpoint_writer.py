@@ -76,7 +76,8 @@ class CheckpointWriter:
         self._written(path, checkpoint.iteration)
 
     def close(self) -> None:
-        """Wait for the one under way: what is begun is written, whatever ends the run."""
+        """Wait for the one under way: what is begun is written and told, whatever ends the run."""
+        self.tell(wait=True)
         self._thread.shutdown()
 
     def _written(self, path: Path, iteration: int) -> None:

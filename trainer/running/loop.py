@@ -81,11 +81,11 @@ def train(
         def save(name: str, values: Mapping[str, float]) -> Path:
             return writer.keep_policy(name, policy_checkpoint(experiment, metrics, values))
 
+        writer = CheckpointWriter(checkpoint_folder, keep, telemetry, saved_at, written)
+        # The writer ends first: callbacks hear of its last checkpoint before they hear of the end.
         with (
-            closing(
-                CheckpointWriter(checkpoint_folder, keep, telemetry, saved_at, written)
-            ) as writer,
             callbacks.during(experiment, checkpoint_folder.parent, save, telemetry),
+            closing(writer),
         ):
             inspection = Inspection(experiment, checkpoint_folder.parent, telemetry)
             exited: BaseException | None = None  # an environment did, by itself
@@ -96,7 +96,8 @@ def train(
                     break
                 former = experiment.iteration
                 try:
-                    iterate(experiment, due, telemetry, inspection, should_stop)
+                    waits = callbacks.follow_iterations or inspection.wants_next
+                    iterate(experiment, due, telemetry, inspection, should_stop, waits)
                 except _StoppedMidwayError:
                     break
                 except EXITS as error:
@@ -178,11 +179,13 @@ def iterate(
     telemetry: Telemetry,
     inspection: Inspection,
     should_stop: Callable[[], bool],
+    waits: bool,
 ) -> None:
-    """Start an iteration, and publish those that have finished, with what is due after it."""
-    wait = due.anything or inspection.wants_next
+    """Start an iteration, and publish those that have finished, with what is due after it. All
+    that were started have finished where something is due, or the caller `waits` for them.
+    """
     with inspection.tracing(due.trace):
-        finished = experiment.iterate(telemetry.stopwatch, wait)
+        finished = experiment.iterate(telemetry.stopwatch, waits or due.anything)
     for values in finished:
         if due.anything and experiment.is_idle:
             values |= inspection.values(due)

@@ -50,6 +50,12 @@ class Received(list[int]):
         if self._says and len(self) == 1:
             say("finishing the iteration, then saving a checkpoint; again: ending at once")
 
+    def request(self, number: int) -> None:
+        """Ask for a stop as this signal does, from any thread of this process."""
+        if not self:
+            self._first_s = time.monotonic()
+        self.append(number)
+
     def ask(self, number: int, frame: FrameType | None) -> None:
         self._asked.add(number)
 

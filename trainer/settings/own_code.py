@@ -68,9 +68,10 @@ def own_code(name: str, setting: str, argument: str, instead: str) -> Make | Non
     return _own[name]
 
 
-def pickled_own(names: Iterable[str]) -> bytes:
+def pickled_own(names: Iterable[str], instead: str) -> bytes:
     """The registered classes and functions among `names`, pickled for `take_pickled` in another
-    process; empty if there are none. Raises ConfigError if one cannot be pickled.
+    process; empty if there are none. Raises ConfigError if one cannot be pickled: the line says
+    what to do `instead`.
     """
     own = {name: _own[name] for name in names if name in _own}
     if not own:
@@ -82,7 +83,7 @@ def pickled_own(names: Iterable[str]) -> bytes:
         said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
         raise ConfigError(
             f"{', '.join(name.removeprefix(PREFIX) for name in own)} cannot be sent to another "
-            f"process ({said}): use workers.num_workers = 0, or define it in a module"
+            f"process ({said}): {instead}, or define it in a module"
         ) from None
     return pickled
 

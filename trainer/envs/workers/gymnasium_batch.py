@@ -102,7 +102,7 @@ class GymnasiumSource:
         if is_factory(self.name):
             return self
         if own_env(self.name):
-            return replace(self, registered=pickled_own([self.name]))
+            return replace(self, registered=pickled_own([self.name], "use workers.num_workers = 0"))
         import cloudpickle  # which Gymnasium requires
 
         return replace(self, registered=cloudpickle.dumps(import_gymnasium().spec(self.name)))

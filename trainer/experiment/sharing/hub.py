@@ -6,7 +6,6 @@ import fnmatch
 import importlib
 import os
 import re
-import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +59,7 @@ def push(
                 f"{target}: there is no folder {folder.parent}; {PREFIX}{target} is the repository "
                 f"of the Hugging Face Hub, and ./{target} a new folder"
             )
-        source = shlex.quote(Path(os.path.realpath(folder)).name)
+        source = Path(os.path.realpath(folder)).name
         return write_policy_folder(run, folder, source, checkpoint, num_episodes, warn)
     hub = _huggingface_hub()
     with _hub_errors(target):

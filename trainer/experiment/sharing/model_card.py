@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ A policy trained by [operant](https://pypi.org/project/operant-rl/).
 
 ```sh
 pip install "operant-rl[hub]"
-operant pull {source}
+operant pull {shlex.quote(source)}
 operant play --latest
 ```
 
