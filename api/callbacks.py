@@ -9,6 +9,7 @@ from ..commands.helpers.progress import progress_report
 from ..monitor.play.filming import write_episode, writer_for
 from ..shared.errors import UsageError
 from ..shared.runs.owners import make_private_folder
+from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.playing import make_episodes
 from ..trainer.running.callbacks import LiveRun
@@ -39,7 +40,7 @@ class RecordVideo:
     ) -> None:
         """`ending` is svg, gif or mp4. An episode is shown for at most `max_steps` env steps."""
         if ending not in ("svg", "gif", "mp4"):
-            raise UsageError(f"ending = {ending!r:.80}: expected svg, gif or mp4")
+            raise UsageError(f"ending = {described(ending)}: expected svg, gif or mp4")
         self._every, self._ending = whole_number("every_env_steps", every_env_steps, 1), ending
         self._max_steps = whole_number("max_steps", max_steps, 1)
         self._seed = whole_number("seed", seed, 0, 2**63 - 1)

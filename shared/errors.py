@@ -74,7 +74,7 @@ def check_argument(name: str, given: object, types: type | tuple[type, ...], exp
 
 
 def text_of(error: BaseException) -> str:
-    """What it says; also of an error of the user's own that cannot say it."""
+    """The text of an error, also if a user's own `__str__` raises."""
     try:
         return str(error)
     except Exception:

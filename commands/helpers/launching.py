@@ -96,12 +96,12 @@ def prepared_run(
     rank: int,
     check: Callable[[TrainConfig], None] = lambda _: None,
     *,
-    besides: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
     run_id: str = "",
     hardware: str = "",
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
-    it as `rank`. What is `besides` stands in the manifest of a new run, which is called `run_id`
+    it as `rank`. A new run's manifest also has the entries of `more`, and its id is `run_id`
     where that is given. `resume` is the run to go on with, or what `find_run` takes.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
@@ -122,7 +122,7 @@ def prepared_run(
     check(config)
     name = name or f"{config.env.removeprefix(GYMNASIUM_PREFIX)}-{config.algorithm}"
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
-    manifest |= besides or {}
+    manifest |= more or {}
     manifest |= _in_manifest(resolved)
     manifest |= added_seals(manifest, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id)

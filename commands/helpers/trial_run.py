@@ -50,16 +50,14 @@ class TrialRun:
         overrides: tuple[str, ...],
         name: str,
         run_id: str = "",
-        besides: Mapping[str, Any] | None = None,
+        more: Mapping[str, Any] | None = None,
         stops_with_us: bool = False,
     ) -> TrialRun:
         """Train as `operant train` would, under `run_id` if it is given, so that the caller knows
         the id before the run exists. With `stops_with_us` the run stops in good order when this
         process ends. Raises ConfigError if the configuration is not valid, and other UsageErrors.
         """
-        prepare = partial(
-            prepared_run, source, overrides, name, None, besides=besides, run_id=run_id
-        )
+        prepare = partial(prepared_run, source, overrides, name, None, more=more, run_id=run_id)
         return cls._begun(prepare, stops_with_us)
 
     @classmethod

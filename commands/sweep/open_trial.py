@@ -108,10 +108,8 @@ class OpenTrial:
         run_id = make_run_id(name)
         self.know_run(seed, run_id)
         overrides = (*self._definition.overrides_of(self.values), f"seed={seed}")
-        besides = {"sweep": {"name": self._sweep, "trial": self.number}}
-        self.active[seed] = TrialRun.begin(
-            self._definition.source, overrides, name, run_id, besides
-        )
+        more = {"sweep": {"name": self._sweep, "trial": self.number}}
+        self.active[seed] = TrialRun.begin(self._definition.source, overrides, name, run_id, more)
 
     def know_run(self, seed: int, run_id: str) -> None:
         self.run_ids[str(seed)] = run_id

@@ -59,8 +59,8 @@ KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "co
 
 
 def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
-    """`nearest`, also among Gymnasium's ids for a name that ends as they do, in `-v5`. One of them
-    without its prefix is answered with the prefix.
+    """`nearest`, also among Gymnasium's ids for a name that ends as they do, in `-v5`. An id
+    without its version, which Gymnasium takes as well, is answered with the prefix.
     """
     from ..envs.spaces import is_id, known_ids, knows_id  # which import Gymnasium
 

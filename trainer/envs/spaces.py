@@ -80,10 +80,10 @@ def why_not_made(error: BaseException) -> str:
 
 
 def knows_id(env_id: str) -> bool:
-    """Whether Gymnasium has an environment of that id. All ids count if Gymnasium is missing, and
-    all of Atari's games do: a later error then says what to install.
+    """Whether Gymnasium has an environment of that id. If Gymnasium is missing, all names with a
+    version count, and all of Atari's games do in any case: a later error says what to install.
     """
-    if is_atari(env_id) or importlib.util.find_spec("gymnasium") is None:
+    if is_atari(env_id) or (is_id(env_id) and importlib.util.find_spec("gymnasium") is None):
         return True
     try:
         import_gymnasium(env_id).spec(env_id)

@@ -1,4 +1,4 @@
-"""What tests of several algorithms need."""
+"""Fixtures for the tests of several algorithms."""
 
 from __future__ import annotations
 

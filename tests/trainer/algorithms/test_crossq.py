@@ -94,7 +94,7 @@ def test_an_update_that_moves_nothing_leaves_the_moments():
 
 
 def their_values(critics, obs, actions):
-    """What sb3-contrib's layers give in training mode, [copies, B]."""
+    """The output of sb3-contrib's layers in training mode, [copies, B]."""
     values = []
     for number in range(2):
         x = torch.cat([obs, actions], -1)

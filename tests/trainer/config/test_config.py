@@ -354,3 +354,8 @@ def test_an_id_without_gymnasium_says_what_to_install(source, monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ConfigError, match=r"gymnasium is not installed: pip install 'operant-rl\["):
         load_config(source, ["algorithm=ppo"])
+
+
+def test_without_gymnasium_a_misspelt_name_is_answered_with_operants_nearest(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    assert error_of("cart_pol").startswith("no preset is called 'cart_pol'; did you mean 'cart_pol")

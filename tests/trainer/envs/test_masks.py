@@ -153,7 +153,7 @@ def test_no_illegal_action_in_a_batched_environment(learner):
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ppo", "lstm", "pqn", "dqn", "rainbow"])
 def test_no_illegal_action_in_a_million_steps(learner):
-    """Of training and evaluation; those with replay learn in one of some hundred steps."""
+    """In training and evaluation. Algorithms with replay update rarely here, which saves time."""
     Batched.counts.steps = Batched.counts.illegal = 0
     more = {"num_envs": 256, "rollout_steps": 64, "total_env_steps": 1e6}
     overrides = ["ppo.num_epochs=1"] if learner in ("ppo", "lstm") else []

@@ -16,6 +16,7 @@ from ....shared.errors import OperantError, UsageError
 from ....shared.runs.run_folder import Run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.text.harmless import one_line
+from ....shared.text.plain_values import described
 from ..checkpoints import CHECKPOINTS
 from .model_card import CARD_FILE
 from .policy_folder import (
@@ -122,7 +123,7 @@ def _repository(text: str) -> str | None:
     except UnicodeEncodeError:
         is_path = False
     if not is_path:
-        raise UsageError(f"{text!r:.80}: expected a folder, or {PREFIX}OWNER/NAME")
+        raise UsageError(f"{described(text)}: expected a folder, or {PREFIX}OWNER/NAME")
     if not text.startswith(PREFIX):
         return None
     name = text.removeprefix(PREFIX)
