@@ -13,7 +13,7 @@ import torch
 from .api.own_names import algorithm_name
 from .api.training import overrides_of
 from .shared.errors import UsageError, check_argument
-from .trainer.config.files import make_config
+from .trainer.config.from_values import make_config
 from .trainer.config.metrics import metrics_of
 from .trainer.config.own_algorithms import section_of
 from .trainer.config.train_config import TrainConfig

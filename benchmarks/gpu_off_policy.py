@@ -162,7 +162,7 @@ class OffPolicyParts:
         }
 
     def _config(self, algorithm: str, batch: int, precision: str) -> Any:
-        from operant.trainer.config.files import make_config
+        from operant.trainer.config.from_values import make_config
 
         base = CART_POLE if algorithm in ("dqn", "c51", "rainbow") else PENDULUM
         values = {

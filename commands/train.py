@@ -204,7 +204,8 @@ def print_config_help(prefix: str) -> int:
     where no key does.
     """
     from ..shared.text.harmless import harmless_lines
-    from ..trainer.config.files import fields_with_defaults, preset_names
+    from ..trainer.config.files import preset_names
+    from ..trainer.config.from_values import fields_with_defaults
 
     fields = list(fields_with_defaults())
     matches = [field for field in fields if field[0].startswith(prefix)]

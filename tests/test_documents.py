@@ -12,7 +12,7 @@ import click
 import pytest
 
 from operant.cli import cli
-from operant.trainer.config.files import fields_with_defaults
+from operant.trainer.config.from_values import fields_with_defaults
 
 ROOT = Path(__file__).parents[1]
 SIDES = ("api", "commands", "configs", "monitor", "shared", "trainer")

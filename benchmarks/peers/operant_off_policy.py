@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.shared import MetricsWriter
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.running.loop import train
 

@@ -30,8 +30,9 @@ from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import RunStatus, open_page, trainer_of
 from ...shared.text.plain_values import described
-from ...trainer.config.files import Resolved, changed_defaults, parse_override, resolve
+from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
+from ...trainer.config.from_values import parse_override
 from ...trainer.config.stored_code import added_seals
 from ...trainer.config.train_config import TrainConfig
 from ...trainer.distributed.place import Place

@@ -34,7 +34,7 @@ def main(
         lock = RunLock(run.lock_path, 0)
         if stops_with_standard_input:
             stop_with_standard_input(received)
-        from ...trainer.config.files import make_config
+        from ...trainer.config.from_values import make_config
         from ...trainer.config.stored_code import check_stored_code
         from ..ranks.launch import Launch
         from ..ranks.launched import train

@@ -35,7 +35,7 @@ def answer(task: Mapping[str, Any]) -> None:
 
 def lacking(values: Mapping[str, Any]) -> str:
     """Why this machine cannot train a configuration, in one line; empty if it can."""
-    from ...trainer.config.files import make_config
+    from ...trainer.config.from_values import make_config
     from ..helpers.machine import check_machine
 
     try:

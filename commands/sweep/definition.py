@@ -210,7 +210,8 @@ def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
     """All that may name code in what trials are given: the configuration that they begin with, and
     that with each choice of each parameter.
     """
-    from ...trainer.config.files import changed, read_source
+    from ...trainer.config.files import read_source
+    from ...trainer.config.from_values import changed
 
     common = read_source(definition.source)
     yield changed(common, definition.overrides)

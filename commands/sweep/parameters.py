@@ -201,6 +201,6 @@ def _finite(text: str, option: str) -> float:
 
 def _parsed(text: str) -> Any:
     """The value that --set would read."""
-    from ...trainer.config.files import parse_override
+    from ...trainer.config.from_values import parse_override
 
     return parse_override(f"value={text}")[1]

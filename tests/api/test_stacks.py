@@ -12,7 +12,7 @@ from own_lines import SMALL
 
 import operant
 from operant.trainer.algorithms import off_policy
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.workers import gymnasium_batch
 from operant.trainer.envs.workers.gymnasium_batch import stack_of
 from operant.trainer.experiment.build import make_experiment

@@ -16,7 +16,8 @@ from operant.shared.runs.find_runs import find_run
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 from operant.shared.runs.session import RunSession
-from operant.trainer.config.files import fields_with_defaults, preset_names
+from operant.trainer.config.files import preset_names
+from operant.trainer.config.from_values import fields_with_defaults
 from operant.trainer.config.keys import keys_of, keys_of_all
 from operant.trainer.envs.names import ALL_ENV_NAMES
 

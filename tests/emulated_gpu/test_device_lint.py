@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.jit.graphs import Replayed
 from operant.trainer.jit.kernel import Kernel

@@ -33,7 +33,7 @@ import pytest
 import torch
 from gpu_subjects import PPO, SIZES, SUBJECTS, Subject, differences
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.executors import Graphs
 from operant.trainer.experiment.overlapping import LaggingCollector, OverlappingGraphs
 from operant.trainer.machine.staged_values import StagedValues

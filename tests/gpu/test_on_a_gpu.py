@@ -8,7 +8,8 @@ import replay_checks
 import torch
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.envs.names import ENV_NAMES
 from operant.trainer.experiment.build import device_experiment

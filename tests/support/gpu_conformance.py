@@ -25,7 +25,7 @@ import pytest
 from random_configs import keys_of
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config, model_for
+from operant.trainer.config.from_values import make_config, model_for
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
 from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
 from operant.trainer.experiment.plan import ANY_MACHINE, plan

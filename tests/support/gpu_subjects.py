@@ -9,7 +9,7 @@ from typing import Any
 import gpu_runs
 import torch
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import TrainConfig
 from operant.trainer.experiment.experiment import Experiment
 

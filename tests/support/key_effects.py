@@ -19,7 +19,7 @@ from learning import iterate
 from random_configs import Key, bounds, is_number, keys_of
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config, model_for
+from operant.trainer.config.from_values import make_config, model_for
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment.build import processor_experiment

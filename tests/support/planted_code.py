@@ -67,7 +67,7 @@ def plant(home: Path, folder: Path) -> None:
     """
     from operant.shared.runs.provenance import provenance
     from operant.shared.runs.run_folder import create_run
-    from operant.trainer.config.files import make_config
+    from operant.trainer.config.from_values import make_config
     from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
     from operant.trainer.experiment.untrained import make_policy
 

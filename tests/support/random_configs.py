@@ -13,7 +13,8 @@ import annotated_types
 from pydantic.fields import FieldInfo
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import config_path, model_for, preset_names
+from operant.trainer.config.files import config_path, preset_names
+from operant.trainer.config.from_values import model_for
 from operant.trainer.config.toml_file import read_toml
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs.names import (

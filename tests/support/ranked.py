@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from operant.trainer.algorithms.off_policy import ADAM_EPSILON, OffPolicy
 from operant.trainer.algorithms.optimizer import FlatAdam
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.place import place_of
 from operant.trainer.distributed.process_group import LOCAL
 from operant.trainer.distributed.reductions import by_rank

@@ -9,7 +9,7 @@ import torch
 from toy_envs import POINT, SWITCHES
 
 from operant.trainer.config import train_config
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import TrainConfig
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment import build, build_on_gpu, untrained

@@ -1,44 +1,33 @@
-"""Configurations from presets, TOML files and `--set`, and the errors people see."""
+"""Configurations from presets, TOML files and environments, and where each setting comes from."""
 
 from __future__ import annotations
 
 import copy
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
-from ...shared.errors import ConfigError, nearest
+from ...shared.errors import ConfigError
 from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
-from ...shared.text.harmless import one_line
-from ...shared.text.typed_numbers import typed_number
-from ..envs import look_again, num_agents_of, shows_atari, spec_of
+from ..envs import num_agents_of, shows_atari, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
-    CONFIGURED_ENV_NAMES,
-    FOREIGN_ENV_NAMES,
-    GYMNASIUM_PREFIX,
     LEARNED_ENV_NAMES,
-    MINATAR_ENV_NAMES,
     is_hosted,
     own_version,
 )
 from ..envs.spaces import full_name, is_id
-from ..settings.interval import UNITS
-from ..settings.section import IgnoredSettingError, Section
 from ..spaces import Box, obs_type
 from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
 from .flat_keys import flat_keys
+from .from_values import changed, make_config, model_for, parse_override, set_value, unset_value
 from .hardware import hardware_overrides
-from .known_elsewhere import known_elsewhere
 from .overlays import overlay_overrides, split_overlays
 from .own_algorithms import base_algorithm
 from .toml_file import PRESET_FOLDER, read_toml
@@ -47,15 +36,9 @@ from .train_config import (
     DEFAULT_ENV,
     TrainConfig,
     algorithm_sections,
-    config_model,
     env_sections,
     nearest_env,
-    owners_of_sections,
-    shared_tables,
 )
-
-MOST_SHOWN = 200  # characters of a value in an error
-NO_VALUE = "(none)"  # of a key that need not have one
 
 
 class Resolved(NamedTuple):
@@ -249,7 +232,7 @@ def _neutral_settings(
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)
         for key, value in neutral_settings(table, asked, is_fast=is_fast, **found).items():
-            _set(filled, key, value)
+            set_value(filled, key, value)
         return filled
 
     config, _ = _with_overlays(filled(), overlays, overrides)
@@ -281,7 +264,7 @@ def _with_overlays(
             if keeps_ignored or key in typed or key not in flat_keys(values):
                 raise
             values = copy.deepcopy(values)
-            _unset(values, key)
+            unset_value(values, key)
 
 
 def _all_together(
@@ -302,86 +285,8 @@ def _all_together(
         raise explained from error.__cause__
 
 
-def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
-    """The configuration with these values, `key=value` overrides on top, defaults for the rest.
-
-    Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
-    """
-    look_again()
-    asked = changed(values, overrides)
-    try:
-        return model_for(asked).model_validate(asked)
-    except ValidationError as error:
-        first = error.errors()[0]
-        cause = first.get("ctx", {}).get("error")
-        is_ignored = isinstance(cause, IgnoredSettingError)
-        raise ConfigError(_one_line(first, asked)) from (cause if is_ignored else None)
-
-
-def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The values with `key=value` overrides on top. An interval in one unit, or a part of the time,
-    takes the place of one in another unit that is not asked for as well; `none` takes away what a
-    key need not have.
-    """
-    new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
-    for key, value in given.items():
-        prefix, _, name = key.rpartition(".")
-        if (value and name in UNITS) or name == "time_fraction":
-            for unit in UNITS:
-                if f"{prefix}.{unit}" not in given:
-                    _unset(new, f"{prefix}.{unit}")
-        _set(new, key, value)
-    taken_away = {key for key, value in given.items() if value == "none"}
-    if taken_away:
-        defaults = {key: default for key, default, _ in _fields(model_for(new), "")}
-        for key in taken_away:
-            if defaults.get(key) == NO_VALUE:
-                _unset(new, key)
-    if isinstance(new.get("env"), str):
-        new["env"] = full_name(new["env"])
-    return new
-
-
-def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
-    """The model with the tables of the algorithm and the environment that `values` name."""
-    algorithm, env = values.get("algorithm", DEFAULT_ALGORITHM), values.get("env", DEFAULT_ENV)
-    return config_model(str(algorithm), str(env))
-
-
 def preset_names() -> list[str]:
     return sorted(path.stem for path in PRESET_FOLDER.glob("*.toml"))
-
-
-def parse_override(override: str) -> tuple[str, Any]:
-    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else as a number like `10M`,
-    else taken as text.
-    """
-    key, equals, value = override.partition("=")
-    key, value = key.strip(), value.strip()
-    if not equals or not all(key.split(".")):
-        shown = one_line(override, MOST_SHOWN)
-        raise ConfigError(f"{shown}: write key=value, as in ppo.gamma=0.9")
-    typed: Any = value
-    try:
-        typed = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        number = typed_number(value)
-        if number is not None:
-            typed = int(number) if number.is_integer() else number
-    except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
-        shown = one_line(f"{key} = {value}", MOST_SHOWN)
-        raise ConfigError(f"{shown}: the value is too long") from None
-    return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
-
-
-def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
-    """Every key with its default as TOML and its description, in the order of the models; those of
-    tables that not all runs have say which do.
-    """
-    yield from _fields(TrainConfig, "")
-    for name, (setting, value) in owners_of_sections().items():
-        for key, default, description in _fields(foreign_section(name), f"{name}."):
-            yield key, default, f"{description} ({setting} = {value})"
 
 
 def changed_defaults(
@@ -402,33 +307,6 @@ def changed_defaults(
     return {key: "none" if defaults.get(key) is None else defaults[key] for key in changed}
 
 
-def foreign_section(name: str) -> type[Section]:
-    """The model of a table that not all runs have."""
-    sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
-    configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
-    for env in (*configured, MINATAR_ENV_NAMES[0], GYMNASIUM_PREFIX):
-        sections |= env_sections(env)
-    return sections[name]
-
-
-def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]:
-    for name, info in model.model_fields.items():
-        if isinstance(info.default, Section):
-            yield from _fields(type(info.default), f"{prefix}{name}.")
-        else:
-            yield prefix + name, _toml(info.default), info.description or ""
-
-
-def _toml(value: Any) -> str:
-    if value is None:
-        return NO_VALUE
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'"{value}"'
-    return str(list(value)) if isinstance(value, tuple) else str(value)
-
-
 def config_path(source: str) -> Path:
     """The file of a preset or a TOML file. Raises ConfigError where there is no such preset."""
     if source.endswith(".toml") or ("/" in source and Path(source).exists()):
@@ -445,73 +323,3 @@ def config_path(source: str) -> Path:
         hint = hint or "; operant train --help-config lists all presets"
         raise ConfigError(f"no preset is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"
-
-
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
-    *tables, name = key.split(".")
-    for table in tables:
-        values = values.setdefault(table, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"unknown key '{key}': '{table}' is not a table")
-    values[name] = value
-
-
-def _unset(values: dict[str, Any], key: str) -> None:
-    *tables, name = key.split(".")
-    for table in tables:
-        values = values.get(table, {})
-        if not isinstance(values, dict):
-            return
-    values.pop(name, None)
-
-
-# In TOML's words, where pydantic has Python's.
-_RULES = {
-    "model_type": "it is a table, [{key}] with keys of its own",
-    "tuple_type": "it should be a list, as [64, 64]",
-    "string_type": "it should be text in quotes",
-    "int_parsing": "it should be a whole number, as 5000, 10M or 1e6",
-    "float_parsing": "it should be a number, as 0.5 or 3e-4",
-    "bool_type": "it should be true or false",
-    "bool_parsing": "it should be true or false",
-}
-
-
-def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
-    """What pydantic found, in one line: the key, the value and the rule."""
-    key = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        if key in owners_of_sections():
-            return _foreign_table(key, error["input"], values)
-        known = [name for name, _, _ in _fields(model_for(values), "")]
-        if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
-            key += f".{next(iter(error['input']))}"
-        algorithm = str(values.get("algorithm", DEFAULT_ALGORITHM))
-        hint = known_elsewhere(key, algorithm, known)
-        hint = nearest(key, known) if hint is None else hint
-        return f"unknown key '{one_line(key, MOST_SHOWN)}'{hint}"
-    rule = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "value_error":
-        return rule if not key or rule.startswith(key) else f"{key}: {rule}"
-    words = _RULES.get(error["type"], rule[0].lower() + rule[1:])
-    return f"{key} = {_shown(error['input'])}: {words.format(key=key)}"
-
-
-def _shown(value: object) -> str:
-    """A value that somebody gave, of a long one the beginning."""
-    try:
-        return one_line(repr(value), MOST_SHOWN)
-    except ValueError:  # Python writes no number of more than 4,300 digits
-        return "a number of thousands of digits"
-
-
-def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:
-    """A table of another algorithm or environment than `values` name."""
-    setting, owner = owners_of_sections()[name]
-    present = values.get(setting, model_for(values).model_fields[setting].default)
-    subject = f"[{name}]"
-    if isinstance(table, Mapping) and table:
-        key, value = next(iter(table.items()))
-        subject = f"{name}.{key} = {value}"
-    instead = f"; its own table is [{present}]" if setting == "algorithm" else ""
-    return f"{subject} is for {setting} = {owner} alone, and {setting} = {present}{instead}"

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from ..envs.names import ALL_ENV_NAMES
 from ..settings.section import Section
-from .files import changed, foreign_section, model_for, read_source
+from .files import read_source
+from .from_values import changed, foreign_section, model_for
 from .train_config import DEFAULT_ENV, TrainConfig, algorithm_sections, owners_of_sections
 
 

@@ -13,7 +13,7 @@ from ...shared.errors import CheckpointError, ConfigError
 from ..envs.workers.dividing import MOST_WORKERS, most_workers
 from ..settings.section import IgnoredSettingError
 from ..spaces.encoders import ENVIRONMENT, MLP
-from .files import make_config, model_for, parse_override
+from .from_values import make_config, model_for, parse_override
 from .train_config import TrainConfig, owners_of_sections
 
 

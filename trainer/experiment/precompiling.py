@@ -24,7 +24,7 @@ from ..algorithms.compiled_ppo.advantages import gae_loop
 from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn
 from ..algorithms.ppo import PPO
 from ..config import TrainConfig
-from ..config.files import make_config
+from ..config.from_values import make_config
 from ..envs import spec_of
 from ..jit.machine_code import is_on_disk
 from ..machine.threads import TICK_S, Threads

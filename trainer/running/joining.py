@@ -99,7 +99,7 @@ def joined(
 
 
 def _config_of(first: Introduction) -> TrainConfig:
-    from ..config.files import make_config
+    from ..config.from_values import make_config
 
     config: TrainConfig = make_config(dict(first.config or {}))
     return config

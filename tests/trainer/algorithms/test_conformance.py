@@ -10,7 +10,7 @@ from learning import differing, flat, go_on, iterate, learn
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import ALGORITHMS
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment.build import device_experiment, processor_experiment

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from operant.shared.errors import ConfigError
 from operant.testing import check_algorithm
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.experiment.plan import check_ranks

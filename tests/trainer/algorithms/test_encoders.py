@@ -10,7 +10,7 @@ from learning import iterate
 from torch import nn
 
 from operant.trainer.config import train_config
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment import build, untrained
 from operant.trainer.experiment.build import processor_experiment

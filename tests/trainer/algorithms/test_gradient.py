@@ -13,7 +13,7 @@ from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.ppo import PPO
 from operant.trainer.collecting.collector import Collector, pieces_of
 from operant.trainer.collecting.sliced import SlicedCollector
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 

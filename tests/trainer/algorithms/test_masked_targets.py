@@ -8,7 +8,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads

@@ -12,7 +12,7 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.off_policy import ReplayRatio
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import device_experiment, processor_experiment
 from operant.trainer.machine.threads import Threads
 

@@ -7,7 +7,8 @@ import torch
 from learning import iterate
 
 from operant.trainer.algorithms.pqn import PQN
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 

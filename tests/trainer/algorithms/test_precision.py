@@ -8,7 +8,7 @@ import torch
 from learning import iterate
 
 from operant.trainer.algorithms.loss_scale import PATIENCE, START, LossScale
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.machine.threads import Threads

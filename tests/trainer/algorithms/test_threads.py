@@ -6,7 +6,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import make_experiment, processor_experiment
 from operant.trainer.machine.threads import Threads, numbers_to_try
 

@@ -9,7 +9,7 @@ from sb3_contrib.common.utils import quantile_huber_loss
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 

@@ -8,7 +8,7 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.value_based import into_outputs, of_actions
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 

@@ -8,14 +8,8 @@ import tomllib
 import pytest
 
 from operant.shared import ConfigError
-from operant.trainer.config.files import (
-    fields_with_defaults,
-    load_config,
-    make_config,
-    parse_override,
-    preset_names,
-    resolve,
-)
+from operant.trainer.config.files import load_config, preset_names, resolve
+from operant.trainer.config.from_values import fields_with_defaults, make_config, parse_override
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.train_config import TrainConfig
 

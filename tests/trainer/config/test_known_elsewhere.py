@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from operant.shared.errors import ConfigError, nearest
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.keys import keys_of_all
 from operant.trainer.config.known_elsewhere import ALGORITHMS, KEYS, known_elsewhere
 from operant.trainer.config.metrics import metrics_of

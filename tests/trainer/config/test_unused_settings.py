@@ -6,7 +6,8 @@ import key_effects
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import fields_with_defaults, load_config, preset_names
+from operant.trainer.config.files import load_config, preset_names
+from operant.trainer.config.from_values import fields_with_defaults
 from operant.trainer.config.tables import EvaluationConfig
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.plan import load_runnable
@@ -266,7 +267,7 @@ def test_an_engine_that_would_be_another_one_is_refused(overrides, words):
 
 @pytest.mark.parametrize("preset", preset_names())
 def test_what_a_checkpoint_keeps_of_a_preset_is_no_setting_to_refuse(preset):
-    from operant.trainer.config.files import make_config
+    from operant.trainer.config.from_values import make_config
 
     config = load_config(preset)
     assert make_config(config.model_dump(mode="json")) == config

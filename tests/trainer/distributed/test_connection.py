@@ -11,7 +11,7 @@ from operant.trainer.distributed import connection
 SUMS = """
 import os, sys
 import torch
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.running.joining import joined
 from operant.trainer.distributed.place import place_of
 

@@ -8,7 +8,7 @@ import pytest
 from torch import distributed
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed import meeting
 from operant.trainer.distributed.connection import (
     address_towards,

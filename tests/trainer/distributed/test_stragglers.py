@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import distributed
 from waiting import wait_for
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.process_group import ProcessGroup
 from operant.trainer.distributed.stragglers import Stragglers, num_enough
 from operant.trainer.experiment import build

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from image_envs import STEPS, RegularLarge
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.saved_config import saved_config
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec

@@ -13,7 +13,7 @@ from masked_envs import NUM_ACTIONS, NUM_STEPS, VECTORS, Batched, Vector
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config import train_config
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, load_gymnasium_spec

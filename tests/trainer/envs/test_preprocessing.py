@@ -12,7 +12,8 @@ from gymnasium.wrappers import FrameStackObservation
 from image_envs import Large
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, load_any_spec, make_envs, preprocessing_of
 from operant.trainer.envs.preprocessing.settings import PROTOCOLS, Preprocessing
 from operant.trainer.envs.preprocessing.wrappers import preprocessed

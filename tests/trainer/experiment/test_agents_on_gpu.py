@@ -6,7 +6,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import device_experiment, processor_experiment
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.machine.threads import Threads

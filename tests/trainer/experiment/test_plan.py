@@ -6,7 +6,7 @@ import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.collecting.collector import needs_one_piece
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.plan import (
     ANY_MACHINE,

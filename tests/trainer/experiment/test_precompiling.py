@@ -24,7 +24,7 @@ import sys
 from numba.core import event
 
 from operant.trainer.experiment import precompiling
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine import threads as machine_threads
 from operant.trainer.machine.stopwatch import Stopwatch

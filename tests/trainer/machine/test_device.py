@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.plan import plan, this_machine
 from operant.trainer.machine import device
 from operant.trainer.machine.device import out_of_memory_message

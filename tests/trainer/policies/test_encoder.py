@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config, resolve
+from operant.trainer.config.files import resolve
+from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.plan import ANY_MACHINE, Machine, plan
 from operant.trainer.policies.encoder import make_encoder
 from operant.trainer.settings.policy import PolicyConfig

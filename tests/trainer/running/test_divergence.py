@@ -11,7 +11,7 @@ import torch
 from learning import differing, iterate
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.envs.workers import gymnasium_batch
 from operant.trainer.experiment.build import processor_experiment

@@ -16,7 +16,8 @@ from waiting import PATIENCE_S
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.errors import CheckpointError
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.experiment.checkpoints import (
     checkpoint_path,

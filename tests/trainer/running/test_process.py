@@ -9,7 +9,7 @@ from operant.shared.errors import ConfigError
 from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.status import open_page
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.running import loop
 from operant.trainer.running.process import run_training
 

@@ -17,7 +17,7 @@ from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.run_part import host_of_whole, open_part
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import open_page
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.meeting import Introduction
 from operant.trainer.distributed.watch import RankLostError
 from operant.trainer.running.rank_pages import (

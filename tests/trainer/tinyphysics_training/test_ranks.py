@@ -12,7 +12,7 @@ from rank_processes import said, started, wait_for_all
 from tinyphysics_files import write_model, write_routes
 
 from operant.shared.errors import ConfigError, UsageError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.split import shares_of
 from operant.trainer.envs.tinyphysics.engines.choosing import ENGINE_NAMES
 from operant.trainer.envs.tinyphysics.routes import Routes

@@ -8,7 +8,7 @@ from learning import iterate
 from torch.nn.functional import relu
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.marine_nav.encoder import ObjectEncoder
 from operant.trainer.envs.marine_nav.layout import MASK, OBS_SIZE, SELF_SIZE
 from operant.trainer.experiment.build import processor_experiment

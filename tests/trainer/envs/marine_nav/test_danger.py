@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from operant.shared.errors import UsageError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.marine_nav.danger import adaptive_risk
 from operant.trainer.envs.marine_nav.world import World, obs_scale
 from operant.trainer.experiment.trained_policy import TrainedPolicy, act_with_risk

@@ -7,7 +7,7 @@ import pytest
 from learning import iterate
 from marine_worlds import RECORDINGS, OneWorld, recorded_scenario, recording
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.marine_nav.kinematic import SPEED
 from operant.trainer.envs.marine_nav.layout import (
     ENERGY,

@@ -10,7 +10,7 @@ from learning import iterate
 from marine_worlds import RECORDINGS, recorded_scenario, recording
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.marine_nav.kinematic import SPEED
 from operant.trainer.envs.marine_nav.layout import (
     GROUND_VX,

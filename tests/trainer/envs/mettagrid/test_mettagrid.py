@@ -10,7 +10,8 @@ import pytest
 from learning import iterate
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, make_envs, num_agents_of
 from operant.trainer.envs.grid.kinds import ACTIONS, EMPTY, NUM_ACTIONS, OUTSIDE
 from operant.trainer.envs.mettagrid import library

@@ -12,7 +12,7 @@ import torch
 from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, host_of, look_again, make_envs
 from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector, load_mujoco_spec
 from operant.trainer.envs.mujoco.tasks import TASKS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.workers.choice import Measured, chosen, in_words
 from operant.trainer.envs.workers.dividing import candidates, why_not
 from operant.trainer.envs.workers.plan import AUTO, WorkerPlan

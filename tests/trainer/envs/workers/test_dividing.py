@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config, make_config
+from operant.trainer.config.files import load_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.workers.dividing import most_groups, most_workers, why_not
 
 TOLD = re.compile(r"(num_workers|num_envs|async_factor) (?:may be )?(\d+)(?: or (\d+))?")

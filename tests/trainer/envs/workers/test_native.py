@@ -9,7 +9,7 @@ import pytest
 from learning import iterate
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import make_config
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.hosted import first_seed

@@ -1,0 +1,215 @@
+"""A configuration from values and `key=value` overrides, and the errors people see."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ...shared.errors import ConfigError, nearest
+from ...shared.text.harmless import one_line
+from ...shared.text.typed_numbers import typed_number
+from ..envs import look_again
+from ..envs.names import (
+    CONFIGURED_ENV_NAMES,
+    FOREIGN_ENV_NAMES,
+    GYMNASIUM_PREFIX,
+    LEARNED_ENV_NAMES,
+    MINATAR_ENV_NAMES,
+)
+from ..envs.spaces import full_name
+from ..settings.interval import UNITS
+from ..settings.section import IgnoredSettingError, Section
+from .known_elsewhere import known_elsewhere
+from .train_config import (
+    DEFAULT_ALGORITHM,
+    DEFAULT_ENV,
+    TrainConfig,
+    algorithm_sections,
+    config_model,
+    env_sections,
+    owners_of_sections,
+    shared_tables,
+)
+
+MOST_SHOWN = 200  # characters of a value in an error
+NO_VALUE = "(none)"  # of a key that need not have one
+
+
+def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration with these values, `key=value` overrides on top, defaults for the rest.
+
+    Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
+    """
+    look_again()
+    asked = changed(values, overrides)
+    try:
+        return model_for(asked).model_validate(asked)
+    except ValidationError as error:
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        is_ignored = isinstance(cause, IgnoredSettingError)
+        raise ConfigError(_one_line(first, asked)) from (cause if is_ignored else None)
+
+
+def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """The values with `key=value` overrides on top. An interval in one unit, or a part of the time,
+    takes the place of one in another unit that is not asked for as well; `none` takes away what a
+    key need not have.
+    """
+    new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
+    for key, value in given.items():
+        prefix, _, name = key.rpartition(".")
+        if (value and name in UNITS) or name == "time_fraction":
+            for unit in UNITS:
+                if f"{prefix}.{unit}" not in given:
+                    unset_value(new, f"{prefix}.{unit}")
+        set_value(new, key, value)
+    taken_away = {key for key, value in given.items() if value == "none"}
+    if taken_away:
+        defaults = {key: default for key, default, _ in _fields(model_for(new), "")}
+        for key in taken_away:
+            if defaults.get(key) == NO_VALUE:
+                unset_value(new, key)
+    if isinstance(new.get("env"), str):
+        new["env"] = full_name(new["env"])
+    return new
+
+
+def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
+    """The model with the tables of the algorithm and the environment that `values` name."""
+    algorithm, env = values.get("algorithm", DEFAULT_ALGORITHM), values.get("env", DEFAULT_ENV)
+    return config_model(str(algorithm), str(env))
+
+
+def parse_override(override: str) -> tuple[str, Any]:
+    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else as a number like `10M`,
+    else taken as text.
+    """
+    key, equals, value = override.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not all(key.split(".")):
+        shown = one_line(override, MOST_SHOWN)
+        raise ConfigError(f"{shown}: write key=value, as in ppo.gamma=0.9")
+    typed: Any = value
+    try:
+        typed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        number = typed_number(value)
+        if number is not None:
+            typed = int(number) if number.is_integer() else number
+    except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
+        shown = one_line(f"{key} = {value}", MOST_SHOWN)
+        raise ConfigError(f"{shown}: the value is too long") from None
+    return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
+
+
+def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
+    """Every key with its default as TOML and its description, in the order of the models; those of
+    tables that not all runs have say which do.
+    """
+    yield from _fields(TrainConfig, "")
+    for name, (setting, value) in owners_of_sections().items():
+        for key, default, description in _fields(foreign_section(name), f"{name}."):
+            yield key, default, f"{description} ({setting} = {value})"
+
+
+def foreign_section(name: str) -> type[Section]:
+    """The model of a table that not all runs have."""
+    sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
+    configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
+    for env in (*configured, MINATAR_ENV_NAMES[0], GYMNASIUM_PREFIX):
+        sections |= env_sections(env)
+    return sections[name]
+
+
+def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]:
+    for name, info in model.model_fields.items():
+        if isinstance(info.default, Section):
+            yield from _fields(type(info.default), f"{prefix}{name}.")
+        else:
+            yield prefix + name, _toml(info.default), info.description or ""
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return NO_VALUE
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def set_value(values: dict[str, Any], key: str, value: Any) -> None:
+    *tables, name = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"unknown key '{key}': '{table}' is not a table")
+    values[name] = value
+
+
+def unset_value(values: dict[str, Any], key: str) -> None:
+    *tables, name = key.split(".")
+    for table in tables:
+        values = values.get(table, {})
+        if not isinstance(values, dict):
+            return
+    values.pop(name, None)
+
+
+# In TOML's words, where pydantic has Python's.
+_RULES = {
+    "model_type": "it is a table, [{key}] with keys of its own",
+    "tuple_type": "it should be a list, as [64, 64]",
+    "string_type": "it should be text in quotes",
+    "int_parsing": "it should be a whole number, as 5000, 10M or 1e6",
+    "float_parsing": "it should be a number, as 0.5 or 3e-4",
+    "bool_type": "it should be true or false",
+    "bool_parsing": "it should be true or false",
+}
+
+
+def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
+    """What pydantic found, in one line: the key, the value and the rule."""
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        if key in owners_of_sections():
+            return _foreign_table(key, error["input"], values)
+        known = [name for name, _, _ in _fields(model_for(values), "")]
+        if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
+            key += f".{next(iter(error['input']))}"
+        algorithm = str(values.get("algorithm", DEFAULT_ALGORITHM))
+        hint = known_elsewhere(key, algorithm, known)
+        hint = nearest(key, known) if hint is None else hint
+        return f"unknown key '{one_line(key, MOST_SHOWN)}'{hint}"
+    rule = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        return rule if not key or rule.startswith(key) else f"{key}: {rule}"
+    words = _RULES.get(error["type"], rule[0].lower() + rule[1:])
+    return f"{key} = {_shown(error['input'])}: {words.format(key=key)}"
+
+
+def _shown(value: object) -> str:
+    """A value that somebody gave, of a long one the beginning."""
+    try:
+        return one_line(repr(value), MOST_SHOWN)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
+def _foreign_table(name: str, table: Any, values: Mapping[str, Any]) -> str:
+    """A table of another algorithm or environment than `values` name."""
+    setting, owner = owners_of_sections()[name]
+    present = values.get(setting, model_for(values).model_fields[setting].default)
+    subject = f"[{name}]"
+    if isinstance(table, Mapping) and table:
+        key, value = next(iter(table.items()))
+        subject = f"{name}.{key} = {value}"
+    instead = f"; its own table is [{present}]" if setting == "algorithm" else ""
+    return f"{subject} is for {setting} = {owner} alone, and {setting} = {present}{instead}"
