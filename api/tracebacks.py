@@ -29,7 +29,7 @@ def short_traceback(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames after the first, which is `called`, up to the last that is not operant's."""
+    """The traceback without its first frame, `called`, and without operant's last frames."""
     first = traceback and traceback.tb_next
     last, frame = None, first
     while frame:

@@ -36,8 +36,8 @@ class _TrainCommand(click.Command):
 
 
 def _option_or_setting(option: str, options: list[str]) -> str:
-    """`; did you mean ...?` with the nearest option, or with the setting that somebody means who
-    writes `--lr`; empty if none is near.
+    """`; did you mean ...?` with the nearest option or setting: for `--lr`, the learning rate.
+    Empty if none is near.
     """
     from ..trainer.config.files import load_config
     from ..trainer.config.flat_keys import flat_keys

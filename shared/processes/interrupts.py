@@ -11,8 +11,8 @@ from typing import Any
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Ctrl-C inside takes effect at the end. An import of PyTorch that is cut off cannot be made up
-    for: the next one in the same process crashes it.
+    """Delay Ctrl-C until the end of the block. If it interrupts an import of PyTorch, the next
+    import of PyTorch crashes the process.
     """
     handler: Any = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):

@@ -36,7 +36,7 @@ class CrossQActor(SquashedGaussianActor):
         return RenormNetwork(sizes, config.activation, seed=seed)
 
     def draw_batch(self, obs: Tensor, noise: Tensor) -> Drawn:
-        """As `draw`, normalised by the moments of `obs` themselves."""
+        """`draw` with the moments of the batch `obs` in place of the running ones."""
         return self.drawn_from(*self.network.taped_batch(obs), noise)
 
 

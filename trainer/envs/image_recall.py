@@ -1,4 +1,4 @@
-"""An image at the start of an episode is to be named at its end: memory of what an encoder saw.
+"""A task for memory and images: name, at the end of an episode, the image shown at its start.
 
 Observations are images of 7 x 7 bytes. The first shows one of four bars, in any place. Then a dot
 wanders, and in the last step, whose image is framed, the action that names the bar pays 1.

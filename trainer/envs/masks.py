@@ -42,7 +42,7 @@ def _is_ragged(mask: Any) -> bool:
 
 
 class MaskError(EnvError):
-    """The mask in a `row` of several is wrong."""
+    """A mask is wrong: that in the row `row`."""
 
     def __init__(self, problem: str, row: Any = 0) -> None:
         super().__init__(problem)

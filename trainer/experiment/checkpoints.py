@@ -168,7 +168,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _problem(checkpoint: Checkpoint) -> str:
-    """What no checkpoint of operant's holds; empty if there is nothing."""
+    """What is wrong with a checkpoint's values; empty if nothing is."""
     for name, value in vars(checkpoint).items():
         if name in TABLES:
             if not isinstance(value, Mapping):

@@ -20,7 +20,7 @@ def masked(outputs: Tensor, obs: Tensor, mask_size: int) -> Tensor:
 
 
 def with_mask(features: Tensor, obs: Tensor, mask_size: int) -> Tensor:
-    """Features [..., size] with the mask of `obs` behind them."""
+    """Features [..., size] followed by the mask of `obs`: [..., size + mask_size]."""
     return torch.cat([features, obs[..., -mask_size:]], -1) if mask_size else features
 
 

@@ -45,7 +45,9 @@ class BatchRenorm(nn.Module):
         return self._normalized(x.float(), self.mean, self.variance)
 
     def of_batch(self, x: Tensor) -> Tensor:
-        """After warm-up, as if by the running moments, which r and d lead to, within limits."""
+        """`x` normalised by its batch moments, and after warm-up corrected by r and d, which are limited,
+        so that it is close to what the running moments give.
+        """
         x = x.float()
         variance, mean = torch.var_mean(x, -2, keepdim=True)
         self._newest = mean.detach(), variance.detach()
@@ -62,7 +64,7 @@ class BatchRenorm(nn.Module):
 
     @torch.no_grad()
     def follow_batch(self, active: Tensor | None) -> None:
-        """Move the running moments to those of the last batch; not where `active` [] is 0."""
+        """Move the running moments towards those of the last batch, unless `active` [] is 0."""
         assert self._newest
         for running, newest in zip((self.mean, self.variance), self._newest, strict=True):
             moved = running.lerp(newest, MOMENTUM)
@@ -104,7 +106,7 @@ class RenormNetwork(Network):
         return x
 
     def taped_batch(self, *inputs: Tensor) -> tuple[Tensor, Any]:
-        """As `taped`, normalised by the moments of this batch."""
+        """`taped` with the moments of this batch in place of the running ones."""
         self._is_batch = True
         try:
             return self.taped(*inputs)

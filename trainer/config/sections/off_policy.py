@@ -119,13 +119,15 @@ class OffPolicyConfig(EpsilonGreedyConfig):
     )
 
     def num_updates(self, rollout_size: int) -> int:
-        """The most updates of an iteration, where all env steps count."""
+        """The number of updates of an iteration in which all env steps count, its maximum."""
         num_updates = round(self.updates_per_env_step * rollout_size)
         return math.ceil(num_updates / self.updates_at_once) * self.updates_at_once
 
     @property
     def updates_at_once(self) -> int:
-        """Updates of an iteration are a multiple of it; what is left is owed to the next one."""
+        """The number of updates in an iteration is a multiple of this; the next iteration makes up
+        for the rest.
+        """
         return 1
 
     def warnings(self, config: TrainConfig) -> tuple[str, ...]:

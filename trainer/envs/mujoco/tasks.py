@@ -41,7 +41,7 @@ class Simulations:
 
 
 class Task(Protocol):
-    """What an environment asks of its robot."""
+    """The rules of an environment: how episodes begin and end, observations and rewards."""
 
     fields: ClassVar[tuple[str, ...]]  # that are bound, apart from positions and velocities
 
@@ -62,7 +62,7 @@ def _around(random: np.random.Generator, middle: Array, noise: float) -> Array:
 
 
 def _effort(actions: Array) -> Array:
-    """[N], of the actions' own precision."""
+    """The squares of each row of actions summed up, [N], in the type of the actions."""
     effort: Array = np.square(actions).sum(1)
     return effort
 

@@ -70,7 +70,7 @@ class PreprocessingConfig(EnvSection):
         return (value, value) if is_number else value
 
     def settings(self) -> Preprocessing:
-        """With the protocol's values for those that are not set."""
+        """The settings; those that are not set have the protocol's values."""
         values = vars(PROTOCOLS[self.protocol])
         own = {key: value for key in values if (value := getattr(self, key)) is not None}
         return Preprocessing(**{**values, **own})

@@ -28,7 +28,7 @@ class Preprocessing:
 
     @property
     def splits_games(self) -> bool:
-        """Whether episodes or rewards are others than those of the game."""
+        """Whether episodes or rewards differ from those of the game."""
         return bool(self.life_loss or self.reward_sign)
 
     def for_evaluation(self) -> Preprocessing:

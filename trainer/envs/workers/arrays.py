@@ -36,8 +36,8 @@ GAME = "game"  # of infos: the game's own reward, and whether the game is over
 
 
 class Games(NamedTuple):
-    """What E environments' games gave in a step, where rewards or episodes for learning are others:
-    `reward` [E] float64 and `is_over` [E] bool.
+    """The step of E games as they are, where learning has other rewards or episodes: `reward` [E]
+    float64 and `is_over` [E] bool.
     """
 
     reward: Array

@@ -76,7 +76,7 @@ class EnvPoolSource:
         return replace(self, num_threads=1)
 
     def for_evaluation(self) -> EnvPoolSource:
-        """Of whole games."""
+        """The source for evaluations, which play whole games."""
         return replace(self, preprocessing=self.preprocessing.for_evaluation())
 
     def make(self, num_envs: int, counters: Counters) -> EnvPoolBatch:
@@ -126,7 +126,7 @@ class EnvPoolBatch:
         self._arrays = arrays
 
     def reset(self, seeds: NDArray[Any]) -> None:
-        """Makes the pool: EnvPool takes seeds there alone."""
+        """Make the pool anew, because EnvPool takes seeds only then."""
         self.close()
         self._pool = _envpool().make_gymnasium(
             self._source.name,
@@ -156,7 +156,7 @@ class EnvPoolBatch:
             self._show(obs, info)
 
     def _show(self, obs: Any, info: Any) -> NDArray[Any]:
-        """Write observations; returns the rows that they are of. Raises EnvError for NaN."""
+        """Write observations; return the numbers of their environments. Raises EnvError for NaN."""
         rows: NDArray[Any] = info["env_id"]
         flat = obs.reshape(len(rows), -1)
         if flat.dtype.kind == "f" and not np.isfinite(flat).all():

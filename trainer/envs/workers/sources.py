@@ -115,7 +115,7 @@ class NativeMasks:
         self._check("step", a.final_obs, (a.terminated | a.truncated) & a.valid, is_over=True)
 
     def _check(self, method: str, obs: Array, counts: Array, is_over: bool = False) -> None:
-        """Of the rows that `counts` [R] says."""
+        """Check the masks of the rows where `counts` [R] is true."""
         rows, columns = np.flatnonzero(counts), slice(-self._source.mask_size, None)
         try:
             obs[rows, columns] = legal(obs[rows, columns], self._choices, is_over)
