@@ -45,8 +45,8 @@ class BatchRenorm(nn.Module):
         return self._normalized(x.float(), self.mean, self.variance)
 
     def of_batch(self, x: Tensor) -> Tensor:
-        """`x` normalised by its batch moments, and after warm-up corrected by r and d, which are limited,
-        so that it is close to what the running moments give.
+        """`x` normalised by its batch moments. After warm-up r and d, which are limited, correct it
+        towards what the running moments would give.
         """
         x = x.float()
         variance, mean = torch.var_mean(x, -2, keepdim=True)
