@@ -40,13 +40,13 @@ def test_a_wrong_observation_is_said_in_one_line(policy):
         policy.act([[3.0], [3.0, 4.0]])
 
 
-def test_weights_that_are_not_finite_are_neither_evaluated_nor_shared(policy, tmp_path):
+def test_weights_that_are_not_finite_are_neither_loaded_nor_shared(policy, tmp_path):
     path = max(policy.run.folder.rglob("iteration-*.pt"))
     saved = torch.load(path, weights_only=True)
     next(iter(saved["state"]["policy"].values())).fill_(np.nan)
     torch.save(saved, path)
     with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
-        operant.evaluate(policy.run, 2)
+        operant.load(policy.run)
     with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
         operant.push(policy.run, tmp_path / "policy", episodes=1)
 

@@ -76,7 +76,9 @@ def load_trained(
 def trained_in(
     checkpoint: Checkpoint, warn: Callable[[str], None] = lambda _: None
 ) -> TrainedPolicy:
-    """The policy of a checkpoint, on the processor. Raises CheckpointError."""
+    """The policy of a checkpoint, on the processor. Raises CheckpointError, also if weights are NaN
+    or infinite.
+    """
     saved = saved_config(checkpoint.config)
     if saved.warning:
         warn(saved.warning)
@@ -84,7 +86,9 @@ def trained_in(
     saved_policy = {"policy": checkpoint.state.get("policy")}
     with restoring(saved_policy, lambda: {"policy": policy.state_dict()}):
         policy.load_state_dict(checkpoint.state["policy"])
-    return TrainedPolicy(policy, saved.config, checkpoint.iteration)
+    trained = TrainedPolicy(policy, saved.config, checkpoint.iteration)
+    trained.check_finite()
+    return trained
 
 
 def copy_of_policy(policy: Policy, config: TrainConfig, iteration: int) -> TrainedPolicy:

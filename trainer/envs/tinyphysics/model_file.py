@@ -35,8 +35,8 @@ def read_model(path: Path) -> Any:
 
     if not path.is_file():
         raise NotHereError(
-            f"no model at {path}; `operant tinyphysics download` gets it; --model, or --set "
-            "tinyphysics.model=FILE of `operant train`, names another file"
+            f"no model at {path}; `operant tinyphysics download` gets it; --model or the setting "
+            "tinyphysics.model names another file"
         )
     try:
         model = onnx.load(path)

@@ -70,7 +70,6 @@ def write_policy_folder(
         _check_target(folder, run)
     saved = named_checkpoint(run, checkpoint, warn)
     trained = trained_in(saved, warn)
-    trained.check_finite()
     config = trained.config
     if config.env == "tinyphysics":
         raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")
