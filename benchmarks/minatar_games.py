@@ -3,11 +3,12 @@
 `speed` steps each game with random actions that are drawn before: operant's with 8,192 environments
 on all cores, and the package `minatar` one environment in Python, in alternating rounds of one
 process. The package is under the GPL-3.0 and no dependency; without it operant is measured alone.
-With NUMBA_NUM_THREADS=1 the steps per second of processor time are those of one core, which other
-work on the machine changes little.
+`--gymnax PYTHON` adds gymnax's games, by the Python of an environment that has gymnax and JAX, in a
+process of their own. With NUMBA_NUM_THREADS=1 the steps per second of processor time are those of
+one core, which other work on the machine changes little.
 
     pip install --no-deps minatar==1.0.15
-    python benchmarks/minatar_games.py speed [--rounds 5] [--num-envs 8192] [--json FILE]
+    python benchmarks/minatar_games.py speed [--rounds 5] [--num-envs 8192] [--gymnax PYTHON]
 
 `returns` evaluates runs greedily, each a seed of a preset, and prints for each environment the mean
 with its standard deviation over seeds, and the interquartile mean with a 95 % bootstrap interval.
@@ -19,11 +20,14 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import logging
 import math
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +42,14 @@ from operant.trainer.envs.vector import Transitions, VectorEnv
 STEPS = 64  # of each environment a round
 PACKAGE_STEPS = 20_000
 NUM_ACTIONS = 6
+GYMNAX_SCRIPT = Path(__file__).parent / "peers" / "gymnax_minatar.py"
+GYMNAX_GAMES = {
+    f"{MINATAR_PREFIX}{name}": game
+    for name, game in (
+        ("asterix", "Asterix"), ("breakout", "Breakout"), ("freeway", "Freeway"),
+        ("space_invaders", "SpaceInvaders"),
+    )
+}  # fmt: skip
 RESAMPLES = 10_000
 
 Speeds = tuple[float, float]  # env steps per second, and per second of processor time
@@ -62,6 +74,7 @@ def parsed() -> argparse.Namespace:
         else:
             command.add_argument("--rounds", type=int, default=5)
             command.add_argument("--num-envs", type=int, default=8192)
+            command.add_argument("--gymnax", metavar="PYTHON", help="with gymnax and JAX")
     return parser.parse_args()
 
 
@@ -69,17 +82,20 @@ def speed(arguments: argparse.Namespace) -> dict[str, Any]:
     numbers = np.random.default_rng(1)
     results = {}
     for name in MINATAR_ENV_NAMES:
-        ours, theirs = Ours(name, arguments.num_envs, numbers), package_game(name, numbers)
-        rounds = [
-            (ours.round(), theirs.round() if theirs else None) for _ in range(arguments.rounds)
-        ]
+        sides: dict[str, Ours | Theirs | Gymnax] = {
+            "operant": Ours(name, arguments.num_envs, numbers)
+        }
+        if importlib.util.find_spec("minatar"):
+            sides["minatar"] = Theirs(name, numbers)
+        if arguments.gymnax and name in GYMNAX_GAMES:
+            sides["gymnax"] = Gymnax(arguments.gymnax, GYMNAX_GAMES[name], arguments.num_envs)
+        rounds = [[side.round() for side in sides.values()] for _ in range(arguments.rounds)]
         results[name] = {"busy": busy()}
         print(f"{name}, load {busy():.1f}")
-        for side, speeds in zip(("operant", "minatar"), zip(*rounds, strict=True), strict=True):
-            if None not in speeds:
-                keys = [summary(list(found)) for found in zip(*speeds, strict=True)]
-                results[name][side] = dict(zip(("per_s", "per_cpu_s"), keys, strict=True))
-                print(line(side, *keys), flush=True)
+        for side, speeds in zip(sides, zip(*rounds, strict=True), strict=True):
+            keys = [summary(list(found)) for found in zip(*speeds, strict=True)]
+            results[name][side] = dict(zip(("per_s", "per_cpu_s"), keys, strict=True))
+            print(line(side, *keys), flush=True)
     return {"env_steps": results}
 
 
@@ -117,8 +133,12 @@ class Ours:
 class Theirs:
     """A game of the package, with its observation after each step."""
 
-    def __init__(self, game: Any, numbers: np.random.Generator) -> None:
-        self.game = game
+    def __init__(self, name: str, numbers: np.random.Generator) -> None:
+        logging.disable(logging.WARNING)  # it warns that there is nothing to draw pictures with
+        import minatar
+
+        logging.disable(logging.NOTSET)
+        self.game = minatar.Environment(name.removeprefix(MINATAR_PREFIX))
         self.actions = numbers.integers(NUM_ACTIONS, size=PACKAGE_STEPS).tolist()
 
     def act(self) -> None:
@@ -134,14 +154,23 @@ class Theirs:
         return timed(self.act, len(self.actions))
 
 
-def package_game(name: str, numbers: np.random.Generator) -> Theirs | None:
-    if importlib.util.find_spec("minatar") is None:
-        return None
-    logging.disable(logging.WARNING)  # it warns that there is nothing to draw pictures with
-    import minatar
+class Gymnax:
+    """A game of gymnax's, in another Python."""
 
-    logging.disable(logging.NOTSET)
-    return Theirs(minatar.Environment(name.removeprefix(MINATAR_PREFIX)), numbers)
+    def __init__(self, python: str, game: str, num_envs: int) -> None:
+        command = [python, str(GYMNAX_SCRIPT), game, str(num_envs), str(STEPS)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.round()  # once it has compiled
+
+    def round(self) -> Speeds:
+        given, taken = self.process.stdin, self.process.stdout
+        assert given
+        assert taken
+        given.write("\n")
+        per_s, per_cpu_s = json.loads(taken.readline())
+        return per_s, per_cpu_s
 
 
 def returns(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -72,15 +72,15 @@ class ShapedEncoder(nn.Module):
         if self.packed_parts:
             obs = as_numbers(obs, self.packed_parts)
         x = obs[..., : self.num_inputs].reshape(-1, *self.obs_shape)
-        if self.largest is not None:
-            x = x.float() / self.largest
         if self.channel_axis is None:
             x = x.unsqueeze(1)
         elif self.channel_axis:
             x = x.movedim(-1, 1)
         if self.is_large and x.device.type == "cpu" and not torch.compiler.is_exporting():
             # Large convolutions and their gradients then take a fifth to a third less time.
-            x = x.contiguous(memory_format=torch.channels_last)
+            x = x.to(torch.float32, memory_format=torch.channels_last)
+        if self.largest is not None:
+            x = x.float() / self.largest
         features: Tensor = self.module(x)
         if features.shape[1:].numel() != self.num_features:
             raise ConfigError(
