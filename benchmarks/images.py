@@ -1,9 +1,10 @@
 """Learning from images: operant against Stable-Baselines3, alternating, a process each.
 
 PPO and DQN on images of 4 x 84 x 84 bytes, with the network of Mnih et al. 2015, on the processor.
-The environment shows images that were drawn before, so that learning is what takes time. The third
-side runs that network's forwards and backwards alone: no trainer that uses PyTorch's convolutions
-is faster. Each side has the number of threads that it is fastest with, tried first.
+The environment shows images that were drawn before, so that learning is what takes time. The side
+`products` runs that network's forwards and backwards alone: no trainer that uses PyTorch's
+convolutions in float32 is faster. `operant-bfloat16` has `policy.precision = "bfloat16"`, for which
+some processors have instructions. Each side has its fastest number of threads, tried first.
 
     python benchmarks/images.py [--rounds 5] [--only ppo dqn] [--json FILE]
 """
@@ -19,7 +20,7 @@ from typing import Any
 from measuring import busy, machine, run_side, summary, versions, write_json
 
 SCRIPT = str(Path(__file__).parent / "peers" / "images.py")
-SIDES = ("operant", "stable-baselines3", "products")
+SIDES = ("operant", "operant-bfloat16", "stable-baselines3", "products")
 UPDATES = {"ppo": 96, "dqn": 256}
 WHOLE, LEARNING = "updates_per_s", "in_learning_per_s"
 
@@ -46,11 +47,12 @@ def measured(algorithm: str, num_rounds: int) -> dict[str, Any]:
         for side in SIDES if number % 2 else SIDES[::-1]:
             speeds[side].append(run(side, algorithm, threads[side]))
     for kind in (WHOLE, LEARNING):
-        ours, theirs, products = ([x[kind] for x in speeds[side]] for side in SIDES)
+        ours, brief, theirs, products = ([x[kind] for x in speeds[side]] for side in SIDES)
         sides = "  ".join(f"{side} {told(x[kind] for x in speeds[side])}" for side in SIDES)
         print(f"{algorithm} {kind}  {sides}", flush=True)
-        print(f"  operant is {ratio(ours, theirs):.2f} x stable-baselines3 and reaches "
-              f"{ratio(ours, products):.0%} of the products", flush=True)  # fmt: skip
+        print(f"  operant is {ratio(ours, theirs):.2f} x stable-baselines3, and "
+              f"{ratio(brief, theirs):.2f} x in bfloat16; it reaches {ratio(ours, products):.0%} "
+              "of the products", flush=True)  # fmt: skip
     print(f"{algorithm} threads {threads}  load {busy():.1f}", flush=True)
     return {"threads": threads, "speeds": speeds}
 

@@ -1,4 +1,4 @@
-"""One side of `images.py`: operant, Stable-Baselines3, or the network's own products.
+"""One side of `images.py`: operant, with bfloat16 or not, Stable-Baselines3, or the products alone.
 
 python benchmarks/peers/images.py SIDE ALGORITHM UPDATES THREADS
 """
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,7 +48,10 @@ class Images(gymnasium.Env):  # type: ignore[type-arg]
 
 
 def main(side: str, algorithm: str, num_updates: int, num_threads: int) -> None:
-    sides = {"operant": operant_side, "stable-baselines3": sb3_side, "products": products_side}
+    sides = {
+        "operant": operant_side, "operant-bfloat16": partial(operant_side, precision="bfloat16"),
+        "stable-baselines3": sb3_side, "products": products_side,
+    }  # fmt: skip
     iterations = -(-num_updates // UPDATES_AN_ITERATION[algorithm]) + 1  # the first one warms up
     marks = sides[side](algorithm, iterations, num_threads)
     (start_s, _, before), (end_s, _, after) = marks[0], marks[-1]
@@ -62,7 +66,9 @@ def main(side: str, algorithm: str, num_updates: int, num_threads: int) -> None:
 Marks = list[tuple[float, float, float]]  # clock, seconds an iteration learned, updates so far
 
 
-def operant_side(algorithm: str, iterations: int, num_threads: int) -> Marks:
+def operant_side(
+    algorithm: str, iterations: int, num_threads: int, precision: str = "float32"
+) -> Marks:
     from operant.shared import MetricsWriter
     from operant.trainer.config.from_values import make_config
     from operant.trainer.config.metrics import metrics_of
@@ -82,7 +88,7 @@ def operant_side(algorithm: str, iterations: int, num_threads: int) -> Marks:
             "env": f"gymnasium:{Path(__file__).stem}:Images", "algorithm": algorithm,
             "num_threads": num_threads, "num_envs": NUM_ENVS, "rollout_steps": rollout_steps,
             "total_env_steps": warm_steps + iterations * rollout_steps * NUM_ENVS,
-            "policy": {"encoder": "nature", "hidden_sizes": []},
+            "policy": {"encoder": "nature", "hidden_sizes": [], "precision": precision},
             **({"replay": {"capacity": 10_000}} if algorithm == "dqn" else {}),
             "evaluation": {"num_episodes": 0}, "checkpoint": {"every_iterations": 0},
             algorithm: sections[algorithm],
