@@ -21,7 +21,7 @@ from measuring import busy, machine, run_side, summary, versions, write_json
 
 SCRIPT = str(Path(__file__).parent / "peers" / "images.py")
 SIDES = ("operant", "operant-bfloat16", "stable-baselines3", "products")
-UPDATES = {"ppo": 96, "dqn": 256}
+UPDATES = {"ppo": 64, "dqn": 256}
 WHOLE, LEARNING = "updates_per_s", "in_learning_per_s"
 
 

@@ -72,7 +72,10 @@ def operant_side(
     from operant.shared import MetricsWriter
     from operant.trainer.config.from_values import make_config
     from operant.trainer.config.metrics import metrics_of
+    from operant.trainer.machine.main_memory import keep_freed_memory
     from operant.trainer.running.loop import train
+
+    keep_freed_memory()  # as runs do
 
     rollout_steps = ROLLOUT_STEPS if algorithm == "ppo" else 8
     warm_steps = 0 if algorithm == "ppo" else WARM_STEPS

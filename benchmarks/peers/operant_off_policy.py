@@ -12,6 +12,7 @@ from typing import Any
 from operant.shared import MetricsWriter
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
+from operant.trainer.machine.main_memory import keep_freed_memory
 from operant.trainer.running.loop import train
 
 WARM_STEPS = 1024
@@ -20,6 +21,7 @@ ENVS = {"dqn": "cart_pole", "td3": "pendulum", "sac": "pendulum"}
 
 def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
+    keep_freed_memory()  # as runs do
     config = make_config(
         {
             "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,

@@ -134,7 +134,7 @@ class OffPolicyActorCritic(OffPolicy):
         return 1
 
     @property
-    def uses_threads(self) -> bool:
+    def is_exact_with_threads(self) -> bool:
         networks = (self.policy.network, self.critics)
         is_small = self.section.batch_size <= MOST_SAMPLES_SHARED
         return is_small and all(network.is_exact_with_threads for network in networks)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHARED_SAMPLES = 4096  # samples per piece: large operations, yet little memory
 LEAST_SHARED_SAMPLES = 512  # smaller pieces are not faster in threads
+SHARED_IMAGES = 64  # samples per piece for convolutions, which take far longer for each
 
 Sums = tuple[Tensor, Tensor]  # a gradient [P], or a loss, and other sums
 
@@ -55,6 +56,7 @@ class Gradient:
         self.parameters: list[nn.Parameter] = policy.parameters_to_learn()
         self.most_samples, self._is_shared = most_samples, is_shared
         self._each: Each = each if is_shared else map
+        self._has_images = any(isinstance(layer, nn.Conv2d) for layer in policy.modules())
         self._has_halved = False
         self._notices: list[str] = []
 
@@ -119,7 +121,8 @@ class Gradient:
         num_parts = minibatch.num_parts
         part_samples = minibatch.advantages.numel() // num_parts
         at_once = max(1, self.most_samples // part_samples) if self.most_samples else num_parts
-        count = num_shared(num_parts * part_samples) if self._is_shared else 1
+        num_samples = num_parts * part_samples
+        count = num_shared(num_samples, self._has_images) if self._is_shared else 1
         count = min(max(count, -(-num_parts // at_once)), num_parts)
         edges = [num_parts * i // count for i in range(count + 1)]
         return [slice(*pair) for pair in pairwise(edges)] if count > 1 else []
@@ -137,10 +140,12 @@ class Gradient:
             torch.cuda.empty_cache()
 
 
-def num_shared(num_samples: int) -> int:
+def num_shared(num_samples: int, has_images: bool = False) -> int:
     """The number of pieces that a minibatch of `num_samples` is divided into. It does not depend on
     the number of threads, so that sums are rounded alike.
     """
+    if has_images:
+        return max(num_samples // SHARED_IMAGES, 1)
     return max(num_samples // SHARED_SAMPLES, min(2, num_samples // LEAST_SHARED_SAMPLES), 1)
 
 

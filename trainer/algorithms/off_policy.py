@@ -163,6 +163,17 @@ class OffPolicy(Algorithm):
     def loops(self) -> tuple[Any, ...]:
         return self.replay.loops
 
+    @property
+    @abstractmethod
+    def is_exact_with_threads(self) -> bool:
+        """Whether PyTorch may have several threads in an update, because its results are the same
+        bit for bit with any number.
+        """
+
+    @property
+    def uses_threads(self) -> bool:
+        return self.is_exact_with_threads
+
     def begin_iteration(self) -> bool:
         if not self.is_inline:  # else the host knows exactly, in time
             self._most_env_steps += self._num_rows_each
@@ -198,7 +209,7 @@ class OffPolicy(Algorithm):
         else:
             num_done = 0
             num_due, num_env_steps = self._take_in(rollout)
-        with torch_threads(self._num_threads() if self.uses_threads else 1):
+        with torch_threads(self._num_threads() if self.is_exact_with_threads else 1):
             metrics = self._learn_all(num_done, num_due, num_env_steps, progress_fraction)
         if self.is_inline:
             self.look()

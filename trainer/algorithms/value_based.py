@@ -6,11 +6,12 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
 from ..distributed.reductions import merge_batch
+from ..machine.threads import torch_threads
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch
 from ..policies.draws import Kind
@@ -53,6 +54,8 @@ class ValueBased(OffPolicy):
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
         self.loss_scale = make_loss_scale(settings.policy.precision, device)
+        has_images = any(isinstance(layer, nn.Conv2d) for layer in self.network.modules())
+        self._shares_images = has_images and self.is_inline
 
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
@@ -94,8 +97,10 @@ class ValueBased(OffPolicy):
     ) -> tuple[Metrics, Tensor]:
         normalizer = self.policy.normalizer
         self.resample_noise()
-        outputs, tape = self.network.taped(*self.inputs(normalizer(batch.obs)))
-        losses = self.losses(batch, outputs, normalizer(batch.next_obs))
+        # What convolutions give is the same with any number of threads; not so their gradients.
+        with torch_threads(self._num_threads() if self._shares_images else 1):
+            outputs, tape = self.network.taped(*self.inputs(normalizer(batch.obs)))
+            losses = self.losses(batch, outputs, normalizer(batch.next_obs))
         if not isinstance(losses, Losses):  # of a class of the user's
             raise UsageError(
                 f"{type(self).__name__}.losses returns {one_line(repr(losses), 60)}: expected "
@@ -120,9 +125,13 @@ class ValueBased(OffPolicy):
         return {**figures, "optimizer/grad_norm": norm}, priorities
 
     @property
-    def uses_threads(self) -> bool:
+    def is_exact_with_threads(self) -> bool:
         is_small = self.section.batch_size <= MOST_SAMPLES_SHARED
         return is_small and self.network.is_exact_with_threads
+
+    @property
+    def uses_threads(self) -> bool:
+        return self.is_exact_with_threads or self._shares_images
 
     def greedy_values(self, obs: Tensor) -> Tensor:
         with self.network.without_noise():

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..spaces.encoders import Image
+from .matrix_products import Linear
 from .mlp import LayerNorm
 
 
@@ -85,4 +86,4 @@ def _with_features(
         shape = (1, image.channels, image.height, image.width)
         size = nn.Sequential(*layers)(torch.zeros(shape)).numel()
     norm = [LayerNorm(num_features)] if layer_norm else []
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(size, num_features), *norm, nn.ReLU())
+    return nn.Sequential(*layers, nn.Flatten(), Linear(size, num_features), *norm, nn.ReLU())

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from . import matrix_products
 from .mlp import in_precision
 from .network import Network
 
@@ -85,8 +86,8 @@ class DenseNetwork(Network):
             ):
                 drawn = torch.empty(shape).uniform_(-bound, bound, generator=generator)
                 into.append(nn.Parameter(drawn))
-        self._affine = torch.baddbmm if copies else torch.addmm
-        self._product = torch.bmm if copies else torch.mm
+        self._affine = matrix_products.baddbmm if copies else matrix_products.addmm
+        self._product = matrix_products.bmm if copies else matrix_products.mm
         self.flatten()
 
     def parameters_to_learn(self) -> list[nn.Parameter]:
@@ -122,8 +123,9 @@ class DenseNetwork(Network):
         if self.num_copies > 1:
             x = x.expand(self.num_copies, *x.shape[-2:])
         last = len(self.weights) - 1
+        affine = torch.baddbmm if self.num_copies > 1 else torch.addmm
         for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = self._affine(bias, x, weight.mT)
+            x = affine(bias, x, weight.mT)
             x = x if number == last else self.activation.differentiable(x)
         return x
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from .matrix_products import Linear
 from .noisy import NoisyLinear
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -48,7 +49,7 @@ def make_mlp(
     activation: type[nn.Module],
     layer_norm: bool = False,
     *,
-    linear: Callable[[int, int], nn.Module] = nn.Linear,
+    linear: Callable[[int, int], nn.Module] = Linear,
     is_last: bool = True,
 ) -> nn.Sequential:
     """Layers of these sizes, each but the last with `activation` after it, and with a layer norm

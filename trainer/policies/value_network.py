@@ -13,6 +13,7 @@ from ..settings.policy import PolicyConfig
 from .dense import DenseNetwork
 from .encoder import Encoder
 from .heads import Head, PlainHead
+from .matrix_products import Linear
 from .mlp import ACTIVATIONS, in_precision, init_default, init_orthogonal, make_mlp
 from .network import Network
 from .noisy import NoisyLinear
@@ -194,7 +195,7 @@ def value_layers(
 
     def linear(inputs: int, outputs: int) -> nn.Module:
         if noisy_std is None:
-            return nn.Linear(inputs, outputs)
+            return Linear(inputs, outputs)
         return NoisyLinear(inputs, outputs, noisy_std)
 
     def stack(*sizes: int, is_last: bool = True) -> nn.Sequential:

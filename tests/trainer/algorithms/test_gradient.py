@@ -17,7 +17,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 
-NOTHING_TO_LEARN = SimpleNamespace(parameters_to_learn=list)
+NOTHING_TO_LEARN = SimpleNamespace(parameters_to_learn=list, modules=list)
 MEMORY = {"kind": "lstm", "size": 32, "horizon": 8}
 WITH_MEMORY = {"policy": {"hidden_sizes": [16], "memory": MEMORY}}
 KINDS = {
@@ -128,6 +128,7 @@ def test_only_minibatches_that_are_worth_it_are_cut():
     assert [num_shared(n) for n in (1, 512, 1023)] == [1, 1, 1]
     assert [num_shared(n) for n in (1024, SHARED_SAMPLES)] == [2, 2]
     assert num_shared(10 * SHARED_SAMPLES) == 10
+    assert [num_shared(n, has_images=True) for n in (1, 127, 128, 256)] == [1, 1, 2, 4]
 
 
 @pytest.mark.parametrize("kind", ["lstm", "tokens"])

@@ -49,6 +49,28 @@ def test_weights_are_the_same_with_any_number_of_threads(algorithm):
     assert torch.equal(*found)
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
+@pytest.mark.parametrize("encoder", ["minatar", "impala"])
+def test_networks_for_images_are_the_same_with_any_number_of_threads(algorithm, encoder):
+    section = {"num_minibatches": 1} if algorithm == "ppo" else {
+        "warmup_env_steps": 64, "batch_size": 64, "updates_per_env_step": 1 / 16,
+    }  # fmt: skip
+    values = {
+        "env": "minatar_breakout", "algorithm": algorithm, "num_envs": 16, "rollout_steps": 16,
+        "total_env_steps": 25_600, "policy": {"encoder": encoder, "hidden_sizes": []},
+        "evaluation": {"num_episodes": 0}, algorithm: section,
+    }  # fmt: skip
+    found = []
+    for num_threads in (1, 2):
+        config = make_config({**values, "num_threads": num_threads})
+        experiment = processor_experiment(config, Threads(num_threads))
+        iterate(experiment, 3)
+        assert experiment.algorithm.uses_threads
+        found.append(experiment.policy.flat_parameters.detach().clone())
+        experiment.close()
+    assert torch.equal(*found)
+
+
 def test_their_number_is_chosen_by_iterations_that_learn():
     experiment = make_experiment(config_of("dqn", 0, rollout_steps=2))
     told = []

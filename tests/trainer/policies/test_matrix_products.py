@@ -1,0 +1,101 @@
+"""Products of oneDNN, and of the library that PyTorch chooses: the same but for rounding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from operant.trainer.policies import matrix_products as products
+from operant.trainer.policies.dense import DenseNetwork
+
+needs_onednn = pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="PyTorch was built without oneDNN"
+)
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    monkeypatch.setattr(products, "ONEDNN_IS_FASTER", True)
+    monkeypatch.setattr(products, "LARGE", 1)
+
+
+def normal(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@needs_onednn
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (7, 5, 3), (64, 17, 33), (256, 256, 1)])
+def test_products_are_those_of_pytorch(sizes):
+    rows, inner, columns = sizes
+    a, b, bias = normal(rows, inner), normal(inner, columns), normal(1, columns)
+    out = torch.empty(rows, columns)
+    near = {"rtol": 1e-4, "atol": 1e-4}
+    torch.testing.assert_close(products.mm(a, b), a @ b, **near)
+    assert products.mm(a, b, out=out) is out
+    torch.testing.assert_close(out, a @ b, **near)
+    torch.testing.assert_close(products.mm(b.mT, a.mT), (a @ b).mT, **near)
+    torch.testing.assert_close(products.addmm(bias[0], a, b), a @ b + bias, **near)
+    a, b, bias = normal(2, rows, inner), normal(2, inner, columns), normal(2, 1, columns)
+    out = torch.empty(2, rows, columns)
+    torch.testing.assert_close(products.bmm(a, b), a @ b, **near)
+    products.bmm(a, b, out=out)
+    torch.testing.assert_close(out, a @ b, **near)
+    torch.testing.assert_close(products.baddbmm(bias, a, b), a @ b + bias, **near)
+
+
+@needs_onednn
+@pytest.mark.parametrize("needs_slope", [True, False])
+def test_a_linear_layer_is_differentiated_as_pytorchs(needs_slope):
+    ours, theirs = products.Linear(20, 12), torch.nn.Linear(20, 12)
+    theirs.load_state_dict(ours.state_dict())
+    slopes = normal(9, 12)
+    found = []
+    for layer in (ours, theirs):
+        x = normal(9, 20).requires_grad_(needs_slope)
+        y = layer(x)
+        y.backward(slopes)
+        found.append([y.detach(), layer.weight.grad, layer.bias.grad, *([x.grad] * needs_slope)])
+    assert type(ours(normal(9, 20)).grad_fn).__name__ == "_ProductsBackward"
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@needs_onednn
+@pytest.mark.parametrize("rows", [1, 32, 256, 1024])
+@pytest.mark.parametrize("sizes", [(17, 256), (256, 256), (256, 1), (512, 6)])
+def test_no_number_of_threads_changes_a_bit(rows, sizes):
+    inner, columns = sizes
+    a, b, slope = normal(rows, inner), normal(inner, columns), normal(rows, columns)
+    before, found = torch.get_num_threads(), []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append((products.mm(a, b), products.mm(a.mT, slope), products.mm(slope, b.mT)))
+    finally:
+        torch.set_num_threads(before)
+    for others in found[1:]:
+        assert all(map(torch.equal, found[0], others))
+
+
+def test_half_precision_and_small_products_are_left_to_pytorch(monkeypatch):
+    a, b = normal(8, 8).bfloat16(), normal(8, 8).bfloat16()
+    assert torch.equal(products.mm(a, b), torch.mm(a, b))
+    monkeypatch.setattr(products, "LARGE", 2**22)
+    a, b = normal(64, 64), normal(64, 64)
+    assert torch.equal(products.mm(a, b), torch.mm(a, b))
+
+
+@needs_onednn
+@pytest.mark.parametrize("num_copies", [1, 2])
+def test_a_network_is_the_same_but_for_rounding(num_copies, monkeypatch):
+    network = DenseNetwork((6, 16, 3), "relu", num_copies, generator=torch.Generator())
+    obs = normal(10, 6)
+    found = []
+    for is_faster in (True, False):
+        monkeypatch.setattr(products, "ONEDNN_IS_FASTER", is_faster)
+        outputs, tape = network.taped(obs)
+        slopes = torch.ones_like(outputs)
+        by_inputs = network.input_gradient(tape, slopes)
+        found.append((outputs, network.gradient(tape, slopes).clone(), by_inputs))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
