@@ -14,7 +14,7 @@ from llvmlite import binding
 from torch import Tensor, nn
 
 # Multiplications from which on oneDNN is faster, its longer start included.
-LARGE = 2**22
+LARGE = 2**23
 
 
 def _onednn_is_faster() -> bool:
