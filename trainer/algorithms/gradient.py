@@ -16,6 +16,7 @@ from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import sum_gradient
 from ..machine.device import is_out_of_memory
 from ..machine.threads import Each
+from ..policies.convolutions import has_convolutions
 from ..policies.policy import Policy
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Gradient:
         self.parameters: list[nn.Parameter] = policy.parameters_to_learn()
         self.most_samples, self._is_shared = most_samples, is_shared
         self._each: Each = each if is_shared else map
-        self._has_images = any(isinstance(layer, nn.Conv2d) for layer in policy.modules())
+        self._has_images = has_convolutions(self.parameters)
         self._has_halved = False
         self._notices: list[str] = []
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
@@ -14,6 +14,7 @@ from ..distributed.reductions import merge_batch
 from ..machine.threads import torch_threads
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch
+from ..policies.convolutions import has_convolutions
 from ..policies.draws import Kind
 from ..policies.encoder import make_encoder
 from ..policies.heads import Head
@@ -54,8 +55,7 @@ class ValueBased(OffPolicy):
         device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters, ADAM_EPSILON)
         self.loss_scale = make_loss_scale(settings.policy.precision, device)
-        has_images = any(isinstance(layer, nn.Conv2d) for layer in self.network.modules())
-        self._shares_images = has_images and self.is_inline
+        self._shares_images = self.is_inline and has_convolutions(self.network.parameters())
 
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:

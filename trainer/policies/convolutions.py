@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +58,11 @@ CONVOLUTIONS: dict[str, Callable[[Image, bool], nn.Sequential]] = {
     "impala": impala,
     "minatar": minatar,
 }
+
+
+def has_convolutions(parameters: Iterable[Tensor]) -> bool:
+    """Whether a network with these weights has any: theirs are the only ones with four axes."""
+    return any(parameter.dim() == 4 for parameter in parameters)
 
 
 def _convolutions(

@@ -18,9 +18,11 @@ LARGE = 2**23
 
 
 def _onednn_is_faster() -> bool:
-    is_amd = binding.get_host_cpu_name().startswith("znver")
-    has_avx512 = bool(binding.get_host_cpu_features().get("avx512f", False))
-    return is_amd and has_avx512 and torch.backends.mkldnn.is_available()
+    processor: Any = binding
+    onednn: Any = torch.backends.mkldnn
+    is_amd = processor.get_host_cpu_name().startswith("znver")
+    has_avx512 = processor.get_host_cpu_features().get("avx512f", False)
+    return bool(is_amd and has_avx512 and onednn.is_available())
 
 
 ONEDNN_IS_FASTER = _onednn_is_faster()
@@ -78,7 +80,8 @@ class Linear(nn.Linear):
             return super().forward(input)
         if not _takes_onednn(input, self.weight.mT):
             return super().forward(input)
-        output: Tensor = _Products.apply(input, self.weight, self.bias)
+        products: Any = _Products
+        output: Tensor = products.apply(input, self.weight, self.bias)
         return output
 
 

@@ -17,7 +17,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 
-NOTHING_TO_LEARN = SimpleNamespace(parameters_to_learn=list, modules=list)
+NOTHING_TO_LEARN = SimpleNamespace(parameters_to_learn=list)
 MEMORY = {"kind": "lstm", "size": 32, "horizon": 8}
 WITH_MEMORY = {"policy": {"hidden_sizes": [16], "memory": MEMORY}}
 KINDS = {
