@@ -67,7 +67,7 @@ def in_text(program: str) -> list[str]:
 def _told(texts: list[str], pattern: str) -> list[str]:
     whole = [text.replace("\\\n", " ") for text in texts]
     lines = [line for text in whole for line in re.findall(pattern, text, re.MULTILINE)]
-    return sorted({COMMENT.split(line.replace("\n", " "))[0].strip() for line in lines})
+    return sorted({COMMENT.split(re.sub(r"\s*\n\s*", " ", line))[0].strip() for line in lines})
 
 
 def is_form(line: str) -> bool:
