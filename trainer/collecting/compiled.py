@@ -23,7 +23,7 @@ from ..distributed.states import gather_state, slice_state
 from ..envs.bindings import num_agents, step_range
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions, VectorEnv, compile_loops
-from ..jit.compiling import compiled, specialised
+from ..jit.compiling import compiled, specialised, specialised_part
 from ..jit.normalizing import normalize_rows
 from ..machine.threads import Threads, shards
 from ..machine.values import State
@@ -132,7 +132,7 @@ def compile_collect(spec: EnvSpec, head: Head) -> Callable[..., None]:
     """The loop over one environment's rollouts with one distribution."""
     label = f"{spec.name}_{head.label}"
     bindings = {
-        "act": specialised(act, label, sample=head.sample, num_agents=spec.num_agents),
+        "act": specialised_part(act, label, sample=head.sample, num_agents=spec.num_agents),
         "num_agents": spec.num_agents,
         "step_range": compile_loops(spec).step_range,
     }

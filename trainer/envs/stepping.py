@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy import float32
 
-from ..jit.compiling import compiled, specialised
+from ..jit.compiling import compiled, specialised_part
 from .bindings import (
     env_reset,
     env_step,
@@ -27,8 +27,8 @@ NOTHING = float32(0.0)
 def one_by_one(spec: EnvSpec) -> Callable[..., None]:
     """`step_range` without tiles."""
     functions = compiled_functions(spec)
-    functions["begin_episode"] = specialised(begin_episode, spec.name, **functions)
-    return specialised(step_range_of(spec), spec.name, **functions)
+    functions["begin_episode"] = specialised_part(begin_episode, spec.name, **functions)
+    return specialised_part(step_range_of(spec), spec.name, **functions)
 
 
 def compiled_functions(spec: EnvSpec) -> dict[str, Any]:

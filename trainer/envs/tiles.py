@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from ..jit.compiling import OPTIONS, specialised
+from ..jit.compiling import OPTIONS, specialised_part
 from ..jit.templates import declared, unbound
 from ..spaces import Discrete, MultiDiscrete
 from .bindings import env_reset, env_step, max_episode_steps, obs_size, observe, state_size
@@ -107,10 +107,10 @@ def make_step_range(spec: EnvSpec) -> Callable[..., None]:
         "new_group_words": stack_array((GROUP,), np.int64),
         **_action_bindings(spec),
     }
-    bindings["begin_episodes"] = specialised(begin_episodes, spec.name, **bindings)
-    bindings["end_episodes"] = specialised(end_episodes, spec.name, **bindings)
-    bindings["step_tile"] = specialised(step_tile, spec.name, **bindings)
-    return specialised(step_range, spec.name, **bindings)
+    bindings["begin_episodes"] = specialised_part(begin_episodes, spec.name, **bindings)
+    bindings["end_episodes"] = specialised_part(end_episodes, spec.name, **bindings)
+    bindings["step_tile"] = specialised_part(step_tile, spec.name, **bindings)
+    return specialised_part(step_range, spec.name, **bindings)
 
 
 def _action_bindings(spec: EnvSpec) -> dict[str, Any]:

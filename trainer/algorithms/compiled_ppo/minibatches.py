@@ -16,7 +16,7 @@ from numba import prange
 from numpy import float32
 from numpy.typing import NDArray
 
-from ...jit.compiling import compiled, specialised
+from ...jit.compiling import compiled, specialised_part
 from ...jit.templates import declared
 from ...machine.threads import num_shards
 from ...policies.compiled.heads import Head
@@ -127,13 +127,13 @@ def minibatch_gradient(
 @cache
 def compile_gradient(head: Head) -> Callable[..., None]:
     """The gradient of minibatches of one distribution's actions."""
-    actor = specialised(
+    actor = specialised_part(
         actor_gradients,
         head.label,
         log_prob_and_entropy=head.log_prob_and_entropy,
         head_backward=head.backward,
     )
-    return specialised(gradient_template, head.label, parallel=True, actor_gradients=actor)
+    return specialised_part(gradient_template, head.label, parallel=True, actor_gradients=actor)
 
 
 def gradient_template(
@@ -185,4 +185,4 @@ def step_template(policy, total, moments, num_steps, terms, norms):
     return 1
 
 
-take_step = specialised(step_template, "any")
+take_step = specialised_part(step_template, "any")
