@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import from_dtype, njit, types
+from numba import from_dtype, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-from ..jit.compiling import OPTIONS, specialised_part
+from ..jit.compiling import OPTIONS, part, specialised_part
 from ..jit.templates import declared, unbound
 from ..spaces import Discrete, MultiDiscrete
 from .bindings import env_reset, env_step, max_episode_steps, obs_size, observe, state_size
@@ -43,6 +44,8 @@ new_group_words: NewArray = unbound("() -> [GROUP] int64")
 
 
 ALIGNMENT_BYTES = 64
+
+inlined = partial(part, **OPTIONS, forceinline=True)
 
 
 def stack_array(shape: tuple[int, ...], dtype: Any) -> Callable[[], Any]:
@@ -89,7 +92,6 @@ def make_step_range(spec: EnvSpec) -> Callable[..., None]:
     """`step_range(start, stop, state, totals, source, actions, out)` for one environment, whose
     resets read nothing of the state.
     """
-    inlined = njit(**OPTIONS, inline="always")
     bindings: dict[str, Any] = {
         "env_reset": inlined(spec.reset),
         "env_step": inlined(spec.step),
@@ -178,8 +180,8 @@ def end_episodes(first, rows, state, totals, source, fields, obs, terminated, tr
     for k in range(count):
         i = ended[k]
         env = first + i
-        for part in range(obs_size):
-            final_obs[env, part] = obs[i, part]
+        for column in range(obs_size):
+            final_obs[env, column] = obs[i, column]
         totals.episodes[env] += 1
         totals.return_[env] += state.episode_return[env]
         totals.length[env] += state.elapsed[env]
@@ -206,18 +208,18 @@ def begin_episodes(first, chosen, episode, source, fields, obs):
     for k in range(len(chosen)):
         for field in range(state_size):
             fields[field, chosen[k]] = group_fields[field, k]
-        for part in range(obs_size):
-            obs[chosen[k], part] = group_obs[k, part]
+        for column in range(obs_size):
+            obs[chosen[k], column] = group_obs[k, column]
 
 
-@njit(inline="always")
+@inlined
 def copy(source, target):
     """As much of `source` as `target` holds."""
     for i in range(len(target)):
         target[i] = source[i]
 
 
-@njit(inline="always")
+@inlined
 def copy_padded(source, target):
     """`source`, and its first item for the rest of `target`."""
     for i in range(len(source)):
@@ -226,7 +228,7 @@ def copy_padded(source, target):
         target[i] = source[0]
 
 
-@njit(inline="always")
+@inlined
 def copy_rows(source, target):
     for row in range(len(target)):
         for i in range(target.shape[1]):

@@ -16,8 +16,8 @@ from .precompiling import has_machine_code, is_ready
 
 # Seconds of loops that were never compiled on this machine, by the beginnings of their names;
 # measured on two cores, one of which compiles what PPO learns with meanwhile.
-USUAL_S = {"collect_template": 48.0, "learn_template": 11.0, "reset_all": 3.0, "step_all": 6.0}
-OTHER_S = 2.0  # the weight of a loop whose seconds are not known, beside others
+USUAL_S = {"collect_template": 8.0, "learn_template": 2.0, "reset_all": 1.5, "step_all": 1.5}
+OTHER_S = 0.5  # the weight of a loop whose seconds are not known, beside others
 COMPILED_S = 0.3  # what is ready sooner was loaded from the disk
 # This machine's speed, relative to the expected seconds, once loops of so many were compiled.
 KNOWN_AFTER_S, SLOWEST, FASTEST = 5.0, 8.0, 0.25

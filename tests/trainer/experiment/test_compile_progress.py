@@ -39,10 +39,10 @@ def test_the_time_left_falls_while_a_loop_is_compiled(tmp_path, clock):
     loops = [Loop(tmp_path, "reset_all_x"), Loop(tmp_path, "collect_template_x")]
     progress = watched(loops, clock)
     first = progress.look()
-    clock.now += 2
+    clock.now += 1
     second = progress.look()
     assert first[:3] == second[:3] == (0, 2, "loops")
-    assert second.left_s == pytest.approx(first.left_s - 2)
+    assert second.left_s == pytest.approx(first.left_s - 1)
     loops[0].ready()
     assert progress.look().done == 1
     assert not progress.is_over
