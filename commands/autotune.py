@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..trainer.config import TrainConfig
-    from .bench.autotune import Tried
+    from .bench.autotune import Autotune, Tried
+
+BUSY_CORES = 0.2  # from so many on, other programs disturb
+SCORE_S = 30.0  # about how long a run takes that compares scores
+SCORE_ITERATIONS = 10  # that it has at least
+SEEDS = (1, 2)
 
 
 @click.command("autotune")
@@ -33,20 +38,36 @@ if TYPE_CHECKING:
     type=NumberRange(0, 3600),
     default=3.0,
     show_default=True,
-    help="How long to measure each candidate after its warm-up.",
+    help="How long a measurement of a candidate takes after its warm-up.",
+)
+@click.option(
+    "--score-env-steps",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Length of the runs that compare scores; 0: none. Default: about 30 seconds each.",
 )
 @click.option(
     "--output", type=Path, metavar="FILE", help="The file to write. Default: CONFIG-autotuned.toml."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")  # fmt: skip
 def command(
-    config: str, overrides: tuple[str, ...], seconds: float, output: Path | None, as_json: bool
+    config: str,
+    overrides: tuple[str, ...],
+    seconds: float,
+    score_env_steps: int | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Find the fastest numbers of environments, workers and groups for CONFIG on this machine, and
     whether splitting minibatches makes learning faster. Writes a configuration with them.
 
+    The fastest candidates are measured three to eight times, in turn with what is configured. Only
+    what is faster beyond doubt is chosen: the 95 % interval of its gain has no 1, and its mean is
+    above 1.05.
+
     The env steps per iteration and the size of minibatches do not change, so that as much is
-    learned per iteration. Returns are not measured: use `operant bench compare` for that.
+    learned per iteration. What other sizes do to the score is measured in the end, by two short
+    runs of either configuration: use `operant bench compare` for longer ones.
     """
     from ..trainer.experiment.plan import load_runnable
     from ..trainer.machine.main_memory import keep_freed_memory
@@ -70,20 +91,80 @@ def command(
     fixed = [override.partition("=")[0].strip() for override in overrides]
     tuning = Autotune(load, seconds, report, fixed)
     chosen = tuning.run()
+    notes, scores = [], None
+    if tuning.busy_cores > BUSY_CORES:
+        notes.append(
+            f"other programs used {tuning.busy_cores:.1f} cores meanwhile: on a quiet machine "
+            "other sizes may be faster"
+        )
+    if chosen and score_env_steps != 0:
+        env_steps = score_env_steps or short_run(tuning, load(chosen))
+        scores = compared_scores(config, overrides, chosen, env_steps)
+        notes.append(scores_line(scores, env_steps))
     measured = machine()
-    write_config(output, load(chosen), comment(config, tuning.tried, chosen, measured))
+    head = comment(config, tuning.tried, chosen, measured)
+    write_config(output, load(chosen), [*head, *notes])
     if as_json:
-        tried = [vars(each) for each in tuning.tried]
-        print_json({"config": str(output), "settings": chosen, "tried": tried, "machine": measured})
-    else:
-        print_line(f"{output}: {' '.join(chosen) or 'as configured'}")
+        print_json({
+            "config": str(output), "settings": chosen,
+            "tried": [tried.as_json() for tried in tuning.tried], "scores": scores,
+            "busy_cores": tuning.busy_cores, "machine": measured,
+        })  # fmt: skip
+        return
+    for note in notes:
+        print_line(note)
+    print_line(f"{output}: {' '.join(chosen) or 'as configured'}")
 
 
 def line_of(tried: Tried) -> str:
     from ..monitor.render.formatting import format_rate
 
     found = tried.failure or f"{format_rate(tried.env_steps_per_s)}"
+    if tried.gain:
+        mean, low, high = tried.gain
+        found += f", {mean:.2f} x ({low:.2f} to {high:.2f}), measured {len(tried.speeds)} times"
     return f"{tried.phase:<8}{' '.join(tried.settings) or 'as configured'}: {found}"
+
+
+def short_run(tuning: Autotune, config: TrainConfig) -> int:
+    """The env steps of a run of about `SCORE_S`; no more than `config` has."""
+    slowest = min(tried.env_steps_per_s for tried in tuning.tried if tried.speeds)
+    least = SCORE_ITERATIONS * config.rollout_size
+    return min(config.total_env_steps, max(least, int(SCORE_S * slowest)))
+
+
+def compared_scores(
+    config: str, overrides: Sequence[str], chosen: Sequence[str], env_steps: int
+) -> list[dict[str, Any]]:
+    """The scores of what is configured and of what was chosen, after as many env steps."""
+    from ..trainer.running.signals import exit_by_sigterm
+    from .bench.compare import DEFAULT_SCORE
+    from .bench.comparison import compared
+    from .bench.trials import Side, run_trial
+
+    sides = [
+        Side("as configured", config, tuple(overrides)),
+        Side("as chosen", config, (*overrides, *chosen)),
+    ]
+    with exit_by_sigterm():
+        trials = [
+            run_trial(side, seed, env_steps, DEFAULT_SCORE) for seed in SEEDS for side in sides
+        ]
+    keys = ("name", "score_at_equal_env_steps", "env_steps_per_s", "runs", "failures")
+    return [{key: result[key] for key in keys} for result in compared(sides, trials)]
+
+
+def scores_line(scores: Sequence[dict[str, Any]], env_steps: int) -> str:
+    from ..monitor.render.formatting import format_count, format_value
+
+    told = []
+    for each in scores:
+        score = each["score_at_equal_env_steps"]
+        low, high = (format_value(score[end]) for end in ("min", "max")) if score else ("-", "-")
+        told.append(f"{low} to {high} {each['name']}")
+    return (
+        f"return after {format_count(env_steps)} env steps, {len(SEEDS)} seeds: {', '.join(told)}"
+    )
 
 
 def comment(

@@ -1,11 +1,17 @@
-"""Sizes for a machine by measurement: environments, workers, groups, then pieces of minibatches."""
+"""Sizes for a machine by measurement: environments, workers, groups, then pieces of minibatches.
+
+All candidates are measured once. The fastest are then measured again, in turn with what is
+configured, until one is faster beyond doubt or the rounds are over.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ...shared.errors import OperantError
 from ...trainer.algorithms.gradient import num_shared
@@ -15,25 +21,61 @@ from ...trainer.envs.workers.plan import AUTO
 from ...trainer.experiment.build import make_experiment
 from ...trainer.experiment.plan import plan, this_machine
 from ...trainer.machine.stopwatch import Stopwatch
+from .measuring import BusyCores
 from .sides import warm_up
 
 FACTORS = (0.25, 0.5, 1, 2, 4)  # of the configured environments
 SHORT_STEPS = 16  # of a rollout that only times collecting
 MOST_PIECES = 8  # of a minibatch
-LEAST_GAIN = 1.05  # over what is there: less than that is noise
+LEAST_GAIN = 1.05  # over what is configured: less is not worth a change
+FINALISTS = 3  # that are measured more than once
+LEAST_ROUNDS, MOST_ROUNDS = 3, 8
+# 97.5 % quantiles of Student's t distribution, by the number of rounds.
+QUANTILES = {3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
 WARM_UP = 2  # iterations: compilation, graphs, first resets
 
 Load = Callable[[Sequence[str]], TrainConfig]
 
 
-@dataclass(frozen=True)
+class Gain(NamedTuple):
+    """How many times as fast as what is configured: the mean, and the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, first: Sequence[float], other: Sequence[float]) -> Gain:
+        """Of speeds that were measured in the same rounds."""
+        logs = [math.log(b / a) for a, b in zip(first, other, strict=True)]
+        mean = statistics.fmean(logs)
+        margin = QUANTILES[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
+        return cls(*map(math.exp, (mean, mean - margin, mean + margin)))
+
+
+@dataclass
 class Tried:
-    """Settings, and the env steps a second of what they are for; `failure` where they cannot be."""
+    """Settings, and the env steps a second of what they are for, once for each round; `failure`
+    where they cannot be.
+    """
 
     settings: tuple[str, ...]
     phase: str
-    env_steps_per_s: float = 0.0
+    speeds: list[float] = field(default_factory=list)
+    gain: Gain | None = None  # over what is configured, after `LEAST_ROUNDS`
     failure: str = ""
+
+    @property
+    def env_steps_per_s(self) -> float:
+        return statistics.median(self.speeds) if self.speeds else 0.0
+
+    @property
+    def is_surely_faster(self) -> bool:
+        return self.gain is not None and self.gain.low > 1 and self.gain.mean > LEAST_GAIN
+
+    def as_json(self) -> dict[str, Any]:
+        gain = self.gain and self.gain._asdict()
+        return {**vars(self), "gain": gain, "env_steps_per_s": self.env_steps_per_s}
 
 
 class Autotune:
@@ -49,16 +91,17 @@ class Autotune:
         fixed: Collection[str] = (),
     ) -> None:
         """`load` gives the configuration with `key=value` overrides on top; raises ConfigError.
-        Each candidate takes about `seconds` once it is warm; `report` gets it. The keys that are
-        `fixed` stay as they are.
+        Each measurement takes about `seconds` once it is warm; `report` gets a candidate after its
+        first and after its last. The keys that are `fixed` stay as they are.
         """
         self._load, self._seconds, self._report = load, seconds, report
         self._fixed = set(fixed)
         self.tried: list[Tried] = []
+        self.busy_cores = 0.0  # that other programs used meanwhile, at most
 
     def run(self) -> tuple[str, ...]:
-        """The fastest settings; none where what is configured is as fast. Raises ConfigError where
-        the configuration does not hold, OperantError where nothing could be measured.
+        """The fastest settings; none where no others are faster beyond doubt. Raises ConfigError
+        where the configuration does not hold, OperantError where nothing could be measured.
         """
         config = self._load(())
         chosen = self._fastest("collect", self._free(collecting(config)), _shortened)
@@ -86,31 +129,55 @@ class Autotune:
         before: tuple[str, ...] = (),
     ) -> tuple[str, ...]:
         """The first of `settings` is what is configured, which others must be faster than."""
-        found = [self._try(phase, each, quick, before) for each in settings]
+
+        def measure(tried: Tried) -> None:
+            whole = (*before, *tried.settings)
+            try:
+                config = self._load((*whole, *quick(self._load(whole))))
+                tried.speeds.append(speed_of(config, phase, self._seconds))
+            except (OperantError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
+                tried.failure = str(error).partition("\n")[0]
+
+        found = [Tried(each, phase) for each in settings]
+        busy = BusyCores()
+        for tried in found:
+            measure(tried)
+            self._report(tried)
+        self.tried += found
         if found and all(tried.failure for tried in found):
             raise OperantError(f"nothing could be measured: {found[0].failure}")
-        if not found:
-            return ()
-        best = max(found, key=lambda tried: tried.env_steps_per_s)
-        is_better = best.env_steps_per_s > LEAST_GAIN * found[0].env_steps_per_s
-        return best.settings if is_better else found[0].settings
+        chosen = self._race(found, measure).settings if found else ()
+        self.busy_cores = max(self.busy_cores, busy.others())
+        return chosen
 
-    def _try(
-        self,
-        phase: str,
-        settings: tuple[str, ...],
-        quick: Callable[[TrainConfig], tuple[str, ...]],
-        before: tuple[str, ...],
-    ) -> Tried:
-        try:
-            config = self._load((*before, *settings))
-            measured = self._load((*before, *settings, *quick(config)))
-            tried = Tried(settings, phase, speed_of(measured, phase, self._seconds))
-        except (OperantError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
-            tried = Tried(settings, phase, failure=str(error).partition("\n")[0])
-        self.tried.append(tried)
-        self._report(tried)
-        return tried
+    def _race(self, found: Sequence[Tried], measure: Callable[[Tried], None]) -> Tried:
+        """The fastest of those that are faster than the first beyond doubt; else the first."""
+        first, *others = found
+        if first.failure:  # others can be no gain
+            return max(others, key=lambda tried: tried.env_steps_per_s)
+        others = [tried for tried in others if tried.env_steps_per_s > first.env_steps_per_s]
+        left = sorted(others, key=lambda tried: -tried.env_steps_per_s)[:FINALISTS]
+        for number in range(2, MOST_ROUNDS + 1):
+            for tried in [first, *left][:: 1 if number % 2 else -1]:
+                measure(tried)
+            left = [tried for tried in left if not tried.failure]
+            if not left or first.failure:
+                break
+            if number < LEAST_ROUNDS:
+                continue
+            gains = [Gain.over(first.speeds, tried.speeds) for tried in left]
+            for tried, gain in zip(left, gains, strict=True):
+                tried.gain = gain
+            # Those that may still be worth a change, and may still be the fastest.
+            enough = max(LEAST_GAIN, *(gain.low for gain in gains))
+            left = [tried for tried, gain in zip(left, gains, strict=True) if gain.high >= enough]
+            if not left or (len(left) == 1 and left[0].is_surely_faster):
+                break
+        for tried in others:
+            if len(tried.speeds) > 1:
+                self._report(tried)
+        sure = [tried for tried in left if tried.is_surely_faster]
+        return max(sure, key=lambda tried: tried.env_steps_per_s, default=first)
 
 
 def _key(setting: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -11,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+import psutil
 
 
 @dataclass
@@ -72,6 +75,32 @@ def timed(work: Callable[[], int], seconds: float) -> Sample:
         elapsed_s = time.perf_counter() - start
         if elapsed_s >= seconds:
             return Sample(env_steps, elapsed_s)
+
+
+class BusyCores:
+    """How many of the cores that this process may use other programs use, from now on."""
+
+    def __init__(self) -> None:
+        self._begun_s, self._before_s = time.perf_counter(), self._others_s()
+
+    def others(self) -> float:
+        """On average so far. What a host takes from a virtual machine is of others too."""
+        seconds = time.perf_counter() - self._begun_s
+        return max(0.0, self._others_s() - self._before_s) / max(seconds, 1e-9)
+
+    @staticmethod
+    def _others_s() -> float:
+        cores = psutil.cpu_times(percpu=True)
+        allowed = [cores[core] for core in os.sched_getaffinity(0)]
+        all_s: float = sum(core.user + core.nice + core.system + core.steal for core in allowed)
+        own = psutil.Process()
+        times = [own.cpu_times()]
+        for child in own.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                times.append(child.cpu_times())
+        own_s: float = sum(each.user + each.system for each in times)
+        ended_s: float = times[0].children_user + times[0].children_system
+        return all_s - own_s - ended_s
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
 import pytest
 from click.testing import CliRunner
 from command_line import error_line, operant_json
 
 from operant.commands.autotune import command
-from operant.commands.bench import autotune, sides
+from operant.commands.bench import autotune, measuring, sides, trials
 from operant.shared.errors import OperantError
 from operant.trainer.config.files import load_config
 from operant.trainer.experiment.build import make_experiment
@@ -147,7 +153,8 @@ def test_where_nothing_can_be_measured_that_is_the_error():
 
 def test_a_configuration_is_written_that_trains_with_them(tmp_path):
     output = tmp_path / "tuned.toml"
-    answer = operant_json("autotune", *SMALL, "--seconds", "0", "--output", str(output))
+    answer = operant_json("autotune", *SMALL, "--seconds", "0", "--score-env-steps", "0",
+                          "--output", str(output))  # fmt: skip
     assert answer["config"] == str(output)
     assert [each["phase"] for each in answer["tried"]] == ["collect"] + ["learn"] * 4
     assert all(each["env_steps_per_s"] > 0 for each in answer["tried"])
@@ -160,8 +167,10 @@ def test_a_configuration_is_written_that_trains_with_them(tmp_path):
 def test_what_was_fastest_stands_in_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(autotune, "speed_of", lambda config, phase, seconds: config.num_envs)
     output = tmp_path / "tuned.toml"
-    done = CliRunner().invoke(command, ["cart_pole_ppo", "--output", str(output)])
+    arguments = ["cart_pole_ppo", "--score-env-steps", "0", "--output", str(output)]
+    done = CliRunner().invoke(command, arguments)
     assert done.exit_code == 0, done.output
+    assert "4.00 x (4.00 to 4.00), measured 3 times" in output.read_text()
     preset, config = load_config("cart_pole_ppo"), load_config(str(output))
     assert config.num_envs == 4 * preset.num_envs
     assert config.rollout_size == preset.rollout_size
@@ -181,5 +190,104 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
     assert f"--output {output}: cannot write a file there" in line
 
 
-def test_help_says_what_is_not_measured():
-    assert "Returns are not measured" in CliRunner().invoke(command, ["--help"]).output
+def test_what_was_fast_once_is_not_chosen():
+    measured = []
+
+    def speeds(config, phase):
+        measured.append(config.num_envs)
+        return 1000.0 if config.num_envs == 16 and measured.count(16) == 1 else 100.0
+
+    chosen, _ = tuned(speeds, overrides=SIZES)
+    assert chosen == ()
+    assert measured.count(16) > 1
+
+
+def noisy(gain, seed):
+    """Speeds that vary by a tenth, with 32 environments so many times as high."""
+    random = np.random.default_rng(seed)
+    return lambda config, phase: (
+        random.lognormal(0, 0.1) * (gain if config.num_envs == 32 else 1) * 100
+    )
+
+
+def test_a_gain_is_found_in_noise_and_none_is_invented():
+    gains = [tuned(noisy(1.5, seed), overrides=SIZES)[0] for seed in range(20)]
+    assert sum("num_envs=32" in chosen for chosen in gains) >= 18
+    equal = [tuned(noisy(1.0, seed), overrides=SIZES)[0] for seed in range(20)]
+    assert sum(chosen == () for chosen in equal) >= 16
+
+
+def test_the_interval_of_a_gain_holds_the_truth():
+    random = np.random.default_rng(1)
+    held = 0
+    for _ in range(400):
+        first, other = random.lognormal(0, 0.1, 5), 1.2 * random.lognormal(0, 0.1, 5)
+        gain = autotune.Gain.over(first, other)
+        held += gain.low < 1.2 < gain.high
+    assert 0.9 < held / 400 < 0.99
+
+
+def test_candidates_that_cannot_win_are_measured_no_further():
+    measured = []
+
+    def speeds(config, phase):
+        measured.append((phase, config.num_envs))
+        return float(config.num_envs)
+
+    tuned(speeds, overrides=SIZES)
+    counts = [measured.count(("collect", size)) for size in (2, 4, 8, 16, 32)]
+    assert counts == [1, 1, 3, 3, 3]
+
+
+@pytest.fixture
+def faster_with_more(monkeypatch):
+    monkeypatch.setattr(autotune, "speed_of", lambda config, phase, seconds: config.num_envs)
+
+
+def trial(side, seed, env_steps, score):
+    steps, scores = np.linspace(env_steps / 10, env_steps, 10), np.full(10, 280.0 + seed)
+    curve = trials.Curve(steps, steps, scores + 20 * bool(side.overrides))
+    return trials.Trial(side.name, seed, "run", curve=curve)
+
+
+def test_the_scores_of_what_is_chosen_are_said(tmp_path, monkeypatch, faster_with_more):
+    monkeypatch.setattr(trials, "run_trial", trial)
+    output = tmp_path / "tuned.toml"
+    arguments = ["cart_pole_ppo", "--score-env-steps", "50000", "--output", str(output)]
+    done = CliRunner().invoke(command, arguments)
+    line = ("return after 50.0k env steps, 2 seeds: 281.0 to 282.0 as configured, "
+            "301.0 to 302.0 as chosen")  # fmt: skip
+    assert line in done.output
+    assert f"# {line}" in output.read_text()
+
+
+def test_other_programs_are_said(tmp_path, monkeypatch, faster_with_more):
+    monkeypatch.setattr(measuring.BusyCores, "others", lambda self: 0.93)
+    arguments = ["cart_pole_ppo", "--score-env-steps", "0", "--output", str(tmp_path / "x.toml")]
+    assert (
+        "other programs used 0.9 cores meanwhile" in CliRunner().invoke(command, arguments).output
+    )
+
+
+SPIN = "import os, time\nend = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
+
+
+def test_the_cores_that_another_program_takes_are_counted():
+    busy = measuring.BusyCores()
+    # In the background of a shell that ends: it is nobody's child.
+    spin = f"{sys.executable} -c '{SPIN.format(2)}' &"
+    subprocess.run(["sh", "-c", spin], check=True, stdout=subprocess.DEVNULL)
+    time.sleep(1.5)
+    assert busy.others() > 0.2
+
+
+def test_what_children_take_is_not_of_other_programs(monkeypatch):
+    cores = psutil.cpu_times(percpu=True)
+    monkeypatch.setattr(measuring.psutil, "cpu_times", lambda percpu: cores)
+    busy = measuring.BusyCores()
+    child = subprocess.Popen([sys.executable, "-c", SPIN.format(0.5)])
+    while psutil.Process(child.pid).cpu_times().user < 0.1:
+        time.sleep(0.01)
+    assert busy.others() == 0.0
+    child.wait()
+    assert busy.others() == 0.0
