@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from operant.shared import MetricsWriter
+from operant.trainer.config import TrainConfig
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.machine.main_memory import keep_freed_memory
@@ -19,10 +20,11 @@ WARM_STEPS = 1024
 ENVS = {"dqn": "cart_pole", "td3": "pendulum", "sac": "pendulum"}
 
 
-def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+def config_of(
+    algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
+) -> TrainConfig:
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
-    keep_freed_memory()  # as runs do
-    config = make_config(
+    return make_config(
         {
             "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
             "num_envs": 8, "rollout_steps": 8, "total_env_steps": WARM_STEPS + num_updates,
@@ -36,6 +38,11 @@ def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_thr
             },
         }
     )  # fmt: skip
+
+
+def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+    keep_freed_memory()  # as runs do
+    config = config_of(algorithm, hidden, batch_size, num_updates, num_threads)
     marks: list[tuple[float, float]] = []
 
     def report(values: Any, iteration: int, steps: int) -> None:

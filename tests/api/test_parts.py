@@ -16,12 +16,15 @@ from gymnasium.vector.utils import batch_space
 from own_lines import SMALL
 
 import operant
+from operant.shared.errors import ConfigError
+from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.space_rows import ObsRows
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.experiment.build import make_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.jit.streams import TRAINING
 from operant.trainer.playing.gymnasium_episodes import GymnasiumEpisodes
@@ -109,7 +112,7 @@ def test_packed_rows_and_flattened_numbers_give_the_same(encoder, normalizes):
     config = PolicyConfig(encoder=encoder, hidden_sizes=(8,))
     policy = ActorCritic(spec, config, normalizes, 1)
     observe(policy.normalizer, [packed])
-    assert policy.encoder.num_features == (128 if encoder == "auto" else 144) + 7
+    assert policy.actor_sizes[0] == (128 if encoder == "auto" else 144) + 7
     for given in policy.outputs, policy.values:
         assert torch.equal(given(packed), given(numbers))
 
@@ -158,6 +161,18 @@ def test_agents_of_a_world_have_packed_rows_as_well():
         envs.reset(out.obs)
     assert out.obs[:, 0].tolist() == [7, 8]
     assert out.obs[:, 64:].view(np.float32).tolist() == [[0.5], [1.5]]
+
+
+def test_agents_with_pictures_may_have_action_masks():
+    spec = load_any_spec("pettingzoo:parallel_envs:make_masked_cameras")
+    assert spec.mask_size == 3
+    envs = make_envs(spec, 1, 1, TRAINING)
+    out = Transitions.of(spec, 2)
+    with closing(envs):
+        envs.reset(out.obs)
+    assert out.obs[:, -3:].tolist() == [[1, 0, 1]] * 2
+    numbers = as_numbers(torch.from_numpy(out.obs), obs_parts(spec))
+    assert numbers[:, [0, -1]].tolist() == [[7, 0.5], [8, 1.5]]
 
 
 def of_rank(obs, number):
@@ -218,6 +233,37 @@ def test_each_algorithm_has_an_encoder_for_the_picture_and_scales_it(algorithm):
     assert policy.obs_size == 160
     features = encoder(torch.full((1, 151), 255.0))
     assert features.shape == (1, encoder.num_features)
+
+
+class HowFarIsIt(WhereIsIt):
+    """The same with a real number for an answer."""
+
+    action_space = Box(-1, 1, (1,), np.float32)
+
+    def step(self, action):
+        return super().step(int(action[0] > 0))
+
+
+@pytest.mark.parametrize("algorithm", ["sac", "td3", "ddpg", "tqc"])
+@pytest.mark.parametrize("hidden_sizes", [(), (8,)])
+def test_actor_critics_have_one_encoder_for_all_critics(algorithm, hidden_sizes):
+    config = make_config({
+        "env": register_own(HowFarIsIt), "algorithm": algorithm,
+        "policy": {"hidden_sizes": hidden_sizes},
+    })  # fmt: skip
+    with closing(make_experiment(config)) as experiment:
+        critics = experiment.algorithm.critics
+    assert [type(encoder) for encoder in critics.encoders] == [PartsEncoder]
+    obs, actions = torch.zeros(3, 160, dtype=torch.uint8), torch.zeros(3, 1)
+    assert critics(obs, actions).shape[:2] == (algorithm == "ddpg" or 2, 3)
+
+
+def test_crossq_refuses_dictionaries_with_images():
+    own = {"env": register_own(HowFarIsIt), "algorithm": "crossq"}
+    with pytest.raises(ConfigError, match="crossq takes vectors"):
+        make_config(own)
+    with pytest.raises(ConfigError, match="dictionaries with images; use sac, or a wrapper"):
+        make_config({**own, "policy": {"encoder": "mlp"}})
 
 
 @pytest.mark.slow

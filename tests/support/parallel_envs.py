@@ -155,3 +155,25 @@ class Cameras(Relay):
 
 def make_cameras():
     return Cameras()
+
+
+class MaskedCameras(Cameras):
+    """With three choices, of which the middle one is illegal."""
+
+    def action_space(self, agent):
+        return gymnasium.spaces.Discrete(3)
+
+    def reset(self, seed=None, options=None):
+        obs, infos = super().reset(seed, options)
+        return obs, {agent: self.masked(infos.get(agent, {})) for agent in obs}
+
+    def step(self, actions):
+        obs, *others, infos = super().step(actions)
+        return obs, *others, {agent: self.masked(infos.get(agent, {})) for agent in obs}
+
+    def masked(self, info):
+        return {**info, "action_mask": np.array([1, 0, 1], np.int8)}
+
+
+def make_masked_cameras():
+    return MaskedCameras()

@@ -16,7 +16,7 @@ from ..policies.critics import Critics
 from ..policies.distributions.squashing import SQUASHES
 from ..policies.draws import Kind
 from ..policies.encoded import EncodedCritics
-from ..policies.encoder import ShapedEncoder
+from ..policies.encoder import is_shared
 from ..policies.exploration import Exploration, make_exploration
 from ..policies.network import Network
 from ..policies.state_dependent import StateDependentNetwork
@@ -154,7 +154,7 @@ class OffPolicyActorCritic(OffPolicy):
         encoder = policy.make_encoder(seed)
         if encoder is not None:
             encoders: list[Any] = [encoder]
-            if not isinstance(encoder, ShapedEncoder):  # of the environment: one for each critic
+            if not is_shared(encoder):  # of the environment: one for each critic
                 others = range(1, self.num_critics)
                 encoders += [policy.make_encoder(seed + number) for number in others]
             return EncodedCritics(

@@ -22,7 +22,7 @@ from .checking import FLAGS, EnvError, rounds
 from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .space_rows import env_action
-from .spaces import action_spec, first_line, import_gymnasium, seen_in
+from .spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
 from .vector import Transitions
 from .workers.hosted import first_seed
 
@@ -62,14 +62,13 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     wrong = f"env = '{PREFIX}{name}'"
     actions = action_spec(gymnasium, f"{PREFIX}{name}", envs.single_action_space)
     masked = MaskedSpace(gymnasium, envs.single_observation_space, actions, wrong)
-    mask_size = masked.size(mask_method(envs), lambda: [envs.reset()[1]])
+    masks = masked.size(mask_method(envs), lambda: [envs.reset()[1]])
     spaces = {"obs_space": masked.space, "action_space": envs.single_action_space}
     envs.close()
     if not isinstance(masked.space, gymnasium.spaces.Box):
         raise ConfigError(f"{wrong}: observations must be a Box, and are {masked.space}")
-    seen = seen_in(gymnasium, wrong, masked.space)
-    seen["obs_size"] += mask_size
-    return GymnasiumSpec(name, actions=actions, mask_size=mask_size, **spaces, **seen)
+    seen = with_mask(seen_in(gymnasium, wrong, masked.space), masks)
+    return GymnasiumSpec(name, actions=actions, **spaces, **seen)
 
 
 def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:

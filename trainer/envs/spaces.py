@@ -197,6 +197,13 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     }
 
 
+def with_mask(seen: dict[str, Any], mask_size: int) -> dict[str, Any]:
+    """What `seen_in` found, where rows end with so many columns of an action mask."""
+    size = seen["obs_size"] + mask_size
+    is_packed = "obs_parts" in seen and seen.get("obs_type") is np.uint8
+    return {**seen, "mask_size": mask_size, "obs_size": aligned(size) if is_packed else size}
+
+
 def aligned(num_bytes: int) -> int:
     """The next multiple of the size of a float32, so that packed rows can be read as such."""
     return -(-num_bytes // FLOAT_BYTES) * FLOAT_BYTES

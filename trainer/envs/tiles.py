@@ -45,7 +45,7 @@ new_group_words: NewArray = unbound("() -> [GROUP] int64")
 
 ALIGNMENT_BYTES = 64
 
-inlined = partial(part, **OPTIONS, forceinline=True)
+inlined: Any = partial(part, **OPTIONS, forceinline=True)
 
 
 def stack_array(shape: tuple[int, ...], dtype: Any) -> Callable[[], Any]:

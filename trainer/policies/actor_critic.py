@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
 from .distribution_policy import DistributionPolicy
-from .encoder import PartsEncoder, ShapedEncoder, begun_with, make_encoder, sizes_behind
+from .encoder import begun_with, has_weights, is_shared, make_encoder, sizes_behind
 from .masks import masked
 from .mlp import ACTIVATIONS, DTYPES, autocast, flattened, init_orthogonal, make_mlp
 from .policy import Memoryless
@@ -34,8 +34,8 @@ class ActorCritic(Memoryless, DistributionPolicy):
         self.precision = DTYPES[config.precision]
         make = partial(make_encoder, config, spec, seed, from_replay=False, orthogonal=True)
         actor_encoder = make(0)
-        is_shared = isinstance(actor_encoder, ShapedEncoder | PartsEncoder)
-        self.encoder = actor_encoder if is_shared else None
+        shares_encoder = is_shared(actor_encoder) and has_weights(actor_encoder)
+        self.encoder = actor_encoder if shares_encoder else None
         critic_encoder = self.encoder or make(1)
         self.actor_sizes = sizes_behind(
             actor_encoder, spec, *config.hidden_sizes, self.num_network_outputs

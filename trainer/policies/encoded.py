@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .encoder import Encoder, ShapedEncoder
+from .encoder import Encoder, is_shared
 from .mlp import ACTIVATIONS, in_precision, init_default, make_mlp
 from .network import Network
 
@@ -96,7 +96,7 @@ class EncodedCritics(ActionNetwork):
     ) -> None:  # fmt: skip
         """Weights of the layers are drawn from `seed` alone; encoders bring their own."""
         super().__init__()
-        self.is_shared = isinstance(encoders[0], ShapedEncoder)
+        self.is_shared = is_shared(encoders[0])
         self.encoders, self.joins, self.stacks = (nn.ModuleList() for _ in range(3))
         kind = ACTIVATIONS[activation]
         for encoder in encoders:

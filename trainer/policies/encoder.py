@@ -286,6 +286,16 @@ def _check_forward(setting: str, module: nn.Module, obs: Tensor) -> None:
         raise ConfigError(f"{setting}: forward {problem}: acting would differ from learning")
 
 
+def is_shared(encoder: Encoder | None) -> bool:
+    """Whether the networks of an agent share one. Of an environment's encoder each has its own."""
+    return isinstance(encoder, ShapedEncoder | PartsEncoder | AsNumbers)
+
+
+def has_weights(encoder: Encoder | None) -> bool:
+    """Whether it learns, or only gives the numbers of a row to the first layer."""
+    return encoder is not None and any(True for _ in encoder.parameters())
+
+
 def sizes_behind(encoder: Encoder | None, spec: Spaces, *sizes: int) -> tuple[int, ...]:
     """Layer sizes: the input (features of the encoder, or observations), then `sizes`."""
     return (spec.obs_size if encoder is None else encoder.num_features, *sizes)

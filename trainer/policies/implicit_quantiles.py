@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
 from .encoded import ActionNetwork, StateAndAction
-from .encoder import Encoder
+from .encoder import Encoder, begun_with, has_weights
 from .heads import middles
 from .mlp import ACTIVATIONS, in_precision, init_default, make_mlp
 from .network import Network
@@ -125,7 +125,7 @@ def make_implicit_quantiles(
     module, sizes = encoder_and_sizes(obs_size, config, encoder)
     layers = value_layers(
         sizes, num_actions, 1, config.activation, dueling=dueling,
-        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=encoder is None,
+        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=not has_weights(encoder),
     )  # fmt: skip
     network = ImplicitQuantiles(module, sizes[0], layers)
     return _with_first_weights(network, seed, encoder)
@@ -149,18 +149,19 @@ def encoder_and_sizes(
     obs_size: int, config: PolicyConfig, encoder: Encoder | None
 ) -> tuple[nn.Module, tuple[int, ...]]:
     """What turns observations into features, and the sizes of those and of the layers after."""
-    if encoder is not None:
+    if has_weights(encoder):
         assert isinstance(encoder, nn.Module)
         return encoder, (encoder.num_features, *config.hidden_sizes)
     first, *others = config.hidden_sizes
-    activation = ACTIVATIONS[config.activation]
-    return nn.Sequential(nn.Linear(obs_size, first), activation()), (first, *others)
+    inputs = obs_size if encoder is None else encoder.num_features
+    layers = nn.Sequential(nn.Linear(inputs, first), ACTIVATIONS[config.activation]())
+    return begun_with(encoder, layers), (first, *others)
 
 
 def _with_first_weights(network: N, seed: int, encoder: Encoder | None) -> N:
     generator = torch.Generator().manual_seed(seed)
     for name, part in network.named_children():
-        if name != "encoder" or encoder is None:  # that of an environment has its own
+        if name != "encoder" or not has_weights(encoder):  # which has its own
             init_default(part, generator)
     network.flatten()
     return network

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
 from .dense import DenseNetwork
-from .encoder import Encoder
+from .encoder import Encoder, has_weights
 from .heads import Head, PlainHead
 from .matrix_products import Linear
 from .mlp import ACTIVATIONS, in_precision, init_default, init_orthogonal, make_mlp
@@ -171,7 +171,7 @@ def make_value_network(
         return ValueNetwork(dense, head)
     layers = value_layers(
         sizes, num_actions, head.num_atoms, config.activation, dueling=dueling,
-        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=encoder is None,
+        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=not has_weights(encoder),
     )  # fmt: skip
     init_default(layers, generator)
     return ValueNetwork(layers, head, encoder)

@@ -74,3 +74,19 @@ def test_targets_do_not_depend_on_values_of_illegal_actions(algorithm, section):
     assert torch.equal(losses(), before)
     experiment.close()
     threads.close()
+
+
+class Unmasked(NeverOne):
+    def given(self):
+        return super().given()[0], {}
+
+
+@pytest.mark.parametrize("algorithm", ["dqn", "rainbow", "iqn", "c51", "ppo", "pqn"])
+def test_a_mask_changes_no_layer(algorithm):
+    own = {"dqn": {"dueling": True}}.get(algorithm, {})
+    shapes = []
+    for env in Unmasked, NeverOne:
+        given = {"env": register_own(env), "algorithm": algorithm, algorithm: own}
+        policy = processor_experiment(make_config(given), Threads(1)).policy
+        shapes.append(sorted(tuple(x.shape) for x in policy.parameters()))
+    assert shapes[0] == shapes[1]

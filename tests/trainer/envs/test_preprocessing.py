@@ -77,6 +77,14 @@ def test_stacked_colours_are_channels_and_stacked_vectors_are_longer():
     assert numbers.observation_space.high.tolist() == [10, 10, 10, 10]
 
 
+def test_a_stack_with_more_channels_than_columns_is_refused():
+    with pytest.raises(ConfigError, match=r"images are 36 wide: stack 11 at most, or enlarge"):
+        game(frame_stack=12)
+    with pytest.raises(ConfigError, match="stack 35 at most"):
+        game(greyscale=True, frame_stack=36)
+    assert game(frame_stack=11).observation_space.shape == (33, 40, 36)
+
+
 def test_a_sticky_action_repeats_the_frame_before():
     env = game(sticky_actions=0.5)
     env.reset(seed=3)

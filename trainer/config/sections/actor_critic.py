@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from ....shared import Metric
+from ...envs import spec_of
 from ...settings.section import Fraction
-from ...spaces.encoders import ENVIRONMENT, MLP
+from ...spaces.encoders import ENVIRONMENT, MLP, is_packed
 from .dqn import check_hidden_layer
 from .off_policy import OffPolicyConfig
 
@@ -180,6 +181,11 @@ class CrossQConfig(SACConfig):
         super().check(config)
         if config.encoder != MLP:
             raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
+        if is_packed(spec_of(config)):
+            raise ValueError(
+                "algorithm = crossq takes vectors, and observations are dictionaries with images; "
+                "use sac, or a wrapper that gives a vector"
+            )
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)

@@ -85,10 +85,13 @@ def _stacked(env: Any, depth: int) -> Any:
     """Frames along the first axis, as channels if they have some, or end to end if vectors."""
     _check_box("frame_stack", depth, env)
     shape = env.observation_space.shape
-    env = wrappers.FrameStackObservation(env, depth)
+    image, env = image_of(shape), wrappers.FrameStackObservation(env, depth)
+    if image and depth * image.channels >= image.width:  # which would be taken for the channels
+        most = (image.width - 1) // image.channels
+        reason = f"images are {image.width} wide: stack {most} at most, or enlarge them by resize"
+        raise _error("frame_stack", depth, reason)
     if len(shape) == 2:
         return env
-    image = image_of(shape)
     last = image is not None and image.channel_axis == 2
 
     def joined(frames: Any) -> Any:

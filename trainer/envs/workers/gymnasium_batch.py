@@ -32,13 +32,13 @@ from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..space_rows import ObsRows, env_action
 from ..spaces import (
     action_spec,
-    aligned,
     check_version,
     import_gymnasium,
     is_id,
     knows_id,
     seen_in,
     why_not_made,
+    with_mask,
 )
 from .arrays import GAME, Arrays, Counters, Games
 
@@ -82,16 +82,12 @@ class GymnasiumSource:
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
         masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
         seen = seen_in(gymnasium, wrong, masked.space)
-        mask_size = masked.size(mask_method(env), lambda: [env.reset()[1]])
+        seen = with_mask(seen, masked.size(mask_method(env), lambda: [env.reset()[1]]))
         close_all([env], name)
-        seen["obs_size"] += mask_size
-        if "obs_parts" in seen and seen.get("obs_type") is np.uint8:  # packed rows
-            seen["obs_size"] = aligned(seen["obs_size"])
         seen |= {"obs_space": masked.space, "action_space": env.action_space}
         return cls(
-            name, actions=actions, mask_size=mask_size, preprocessing=preprocessing,
-            obs_stack=stack_of(env), **seen,
-        )  # fmt: skip
+            name, actions=actions, preprocessing=preprocessing, obs_stack=stack_of(env), **seen
+        )
 
     def for_evaluation(self) -> GymnasiumSource:
         """Of whole games."""

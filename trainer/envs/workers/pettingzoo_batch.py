@@ -18,7 +18,7 @@ from ..checking import EnvError, flags_problem, obs_problem, reward_problem
 from ..masks import MaskedSpace
 from ..names import PETTINGZOO_PREFIX
 from ..space_rows import ObsRows, env_action
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
+from ..spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
 from .arrays import Arrays, Counters
 
 
@@ -60,11 +60,10 @@ class PettingZooSource:
         actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
         masked = MaskedSpace(gymnasium, spaces[0][0], actions, wrong)
         seen = seen_in(gymnasium, wrong, masked.space)
-        mask_size = masked.size(None, lambda: env.reset()[1].values())
+        seen = with_mask(seen, masked.size(None, lambda: env.reset()[1].values()))
         env.close()
-        seen["obs_size"] += mask_size
         known = {"actions": actions, "obs_space": masked.space, "action_space": spaces[0][1]}
-        return cls(path, num_agents=len(agents), mask_size=mask_size, **known, **seen)
+        return cls(path, num_agents=len(agents), **known, **seen)
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -114,7 +113,8 @@ class PettingZooBatch:
         self._space = envs[0].observation_space(agent)
         self._rows, self._action_space = ObsRows(source), source.action_space
         self._masked = MaskedSpace(import_gymnasium(), self._space, source.actions)
-        self._has_masks = source.mask_size > 0
+        self._mask_size = source.mask_size
+        self._row_memory = np.zeros(source.obs_size, source.obs_type)
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
 
@@ -180,14 +180,16 @@ class PettingZooBatch:
         """An observation, and behind it the action mask if there are any. Raises EnvError where
         `obs` is not in the space that all agents have.
         """
+        row = self._row_memory
         try:
-            row = self._rows.row(self._masked.without_mask(obs))
-            if self._has_masks:
-                row = np.append(row, self._masked.masks(obs, info, None, is_over)[0])
-            is_good = bool(np.isfinite(row).all())
+            given = self._rows.row(self._masked.without_mask(obs))
+            row[: self._rows.row_size] = given
+            if self._mask_size:
+                row[-self._mask_size :] = self._masked.masks(obs, info, None, is_over)[0]
+            is_good = bool(np.isfinite(given).all())
         except EnvError as error:
             raise self._error(agent, str(error)) from None
-        except (TypeError, ValueError, KeyError, IndexError):
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             is_good = False
         if not is_good:
             raise self._error(agent, obs_problem(obs, self._space))
