@@ -20,6 +20,7 @@ from peers.operant_off_policy import WARM_STEPS, config_of
 
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.machine.main_memory import keep_freed_memory
 from operant.trainer.machine.threads import Threads
 
 BATCHES = {"sac": 256, "td3": 256, "dqn": 64}
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=256, help="units a layer")
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
+    keep_freed_memory()  # as runs do
     tables = {}
     for algorithm in arguments.only:
         parts = tables[algorithm] = profiled(algorithm, arguments.hidden)
