@@ -16,6 +16,8 @@ import psutil
 import torch
 from torch import Tensor, distributed
 
+from .place import Place
+from .shared_sums import SharedSums
 from .watch import RankLostError, Watch
 
 CHECK_EVERY_S = 0.5  # how often a waiting sum checks for lost ranks
@@ -23,6 +25,7 @@ CHECK_GPU_EVERY_S = 50e-6
 # Up to this size every rank sends its tensor to all others; a ring adds up larger ones on arrival.
 MAX_EXCHANGED_BYTES = 2**17
 MAX_EXTRA_BYTES = 2**18  # more than in a ring, to save its network delays
+MAX_SHARED_BYTES = 2**25  # of all ranks together: in shared memory each reads all of them
 TIMEOUT = timedelta(days=7)  # the watch detects lost ranks, not this limit
 
 
@@ -43,12 +46,12 @@ def is_exchanged(num_bytes: int, world_size: int) -> bool:
 class Connection:
     """torch's process group, connecting all ranks; `watch` knows which ranks are alive."""
 
-    def __init__(
-        self, store: Any, rank: int, world_size: int, backend: str, address: str, watch: Watch
-    ) -> None:
+    def __init__(self, store: Any, place: Place, backend: str, address: str, watch: Watch) -> None:
         """Connects over the interface of `address`, unless GLOO_SOCKET_IFNAME names another, or
-        NCCL_SOCKET_IFNAME one for GPUs. Raises RankLostError.
+        NCCL_SOCKET_IFNAME one for GPUs. Ranks of one machine then share memory. Raises
+        RankLostError.
         """
+        rank, world_size = place.rank, place.world_size
         self._watch, self._size, self._exchanges = watch, world_size, backend == "gloo"
         self.beat: Callable[[], object] = lambda: None  # called while a sum waits for others
         self.interface = os.environ.get("GLOO_SOCKET_IFNAME", "") or interface_of(address)
@@ -56,6 +59,9 @@ class Connection:
             for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
                 os.environ.setdefault(name, self.interface)
         self._connect(backend, store, rank, world_size)
+        self.shared: SharedSums | None = None
+        if self._exchanges and place.local_world_size == world_size:
+            self.shared = SharedSums.met(rank, world_size, self.all_reduce)
 
     def _connect(self, backend: str, store: Any, rank: int, world_size: int) -> None:
         """Connects in a thread, because waiting for a lost rank cannot be interrupted."""
@@ -83,7 +89,9 @@ class Connection:
         """Add up `tensor` over all ranks, in place, to the same bits everywhere. Raises
         RankLostError.
         """
-        if self._exchanges and is_exchanged(tensor.nbytes, self._size):
+        if self.shared and tensor.nbytes * self._size <= MAX_SHARED_BYTES:
+            self.shared.add_up(tensor, self._while_waiting)
+        elif self._exchanges and is_exchanged(tensor.nbytes, self._size):
             self._exchange(tensor)
         else:
             wait = self._wait_on_gpu if tensor.is_cuda else self._wait
@@ -109,8 +117,11 @@ class Connection:
             except RuntimeError as error:
                 if is_completed:  # else it may be only the timeout
                     raise self._lost(error) from None
-            self._watch.check()
-            self.beat()
+            self._while_waiting()
+
+    def _while_waiting(self) -> None:
+        self._watch.check()
+        self.beat()
 
     def _wait_on_gpu(self, work: Any) -> None:
         """Polls for the result: NCCL's own `wait` blocks the device, forever if a rank is lost."""

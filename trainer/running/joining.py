@@ -67,8 +67,9 @@ def joined(
         addresses = [one.address for one in introductions]
         address = reachable_address(own.address, addresses, place.master_port)
         backend = backend_of(device.type)
-        connection = Connection(store, place.rank, place.world_size, backend, address, watch)
+        connection = Connection(store, place, backend, address, watch)
         interface = connection.interface or "its own choice of interface"
+        way = "shared memory" if connection.shared else f"{backend} on {interface} ({address})"
         connection.beat = pages.beat
         shares = shares_of(config, split, place.world_size)
         hosts = [one.host for one in introductions]
@@ -79,7 +80,7 @@ def joined(
         if config.ranks.cut_stragglers:
             ranks.stragglers = stragglers = Stragglers(store.clone(), place.world_size)
         ranks.notices = (
-            f"{place.world_size} ranks learn together over {backend} on {interface} ({address})",
+            f"{place.world_size} ranks learn together over {way}",
             ranks.take_shares(shares),
             *_unused_gpu(config),
         )

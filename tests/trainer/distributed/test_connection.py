@@ -25,15 +25,26 @@ with joined(place, make_config({})) as met:
             met.ranks.sum(own)
             found.append(own)
     found.append(met.ranks.sum(torch.tensor(place.rank + 1)))
+    print(met.ranks.notices[0])
     torch.save(found, f"{sys.argv[1]}-{place.rank}")
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_ranks", [2, 3])
-def test_sums_of_any_size_are_right_and_the_same_everywhere(tmp_path, num_ranks):
-    with started([["-c", SUMS, str(tmp_path / "found")]] * num_ranks, tmp_path) as processes:
+@pytest.mark.parametrize(
+    ("num_ranks", "way", "environ"),
+    [
+        (2, "shared memory", {}),
+        (3, "shared memory", {}),
+        (2, "gloo", {"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}),
+        (3, "gloo", {"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}),
+    ],
+)
+def test_sums_of_any_size_are_right_and_the_same_everywhere(tmp_path, num_ranks, way, environ):
+    commands = [["-c", SUMS, str(tmp_path / "found")]] * num_ranks
+    with started(commands, tmp_path, dict.fromkeys(range(num_ranks), environ)) as processes:
         assert wait_for_all(processes) == [0] * num_ranks, said(tmp_path, 1)
+    assert f"{num_ranks} ranks learn together over {way}" in said(tmp_path, 0)
     first, *others = [torch.load(tmp_path / f"found-{rank}") for rank in range(num_ranks)]
     for other in others:
         assert all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
