@@ -133,10 +133,12 @@ class Policy:
         or if masks are missing.
         """
         num_choices = getattr(self._trained.policy, "mask_size", 0)
-        if num_choices and isinstance(obs, Mapping) and MASK_KEY in obs:
-            action_masks = obs[MASK_KEY] if action_masks is None else action_masks
-            obs = {key: part for key, part in obs.items() if key != MASK_KEY}
-            obs = obs if len(obs) > 1 else next(iter(obs.values()))
+        many = obs if isinstance(obs, list) else [obs]
+        if num_choices and many and all(isinstance(x, Mapping) and MASK_KEY in x for x in many):
+            masks = [each[MASK_KEY] for each in many]
+            many = [_without_mask(each) for each in many]
+            obs, masks = (many, masks) if isinstance(obs, list) else (many[0], masks[0])
+            action_masks = masks if action_masks is None else action_masks
         rows, is_one = self._rows(obs)
         if num_choices:
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
@@ -191,9 +193,11 @@ class Policy:
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
         if tensor.numel() != num_rows * size:
             shape = tuple(tensor.shape)
+            own = getattr(space, "shape", None)
+            kind = f"arrays of the shape {own}" if own else f"{size} numbers"
             raise UsageError(
-                f"obs has the shape {shape}: the policy of {self.run.id} takes {size} numbers, or "
-                f"a batch of such, ({num_rows}, {size})"
+                f"obs has the shape {shape}: the policy of {self.run.id} takes {kind}, or a batch "
+                "of such; policy.make_env() makes an environment that gives them"
             )
         tensor = tensor.reshape(num_rows, size)
         return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
@@ -238,6 +242,12 @@ class Policy:
             f"<operant.Policy {self.algorithm} on {self.env}, iteration {self.iteration} of "
             f"{self.run.id}>"
         )
+
+
+def _without_mask(obs: Mapping[str, Any]) -> Any:
+    """What else is in an observation; alone if it is one thing, as the policy knows it."""
+    others = {key: part for key, part in obs.items() if key != MASK_KEY}
+    return others if len(others) > 1 else next(iter(others.values()))
 
 
 def _tensor(obs: Any, size: int) -> torch.Tensor:

@@ -122,7 +122,9 @@ def line_of(tried: Tried) -> str:
     found = tried.failure or f"{format_rate(tried.env_steps_per_s)}"
     if tried.gain:
         mean, low, high = tried.gain
-        found += f", {mean:.2f} x ({low:.2f} to {high:.2f}), measured {len(tried.speeds)} times"
+        found += f", {mean:.2f} x ({low:.2f} to {high:.2f})"
+    if len(tried.speeds) > 1:
+        found += f", median of {len(tried.speeds)} measurements"
     return f"{tried.phase:<8}{' '.join(tried.settings) or 'as configured'}: {found}"
 
 

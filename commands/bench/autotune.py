@@ -173,7 +173,7 @@ class Autotune:
             left = [tried for tried, gain in zip(left, gains, strict=True) if gain.high >= enough]
             if not left or (len(left) == 1 and left[0].is_surely_faster):
                 break
-        for tried in others:
+        for tried in (first, *others):
             if len(tried.speeds) > 1:
                 self._report(tried)
         sure = [tried for tried in left if tried.is_surely_faster]

@@ -77,6 +77,23 @@ def test_a_mask_among_observations_is_no_input_of_the_network():
     assert obs["action_mask"][policy.act(obs)]
     same = policy.act(obs["observation"], action_masks=obs["action_mask"])
     assert policy.act(obs) == same
+    assert policy.act([obs, obs]).tolist() == [same, same]
+
+
+def test_a_list_of_observations_has_its_masks():
+    policy = operant.load(operant.train(BesideParts, **settings_of("ppo")))
+    seen = [BesideParts().reset(seed=seed)[0] for seed in range(4)]
+    actions = policy.act(seen)
+    assert actions.tolist() == [policy.act(obs) for obs in seen]
+    assert all(obs["action_mask"][action] for obs, action in zip(seen, actions, strict=True))
+
+
+@pytest.mark.parametrize("setting", ["frame_skip = 2", "sticky_actions = 0.5"])
+def test_an_action_is_not_repeated_where_it_may_be_illegal(setting):
+    name, _, value = setting.partition(" = ")
+    words = f"preprocessing.{setting}: the environment has action masks"
+    with pytest.raises(operant.UsageError, match=words):
+        operant.train(Legal, preprocessing={name: float(value)}, **settings_of("ppo"))
 
 
 def test_a_mask_among_observations_that_fits_no_actions_is_refused():

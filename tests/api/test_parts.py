@@ -122,7 +122,9 @@ def test_a_network_of_the_users_gets_the_numbers(monkeypatch):
     encoder = own_encoder("image_envs:Pair", spec, 1)
     row = ObsRows(spec).row(sampled(WhereIsIt.observation_space))
     numbers = as_numbers(torch.from_numpy(row), obs_parts(spec))
-    assert torch.equal(encoder(torch.from_numpy(row)[None]), encoder.module(numbers[None]))
+    scaled = torch.cat([numbers[:144] / 255, numbers[144:]])
+    assert torch.equal(encoder(torch.from_numpy(row)[None]), encoder.module(scaled[None]))
+    assert torch.equal(encoder(numbers[None]), encoder.module(scaled[None]))
 
 
 def test_rows_are_the_same_in_workers_and_episodes_end_with_theirs():
@@ -256,6 +258,11 @@ def test_actor_critics_have_one_encoder_for_all_critics(algorithm, hidden_sizes)
     assert [type(encoder) for encoder in critics.encoders] == [PartsEncoder]
     obs, actions = torch.zeros(3, 160, dtype=torch.uint8), torch.zeros(3, 1)
     assert critics(obs, actions).shape[:2] == (algorithm == "ddpg" or 2, 3)
+
+
+def test_one_encoder_for_a_whole_dictionary_is_refused():
+    with pytest.raises(ConfigError, match="observations are dictionaries or tuples; use auto"):
+        make_config({"env": register_own(WhereIsIt), "policy": {"encoder": "nature"}})
 
 
 def test_crossq_refuses_dictionaries_with_images():

@@ -170,7 +170,7 @@ def test_what_was_fastest_stands_in_the_file(tmp_path, monkeypatch):
     arguments = ["cart_pole_ppo", "--score-env-steps", "0", "--output", str(output)]
     done = CliRunner().invoke(command, arguments)
     assert done.exit_code == 0, done.output
-    assert "4.00 x (4.00 to 4.00), measured 3 times" in output.read_text()
+    assert "4.00 x (4.00 to 4.00), median of 3 measurements" in output.read_text()
     preset, config = load_config("cart_pole_ppo"), load_config(str(output))
     assert config.num_envs == 4 * preset.num_envs
     assert config.rollout_size == preset.rollout_size

@@ -45,7 +45,7 @@ from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
 from ..spaces import obs_shape
 from ..spaces.encoders import AUTO as AUTO_ENCODER
-from ..spaces.encoders import MLP, is_packed
+from ..spaces.encoders import MLP, PARTS, is_packed, obs_parts
 from .refusals import refusals
 from .traits import can_be_on_gpu, has_masks, some_agents_retire, why_one_piece
 
@@ -282,7 +282,9 @@ def _encoder_notice(config: TrainConfig) -> Iterator[str]:
     if is_auto and (encoder != MLP or is_hosted(config.env)):
         shape = obs_shape(spec_of(config))
         if encoder != MLP or len(shape) > 1:
-            yield f"policy.encoder = auto is {encoder}, for observations of the shape {shape}"
+            parts = [part.encoder for part in obs_parts(spec_of(config)) if part.encoder != MLP]
+            found = f"{' and '.join(parts)} for images" if encoder == PARTS else encoder
+            yield f"policy.encoder = auto is {found}, for observations of the shape {shape}"
 
 
 def _preprocessing_notice(config: TrainConfig) -> Iterator[str]:
@@ -297,7 +299,7 @@ def _notices(config: TrainConfig) -> Iterator[str]:
     """Messages for the start of a run on the processor."""
     reason, here = why_pytorch(config), "this run learns on the processor, and its"
     if reason:
-        yield f"PyTorch collects and learns because {reason}"
+        yield f"PyTorch collects and learns, because of {reason}"
     if config.cpu_offload:
         yield f"cpu_offload saves nothing: {here} observations are in main memory anyway"
     if config.learns_from_replay and config.table("replay").memory == "host":

@@ -60,9 +60,16 @@ class ShapedEncoder(nn.Module):
         environment's order.
         """
         super().__init__()
+        self.largest_of_parts: Tensor
         self.module, self.num_features = module, num_features
         self.obs_shape, self.num_inputs = obs_shape(spec), num_numbers(spec)
         self.packed_parts = obs_parts(spec) if is_packed(spec) else ()
+        if self.packed_parts:
+            images = [part for part in self.packed_parts if part.encoder != MLP]
+            largest = torch.ones(self.num_inputs)
+            for part in images:
+                largest[part.start : part.start + part.obs_size] = max(part.obs_range[1], 1.0)
+            self.register_buffer("largest_of_parts", largest, persistent=False)
         is_bytes = obs_type(spec) is np.uint8 and not (shows_tokens(spec) or self.packed_parts)
         self.largest = max(obs_range(spec)[1], 1.0) if is_bytes else None
         self.is_large = image is not None and image.side >= IMAGE_ENCODERS["nature"]
@@ -70,7 +77,7 @@ class ShapedEncoder(nn.Module):
 
     def forward(self, obs: Tensor) -> Tensor:
         if self.packed_parts:
-            obs = as_numbers(obs, self.packed_parts)
+            obs = as_numbers(obs, self.packed_parts) / self.largest_of_parts
         x = obs[..., : self.num_inputs].reshape(-1, *self.obs_shape)
         if self.channel_axis is None:
             x = x.unsqueeze(1)

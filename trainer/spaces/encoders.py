@@ -103,6 +103,11 @@ def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
         raise ConfigError(f"{setting}: observations are tokens, not numbers; use auto")
     if wanted in IMAGE_ENCODERS:
         least, image = IMAGE_ENCODERS[wanted], image_of(shape)
+        if obs_parts(spec):
+            raise ConfigError(
+                f"{setting} is for images, and observations are dictionaries or tuples; use auto, "
+                "which gives each image an encoder"
+            )
         if image is None:
             raise ConfigError(
                 f"{setting} is for images, [height, width] with or without channels, and "

@@ -245,6 +245,6 @@ def test_without_memory_it_is_the_ppo_that_it_was(make_experiment):
     experiment = make_experiment("policy.memory.kind=lstm")
     assert type(experiment.algorithm.evaluator) is RowEvaluator
     assert experiment.take_notices() == [
-        "PyTorch collects and learns because policy.memory.kind = lstm"
+        "PyTorch collects and learns, because of policy.memory.kind = lstm"
     ]
     assert make_experiment().collect().states is None

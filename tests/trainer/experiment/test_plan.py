@@ -227,8 +227,8 @@ def test_what_asks_the_host_is_in_no_graph(overrides, ranks, not_captured):
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (("policy.precision=bfloat16",), "because policy.precision = bfloat16"),
-        (("policy.encoder=hosted_envs:Any",), "because policy.encoder = hosted_envs:Any"),
+        (("policy.precision=bfloat16",), "because of policy.precision = bfloat16"),
+        (("policy.encoder=hosted_envs:Any",), "because of policy.encoder = hosted_envs:Any"),
         (("cpu_offload=true",), "cpu_offload saves nothing"),
         (("compile=true",), "compile has no effect"),
         (("algorithm=dqn", "replay.memory=host"), "replay.memory = host changes nothing"),
@@ -243,7 +243,7 @@ def test_what_changes_nothing_on_the_processor_is_said_there_alone(overrides, wo
 def test_tokens_are_read_by_the_environments_own_encoder_and_learned_from_in_pytorch():
     notices = planned(("env=grid",), NO_GPU).notices
     assert any("policy.encoder = auto is environment" in notice for notice in notices)
-    assert any("because policy.encoder = environment" in notice for notice in notices)
+    assert any("because of policy.encoder = environment" in notice for notice in notices)
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_beside_the_compiled_loops_of_ppo_it_has_nothing_to_do_and_says_so(
     assert "compile has no effect" in notice
     by_torch = small_config("compile=true", "ppo.sampler=sequential")
     (notice,) = plan(by_torch, processor).notices
-    assert "PyTorch collects and learns because ppo.sampler = sequential" in notice
+    assert "PyTorch collects and learns, because of ppo.sampler = sequential" in notice
     ours, plain = make_experiment("compile=true"), make_experiment()
     ours.compile(lambda: pytest.fail("there is nothing to wait for"))
     for experiment in (ours, plain):

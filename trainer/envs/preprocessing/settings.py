@@ -31,6 +31,15 @@ class Preprocessing:
         """Whether episodes or rewards differ from those of the game."""
         return bool(self.life_loss or self.reward_sign)
 
+    @property
+    def repeats_actions(self) -> str:
+        """The first setting by which frames get an action that was not chosen in them, with its
+        value; empty if there is none.
+        """
+        unchanged = {"sticky_actions": 0.0, "noop_starts": 0, "frame_skip": 1}
+        given = [(name, getattr(self, name) or 0, least) for name, least in unchanged.items()]
+        return next((f"{name} = {value}" for name, value, least in given if value > least), "")
+
     def for_evaluation(self) -> Preprocessing:
         """The same with whole games and the game's own rewards."""
         return replace(

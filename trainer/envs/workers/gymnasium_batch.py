@@ -84,6 +84,11 @@ class GymnasiumSource:
         seen = seen_in(gymnasium, wrong, masked.space)
         seen = with_mask(seen, masked.size(mask_method(env), lambda: [env.reset()[1]]))
         close_all([env], name)
+        if seen["mask_size"] and (repeats := preprocessing.repeats_actions):
+            raise ConfigError(
+                f"preprocessing.{repeats}: the environment has action masks, and an action may be "
+                "illegal in the frame in which it is repeated; leave it out"
+            )
         seen |= {"obs_space": masked.space, "action_space": env.action_space}
         return cls(
             name, actions=actions, preprocessing=preprocessing, obs_stack=stack_of(env), **seen
