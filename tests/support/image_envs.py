@@ -201,6 +201,12 @@ class Centred(Pair):
         return features - features.mean(0)
 
 
+class Reversed(Pair):
+    def forward(self, obs):
+        features = super().forward(obs)
+        return features.flip(0) if len(obs) > 2 else features
+
+
 class InPlace(Pair):
     def forward(self, obs):
         return super().forward(obs.mul_(0.5))

@@ -5,10 +5,11 @@ number"; the text is empty if there is no problem.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...shared.errors import OperantError, text_of
 from ...shared.runs.session import warn_on_stderr
@@ -86,16 +87,38 @@ def obs_problem(obs: Any, space: Any, key: str = "") -> str:
     return ""
 
 
-def rounds(obs: Any, space: Any) -> bool:
-    """Whether an observation, or a part of it, has floating-point numbers where its space has
-    integers: flattening would round them without a word. Raises what a wrong structure leads to.
+def rounds(obs: NDArray[Any], space: Any) -> bool:
+    """Whether these are floating-point numbers and the space has integers: flattening would round
+    them without a word.
     """
+    return obs.dtype.kind == "f" and bool(space.dtype.kind in "iu")
+
+
+def changes(obs: Any, space: Any) -> bool:
+    """Whether flattening would round a part of an observation, take it for another choice, or put
+    its numbers where those of another part belong. Raises what a wrong structure leads to.
+    """
+    for part, each in _pairs(obs, space):
+        if rounds(part, each) or (each.shape and part.shape != each.shape):
+            return True
+        if not hasattr(each, "low"):  # choices, or truth values
+            count = getattr(each, "nvec", getattr(each, "n", 2) if hasattr(each, "start") else 2)
+            first = part.astype(np.int64) - getattr(each, "start", 0)
+            if (first < 0).any() or (first >= count).any():
+                return True
+    return False
+
+
+def _pairs(obs: Any, space: Any) -> Iterator[tuple[NDArray[Any], Any]]:
+    """The parts of an observation as arrays, and their spaces."""
     parts = getattr(space, "spaces", None)
     if parts is None:
-        return bool(space.dtype.kind in "iu") and np.asarray(obs).dtype.kind == "f"
+        yield np.asarray(obs), space
+        return
     if isinstance(parts, Mapping):
-        return any(rounds(obs[name], each) for name, each in parts.items())
-    return any(rounds(x, each) for x, each in zip(obs, parts, strict=True))
+        parts, obs = parts.values(), [obs[name] for name in parts]
+    for given, each in zip(obs, parts, strict=True):
+        yield from _pairs(given, each)
 
 
 def reward_problem(reward: Any) -> str:

@@ -78,7 +78,8 @@ def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:
         if len([side for side in shape if side >= MIN_IMAGE_SIDE]) >= 2:
             yield (
                 f"observations are images of {'x'.join(map(str, shape))} = {prod(shape):,} inputs "
-                "without convolutions: use policy.encoder = auto, or give features as a vector"
+                "without convolutions: give bytes (uint8) or numbers from 0 to 1, with "
+                "policy.encoder = auto, or give features as a vector"
             )
         if getattr(part, "dtype", None) == np.uint8 and prod(shape) > 1 and not is_scaled:
             yield (

@@ -188,10 +188,11 @@ class GymnasiumEnvs:
         method_now = None if num_rows else self._method
         num_rows = num_rows or self.num_envs
         given, space = self._masked.without_mask(obs), self._masked.space
-        if rounds(given, space):
-            dtype = np.asarray(given).dtype
-            raise self._error(f"{method} gives observations of {dtype}, expected {space.dtype}")
-        rows = np.asarray(given).reshape(num_rows, -1)
+        array = np.asarray(given)
+        if rounds(array, space):
+            wrong = f"{method} gives observations of {array.dtype}, expected {space.dtype}"
+            raise self._error(wrong)
+        rows = array.reshape(num_rows, -1)
         if not self.spec.mask_size:
             return rows
         try:

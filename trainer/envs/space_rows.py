@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..spaces import mask_size, num_numbers
 from ..spaces.encoders import is_packed, obs_parts
-from .checking import rounds
+from .checking import changes
 from .spaces import import_gymnasium, leaves
 
 Array = NDArray[Any]
@@ -22,7 +22,6 @@ class ObsRows:
 
     def __init__(self, spec: Any) -> None:
         self.space, self._spaces = spec.obs_space, import_gymnasium().spaces
-        self._shape = self.space.shape
         self._is_vector = isinstance(self.space, self._spaces.Box) and len(self.space.shape) == 1
         self._num_numbers, self.row_size = num_numbers(spec), spec.obs_size - mask_size(spec)
         parts = obs_parts(spec) if is_packed(spec) else ()
@@ -32,12 +31,10 @@ class ObsRows:
         """One row. Raises TypeError, ValueError, KeyError, IndexError or OverflowError for what is
         not in the space: NumPy would stretch some shapes to fit, and round some numbers.
         """
-        if rounds(obs, self.space):
+        if changes(obs, self.space):
             raise ValueError
         if self._parts:
             return self._packed(obs)
-        if self._shape and np.shape(obs) != self._shape:
-            raise ValueError
         row = np.asarray(obs if self._is_vector else self._spaces.flatten(self.space, obs))
         if row.shape != (self._num_numbers,) or row.dtype.kind == "c":
             raise ValueError
@@ -46,8 +43,6 @@ class ObsRows:
     def _packed(self, obs: Any) -> Array:
         row = np.zeros(self.row_size, np.uint8)
         for (space, part), given in zip(self._parts, parts_of(self.space, obs), strict=True):
-            if np.shape(given) != space.shape:
-                raise ValueError
             numbers = row[part.offset : part.offset + part.obs_bytes].view(part.obs_type)
             with np.errstate(over="ignore"):
                 numbers[:] = self._spaces.flatten(space, given)

@@ -115,7 +115,7 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
     of ours gives.
     """
     spaces = gymnasium.spaces
-    if hasattr(space, "spaces"):
+    if isinstance(space, spaces.Tuple | spaces.Dict):
         joined = _joined([action_spec(gymnasium, name, each) for each in leaves(space)])
         if joined is None:
             raise ConfigError(
@@ -132,13 +132,13 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
             )
     if isinstance(space, spaces.Discrete):
         return Discrete(int(space.n), int(space.start))
-    if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
+    if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1 and space.nvec.size:
         start = tuple(map(int, space.start)) if space.start.any() else ()
         return MultiDiscrete(tuple(map(int, space.nvec)), start)
     if isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
         return MultiDiscrete((2,) * space.shape[0])
     is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
-    if is_real and space.is_bounded() and len(space.shape) == 1:
+    if is_real and space.is_bounded() and len(space.shape) == 1 and space.shape[0]:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
@@ -176,7 +176,12 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
             )
     if not any(spaces.flatdim(each) for each in leaves(space)):
         raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
-    flat = spaces.flatten_space(space)
+    try:
+        flat = spaces.flatten_space(space)
+    except ValueError:
+        raise ConfigError(
+            f"{wrong}: observations are {space}, with an empty part; leave it out"
+        ) from None
     if hasattr(space, "spaces"):
         parts = tuple(_parts(gymnasium, wrong, space))
         seen = {"obs_size": flat.shape[0], "obs_parts": parts}
@@ -212,7 +217,7 @@ def aligned(num_bytes: int) -> int:
 def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
     spaces = getattr(space, "spaces", None)
-    if spaces is None:
+    if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
         yield space
         return
     for each in spaces.values() if isinstance(spaces, Mapping) else spaces:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,13 +89,16 @@ class ShapedEncoder(nn.Module):
             x = x.to(torch.float32, memory_format=torch.channels_last)
         if self.largest is not None:
             x = x.float() / self.largest
-        features: Tensor = self.module(x)
-        if features.shape[1:].numel() != self.num_features:
+        features: Any = self.module(x)
+        shape = getattr(features, "shape", None)
+        if shape is None or shape[0] != x.shape[0] or shape[1:].numel() != self.num_features:
+            given = type(features).__name__ if shape is None else tuple(shape)
             raise ConfigError(
-                f"policy.encoder: forward gives {tuple(features.shape)} for {len(x)} observations, "
-                f"expected ({len(x)}, {self.num_features}) as in its first call"
+                f"policy.encoder: forward gives {given} for {len(x)} observations, expected "
+                f"({len(x)}, {self.num_features}) as in its first call"
             )
-        return features.view(*obs.shape[:-1], self.num_features)
+        rows: Tensor = features.view(*obs.shape[:-1], self.num_features)
+        return rows
 
 
 class AsNumbers(nn.Module):
@@ -210,7 +214,7 @@ def own_encoder(name: str, spec: Spaces, seed: int) -> ShapedEncoder:
         features = _called(f"{setting}: its forward", lambda: module(zeros))
         num_features = _checked_features(setting, module, features)
         _check_weights(setting, module, features)
-        _check_forward(setting, module, zeros if has_tokens else torch.rand(2, *shape))
+        _check_forward(setting, module, zeros if has_tokens else torch.rand(3, *shape))
     return ShapedEncoder(module, spec, num_features)
 
 
@@ -282,12 +286,14 @@ def _check_forward(setting: str, module: nn.Module, obs: Tensor) -> None:
     before, problem = obs.clone(), ""
     with torch.no_grad():
         first, again = (_called(f"{setting}: its forward", lambda: module(obs)) for _ in range(2))
-        alone = _called(f"{setting}: its forward", lambda: module(before[:1]))
+        alone = torch.cat(
+            [_called(f"{setting}: its forward", partial(module, row[None])) for row in before]
+        )
     if not torch.equal(obs, before):
         problem = "changes its observations in place"
     elif not torch.equal(first, again):
         problem = "gives other features for the same observations, as with dropout"
-    elif not torch.allclose(alone, first[:1], rtol=1e-3, atol=1e-4):
+    elif alone.shape != first.shape or not torch.allclose(alone, first, rtol=1e-3, atol=1e-4):
         problem = "gives an observation other features if the batch has others"
     if problem:
         raise ConfigError(f"{setting}: forward {problem}: acting would differ from learning")

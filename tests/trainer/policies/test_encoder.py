@@ -12,8 +12,9 @@ import torch
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import resolve
 from operant.trainer.config.from_values import make_config
+from operant.trainer.envs import load_any_spec
 from operant.trainer.experiment.plan import ANY_MACHINE, Machine, plan
-from operant.trainer.policies.encoder import make_encoder
+from operant.trainer.policies.encoder import make_encoder, own_encoder
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces import ANY_NUMBERS, Discrete
 from operant.trainer.spaces.encoders import chosen_encoder, image_of
@@ -140,6 +141,7 @@ def test_weights_are_of_the_seed_and_no_repetition_of_other_encoders():
         ("BatchNormed", "BatchNorm1d depends on other samples or on chance, .*"),
         ("DropsSome", "forward gives other features for the same observations, as with dropout"),
         ("Centred", "forward gives an observation other features if the batch has others"),
+        ("Reversed", "forward gives an observation other features if the batch has others"),
         ("InPlace", "forward changes its observations in place"),
         ("InDoubles", r"forward gives \(2, 12\) of torch.float64, expected features of .*"),
         ("NoFeatures", r"forward gives \(2, 0\) of torch.float32, expected features of .*"),
@@ -153,6 +155,15 @@ def test_what_is_wrong_with_a_network_of_ones_own_is_said_in_one_line(name, said
         make_encoder(PolicyConfig(encoder=f"image_envs:{name}"), Seen((8, 8)), 1)
     assert "\n" not in str(failed.value)
     assert failed.match(said)
+
+
+@pytest.mark.parametrize("given", [None, torch.zeros(5, 12), torch.zeros(3, 11)])
+def test_features_of_another_shape_later_are_said_in_one_line(given):
+    spec = load_any_spec("gymnasium:image_envs:Sides")
+    encoder = own_encoder("image_envs:Pair", spec, 1)
+    encoder.module.forward = lambda obs: given
+    with pytest.raises(ConfigError, match=r"for 3 observations, expected \(3, \d+\) as in its"):
+        encoder(torch.zeros(3, spec.obs_size))
 
 
 def test_an_encoder_that_there_is_not_is_refused_with_the_nearest():

@@ -154,7 +154,7 @@ class Games(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _lives_in(self, info: dict[str, Any]) -> int:
         if not self._ends_lives:
             return 0
-        if "lives" not in info:
+        if info.get("lives") is None:
             raise _error("life_loss", "true", "the environment gives no info['lives']; use false")
         return int(info["lives"])
 

@@ -10,10 +10,11 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, OneOf, Tuple
 from own_lines import SMALL
 
 import operant
+from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.envs import load_any_spec, make_envs, spec_of
 from operant.trainer.envs.checking import EnvError
@@ -25,6 +26,7 @@ VECTOR = Box(-1, 1, (3,), np.float32)
 IMAGE = Box(0, 255, (4, 5, 3), np.uint8)
 CELLS = MultiDiscrete([4, 4])
 PARTS = Dict({"camera": IMAGE, "arm": Tuple((VECTOR, Discrete(4)))})
+BITS = Dict({"a": VECTOR, "b": MultiBinary(2)})
 GOOD = np.zeros(3, np.float32)
 NAN = np.full(3, np.nan, np.float32)
 BLACK = np.zeros((4, 5, 3), np.uint8)
@@ -68,6 +70,14 @@ GIVEN = {
                           "gives an observation of float64, and observation_space has int64"),
     "floats in a part": ((parts(camera=BLACK / 255), *STEP[1:]), PARTS,
                          "gives observation['camera'] of float64, and observation_space has uint8"),
+    "a choice before the first": ((np.array([-1, 2]), *STEP[1:]), CELLS,
+                                  "gives an observation [-1 2], which is not in MultiDiscrete"),
+    "a part's choice before the first": ((parts(arm=(GOOD, -1)), *STEP[1:]), PARTS,
+                                         "gives observation['arm'][1] -1, which is not in "),
+    "no truth values": (({"a": GOOD, "b": np.array([0, 2])}, *STEP[1:]), BITS,
+                        "gives observation['b'] [0 2], which is not in MultiBinary(2)"),
+    "shapes exchanged": (({"a": GOOD[:2], "b": np.ones(3, np.int8)}, *STEP[1:]), BITS,
+                         "gives observation['a'] of shape (2,), and observation_space has (3,)"),
     "terminated": ((GOOD, 0.0, 0.5, False, {}), VECTOR, "gives terminated = 0.5, expected True "),
     "truncated": ((GOOD, 0.0, False, 1, {}), VECTOR, "gives truncated = 1, expected True or "),
     "short tuple": ((parts(arm=(GOOD,)), *STEP[1:]), PARTS,
@@ -90,7 +100,10 @@ def make_class(space, at_step, given=None, first=None):
             return given if self.number == at_step else (self.obs(), *STEP[1:])
 
         def obs(self):
-            right = {id(PARTS): parts(), id(IMAGE): BLACK, id(CELLS): np.array([1, 2])}
+            bits = {"a": GOOD, "b": np.array([0, 1], np.int8)}
+            right = {
+                id(PARTS): parts(), id(IMAGE): BLACK, id(CELLS): np.array([1, 2]), id(BITS): bits
+            }  # fmt: skip
             return right.get(id(space), GOOD)
 
     return Gives
@@ -215,3 +228,30 @@ def test_what_an_environment_raises_is_raised_as_it_is():
 
     with pytest.raises(TypeError, match="the motor is hot"):
         play(Hot)
+
+
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [
+        (OneOf([Discrete(3), Discrete(5)]), "actions are OneOf"),
+        (Box(-1, 1, (0,), np.float32), "actions are Box"),
+        (MultiDiscrete(np.zeros(0, np.int64)), "actions are MultiDiscrete"),
+    ],
+)
+def test_actions_that_no_policy_gives_are_refused(actions, words):
+    env = make_class(VECTOR, 3)
+    env.action_space = actions
+    with pytest.raises(ConfigError, match=words):
+        load_any_spec(register_own(env))
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (OneOf([VECTOR, Discrete(3)]), "observations have OneOf"),
+        (Dict({"a": Dict({}), "b": VECTOR}), "with an empty part; leave it out"),
+    ],
+)
+def test_observations_without_numbers_of_their_own_are_refused(space, words):
+    with pytest.raises(ConfigError, match=words):
+        load_any_spec(register_own(make_class(space, 3)))
