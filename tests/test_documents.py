@@ -58,7 +58,8 @@ def anchors(document: Path) -> set[str]:
 # together at run time.
 FOREIGN = {
     # Stable-Baselines3, Gymnasium, CleanRL and their loggers
-    "CheckpointCallback", "DummyVecEnv", "EvalCallback", "MyEnv", "NEXT_STEP", "VecFrameStack",
+    "ActionMasker", "CheckpointCallback", "CnnPolicy", "DummyVecEnv", "EvalCallback", "MaskablePPO",
+    "MultiInputPolicy", "MyEnv", "NEXT_STEP", "VecFrameStack",
     "make_atari_env",
     "NormalizeObservation", "RescaleAction", "SubprocVecEnv", "VecEnv", "VecNormalize",
     "VecVideoRecorder", "broadcast_object_list", "gymnasium.make",

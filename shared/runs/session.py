@@ -243,7 +243,8 @@ class RunSession:
             make_private_folder(path.parent)
             write_whole(path, json.dumps(place).encode())
         except OSError as error:
-            self._warn(f"cannot write {path}: {error.strerror}")
+            if self.run.folder.exists():  # else another warning says that it was deleted
+                self._warn(f"cannot write {path}: {error.strerror}")
 
 
 def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:

@@ -56,6 +56,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "clip_reward": ("preprocessing.reward_sign", "normalization.reward_limit"),
     "frame_stack": ("preprocessing.frame_stack",),
     "stack_num": ("preprocessing.frame_stack",),
+    "stack_size": ("preprocessing.frame_stack",),
+    "n_stack": ("preprocessing.frame_stack",),
+    "num_stack": ("preprocessing.frame_stack",),
     "frameskip": ("preprocessing.frame_skip",),
     "frame_skip": ("preprocessing.frame_skip",),
     "screen_size": ("preprocessing.resize",),
@@ -106,6 +109,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 # By lowercase letters and digits alone. Behind the algorithm, the settings that make it the one.
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "a2c": ("ppo",),
+    "maskableppo": ("ppo",),
     "a3c": ("ppo",),
     "acktr": ("ppo",),
     "appo": ("ppo",),

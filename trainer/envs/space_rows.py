@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..spaces import mask_size, num_numbers
 from ..spaces.encoders import is_packed, obs_parts
-from .checking import changes
+from .checking import changes, rounds
 from .spaces import import_gymnasium, leaves
 
 Array = NDArray[Any]
@@ -31,12 +31,16 @@ class ObsRows:
         """One row. Raises TypeError, ValueError, KeyError, IndexError or OverflowError for what is
         not in the space: NumPy would stretch some shapes to fit, and round some numbers.
         """
-        if changes(obs, self.space):
+        if self._is_vector:
+            row = np.asarray(obs)
+            is_wrong = rounds(row, self.space)
+        elif changes(obs, self.space):
             raise ValueError
-        if self._parts:
+        elif self._parts:
             return self._packed(obs)
-        row = np.asarray(obs if self._is_vector else self._spaces.flatten(self.space, obs))
-        if row.shape != (self._num_numbers,) or row.dtype.kind == "c":
+        else:
+            row, is_wrong = np.asarray(self._spaces.flatten(self.space, obs)), False
+        if is_wrong or row.shape != (self._num_numbers,) or row.dtype.kind == "c":
             raise ValueError
         return row
 
