@@ -194,10 +194,11 @@ class Policy:
         if tensor.numel() != num_rows * size:
             shape = tuple(tensor.shape)
             own = getattr(space, "shape", None)
-            kind = f"arrays of the shape {own}" if own else f"{size} numbers"
+            is_plain = own is None or len(own) < 2
+            kind = f"{size} numbers" if is_plain else f"what make_env() gives, of the shape {own}"
             raise UsageError(
                 f"obs has the shape {shape}: the policy of {self.run.id} takes {kind}, or a batch "
-                "of such; policy.make_env() makes an environment that gives them"
+                "of such"
             )
         tensor = tensor.reshape(num_rows, size)
         return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one

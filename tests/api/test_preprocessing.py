@@ -50,7 +50,9 @@ def test_a_loaded_policy_makes_the_environment_that_it_sees(trained):
     obs, _ = env.reset(seed=1)
     assert obs.shape == (2, 36, 36)
     assert obs.dtype == np.uint8
-    with pytest.raises(UsageError, match=r"takes arrays of the shape \(2, 36, 36\)"):
+    with pytest.raises(
+        UsageError, match=r"takes what make_env\(\) gives, of the shape \(2, 36, 36\)"
+    ):
         policy.act(np.zeros((40, 36, 3), np.uint8))
     rewards, is_over = [], False
     while not is_over:
