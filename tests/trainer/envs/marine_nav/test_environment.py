@@ -308,7 +308,7 @@ def test_float64_nowhere_slows_a_float32_sea():
     flags = np.zeros(ROBOTS, np.bool_), np.zeros(ROBOTS, np.bool_)
     rows = np.zeros((ROBOTS, 2), np.float32), np.zeros(ROBOTS, np.float32)
     step(state, 0, random, *rows, *flags)
-    (code,) = step.inspect_llvm().values()
+    (code,) = step._from_python.inspect_llvm().values()
     assert "float" in code
     assert "double" not in code
 
