@@ -133,11 +133,8 @@ class Policy:
         or if masks are missing.
         """
         num_choices = getattr(self._trained.policy, "mask_size", 0)
-        many = obs if isinstance(obs, list) else [obs]
-        if num_choices and many and all(isinstance(x, Mapping) and MASK_KEY in x for x in many):
-            masks = [each[MASK_KEY] for each in many]
-            many = [_without_mask(each) for each in many]
-            obs, masks = (many, masks) if isinstance(obs, list) else (many[0], masks[0])
+        if num_choices:
+            obs, masks = _split(obs)
             action_masks = masks if action_masks is None else action_masks
         rows, is_one = self._rows(obs)
         if num_choices:
@@ -245,10 +242,18 @@ class Policy:
         )
 
 
-def _without_mask(obs: Mapping[str, Any]) -> Any:
-    """What else is in an observation; alone if it is one thing, as the policy knows it."""
+def _split(obs: Any) -> tuple[Any, Any]:
+    """Observations without their action masks, and the masks; None if they have none. A dictionary
+    with one key left becomes the value of that key: the policy was trained on it.
+    """
+    if isinstance(obs, list) and obs:
+        pairs = [_split(each) for each in obs]
+        has_masks = all(mask is not None for _, mask in pairs)
+        return ([x for x, _ in pairs], [mask for _, mask in pairs]) if has_masks else (obs, None)
+    if not isinstance(obs, Mapping) or MASK_KEY not in obs:
+        return obs, None
     others = {key: part for key, part in obs.items() if key != MASK_KEY}
-    return others if len(others) > 1 else next(iter(others.values()))
+    return others if len(others) > 1 else next(iter(others.values())), obs[MASK_KEY]
 
 
 def _tensor(obs: Any, size: int) -> torch.Tensor:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ..trainer.config import TrainConfig
     from .bench.autotune import Autotune, Tried
 
-BUSY_CORES = 0.2  # from so many on, other programs disturb
-SCORE_S = 30.0  # about how long a run takes that compares scores
-SCORE_ITERATIONS = 10  # that it has at least
+BUSY_CORES = 0.2  # other programs that use more are mentioned
+SCORE_S = 30.0  # length of a run that compares scores, roughly
+SCORE_ITERATIONS = 10  # and its least number of iterations
 SEEDS = (1, 2)
 
 
@@ -62,12 +62,12 @@ def command(
     whether splitting minibatches makes learning faster. Writes a configuration with them.
 
     The fastest candidates are measured three to eight times, in turn with what is configured. Only
-    what is faster beyond doubt is chosen: the 95 % interval of its gain has no 1, and its mean is
+    what is faster beyond doubt is chosen: the 95 % interval of its gain lies above 1, and its mean
     above 1.05.
 
     The env steps per iteration and the size of minibatches do not change, so that as much is
-    learned per iteration. What other sizes do to the score is measured in the end, by two short
-    runs of either configuration: use `operant bench compare` for longer ones.
+    learned per iteration. At the end both configurations train with two seeds, so that you see
+    what the new sizes do to the score. `operant bench compare` does this with longer runs.
     """
     from ..trainer.experiment.plan import load_runnable
     from ..trainer.machine.main_memory import keep_freed_memory
@@ -138,7 +138,7 @@ def short_run(tuning: Autotune, config: TrainConfig) -> int:
 def compared_scores(
     config: str, overrides: Sequence[str], chosen: Sequence[str], env_steps: int
 ) -> list[dict[str, Any]]:
-    """The scores of what is configured and of what was chosen, after as many env steps."""
+    """The scores of the given and the chosen configuration after equally many env steps."""
     from ..trainer.running.signals import exit_by_sigterm
     from .bench.compare import DEFAULT_SCORE
     from .bench.comparison import compared
@@ -159,14 +159,13 @@ def compared_scores(
 def scores_line(scores: Sequence[dict[str, Any]], env_steps: int) -> str:
     from ..monitor.render.formatting import format_count, format_value
 
-    told = []
-    for each in scores:
-        score = each["score_at_equal_env_steps"]
+    ranges = []
+    for side in scores:
+        score = side["score_at_equal_env_steps"]
         low, high = (format_value(score[end]) for end in ("min", "max")) if score else ("-", "-")
-        told.append(f"{low} to {high} {each['name']}")
-    return (
-        f"return after {format_count(env_steps)} env steps, {len(SEEDS)} seeds: {', '.join(told)}"
-    )
+        ranges.append(f"{low} to {high} {side['name']}")
+    seeds = f"{len(SEEDS)} seeds"
+    return f"return after {format_count(env_steps)} env steps, {seeds}: {', '.join(ranges)}"
 
 
 def comment(

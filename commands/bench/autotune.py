@@ -46,7 +46,7 @@ class Gain(NamedTuple):
 
     @classmethod
     def over(cls, first: Sequence[float], other: Sequence[float]) -> Gain:
-        """Of speeds that were measured in the same rounds."""
+        """The gain of the `other` speeds; item i of both was measured in round i."""
         logs = [math.log(b / a) for a, b in zip(first, other, strict=True)]
         mean = statistics.fmean(logs)
         margin = QUANTILES[len(logs)] * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -55,8 +55,8 @@ class Gain(NamedTuple):
 
 @dataclass
 class Tried:
-    """Settings, and the env steps a second of what they are for, once for each round; `failure`
-    where they cannot be.
+    """Settings, and their speeds in env steps a second, one for each round; `failure` says why they
+    could not be measured.
     """
 
     settings: tuple[str, ...]
@@ -97,7 +97,7 @@ class Autotune:
         self._load, self._seconds, self._report = load, seconds, report
         self._fixed = set(fixed)
         self.tried: list[Tried] = []
-        self.busy_cores = 0.0  # that other programs used meanwhile, at most
+        self.busy_cores = 0.0  # the most that other programs used in a phase
 
     def run(self) -> tuple[str, ...]:
         """The fastest settings; none where no others are faster beyond doubt. Raises ConfigError
@@ -153,7 +153,7 @@ class Autotune:
     def _race(self, found: Sequence[Tried], measure: Callable[[Tried], None]) -> Tried:
         """The fastest of those that are faster than the first beyond doubt; else the first."""
         first, *others = found
-        if first.failure:  # others can be no gain
+        if first.failure:  # there is nothing to compare others with
             return max(others, key=lambda tried: tried.env_steps_per_s)
         others = [tried for tried in others if tried.env_steps_per_s > first.env_steps_per_s]
         left = sorted(others, key=lambda tried: -tried.env_steps_per_s)[:FINALISTS]

@@ -78,13 +78,13 @@ def timed(work: Callable[[], int], seconds: float) -> Sample:
 
 
 class BusyCores:
-    """How many of the cores that this process may use other programs use, from now on."""
+    """Counts how many of this process's cores other programs use, from its creation on."""
 
     def __init__(self) -> None:
         self._begun_s, self._before_s = time.perf_counter(), self._others_s()
 
     def others(self) -> float:
-        """On average so far. What a host takes from a virtual machine is of others too."""
+        """The average so far. Time that the host takes from a virtual machine counts too."""
         seconds = time.perf_counter() - self._begun_s
         return max(0.0, self._others_s() - self._before_s) / max(seconds, 1e-9)
 

@@ -109,11 +109,11 @@ KEYS: dict[str, tuple[str, ...]] = {
 # By lowercase letters and digits alone. Behind the algorithm, the settings that make it the one.
 ALGORITHMS: dict[str, tuple[str, ...]] = {
     "a2c": ("ppo",),
-    "maskableppo": ("ppo",),
     "a3c": ("ppo",),
     "acktr": ("ppo",),
     "appo": ("ppo",),
     "impala": ("ppo",),
+    "maskableppo": ("ppo",),
     "pg": ("ppo",),
     "ppg": ("ppo",),
     "ppo2": ("ppo",),

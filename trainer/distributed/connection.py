@@ -61,7 +61,7 @@ class Connection:
         self._connect(backend, store, rank, world_size)
         self.shared: SharedSums | None = None
         if self._exchanges and place.local_world_size == world_size:
-            self.shared = SharedSums.met(rank, world_size, self.all_reduce)
+            self.shared = SharedSums.agreed(rank, world_size, self.all_reduce)
 
     def _connect(self, backend: str, store: Any, rank: int, world_size: int) -> None:
         """Connects in a thread, because waiting for a lost rank cannot be interrupted."""

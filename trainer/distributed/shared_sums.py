@@ -1,8 +1,8 @@
 """Sums over ranks of one machine, through memory that they share.
 
 Every rank writes its tensor and a count of its tensors, and wakes the others. Each adds up what all
-have written, in the order of ranks, so that all have the same bits. A message takes some ten
-microseconds; through a socket it takes hundreds, and a core that sleeps meanwhile wakes up late.
+have written, in the order of ranks, so that all have the same bits. This takes a tenth of the time
+of messages through a socket: `python benchmarks/ranks.py` has the speed of whole runs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from torch import Tensor
 # The system call's number. Other processors may show a count before the tensor that it counts.
 FUTEX = 202 if platform.machine() == "x86_64" else 0
 FUTEX_WAIT, FUTEX_WAKE = 0, 1
-LINE_BYTES = 64  # of a cache line: counts of two ranks have none in common
-PIECE_BYTES = 2**20  # of a tensor that is added up at once
-SPIN_S = 200e-6  # a core that sleeps takes longer to wake up
+LINE_BYTES = 64  # of a cache line; each rank's count has its own
+PIECE_BYTES = 2**20  # larger tensors are added up in pieces
+SPIN_S = 200e-6  # before a rank sleeps: to wake up takes as long
 COUNT_BITS = 32
 
 
@@ -43,16 +43,16 @@ class SharedSums:
         self._memory = torch.frombuffer(memory, dtype=torch.uint8)
         self._counts = memoryview(memory)[: size * LINE_BYTES].cast("I")
         self._begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        of_whom = memoryview(memory)[-8:].cast("q")
+        owner = memoryview(memory)[-8:].cast("q")
         if rank == 0:
-            of_whom[0] = token
-        if of_whom[0] != token:
+            owner[0] = token
+        if owner[0] != token:
             raise OSError("the memory is another run's")
 
     @classmethod
-    def met(cls, rank: int, size: int, sum_: Callable[[Tensor], object]) -> SharedSums | None:
-        """The memory that all ranks have agreed upon, by means of `sum_`; None where some cannot
-        have it, as in containers of their own. Nothing is left of it when all have ended.
+    def agreed(cls, rank: int, size: int, sum_: Callable[[Tensor], object]) -> SharedSums | None:
+        """Make memory in rank 0 and map it in all others, which `sum_` tells where it is. None if a
+        rank cannot map it, as from another container. The system frees it when all have ended.
         """
         made, file, place = None, None, torch.zeros(3, dtype=torch.int64)
         with contextlib.suppress(OSError, ValueError):
@@ -67,11 +67,11 @@ class SharedSums:
             if rank and process and FUTEX:
                 file = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
                 made = cls(file, rank, size, token)
-        have = torch.tensor(int(made is not None))
-        sum_(have)
+        num_mapped = torch.tensor(int(made is not None))
+        sum_(num_mapped)
         if file is not None:
             os.close(file)
-        return made if int(have) == size else None
+        return made if int(num_mapped) == size else None
 
     def add_up(self, tensor: Tensor, while_waiting: Callable[[], object]) -> None:
         """Add up `tensor` over all ranks, in place. `while_waiting` is called every so often while

@@ -94,7 +94,7 @@ def rounds(obs: NDArray[Any], space: Any) -> bool:
     return obs.dtype.kind == "f" and bool(space.dtype.kind in "iu")
 
 
-def changes(obs: Any, space: Any) -> bool:
+def flattening_changes(obs: Any, space: Any) -> bool:
     """Whether flattening would round a part of an observation, take it for another choice, or put
     its numbers where those of another part belong. Raises what a wrong structure leads to.
     """

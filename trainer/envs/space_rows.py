@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..spaces import mask_size, num_numbers
 from ..spaces.encoders import is_packed, obs_parts
-from .checking import changes, rounds
+from .checking import flattening_changes, rounds
 from .spaces import import_gymnasium, leaves
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ class ObsRows:
         if self._is_vector:
             row = np.asarray(obs)
             is_wrong = rounds(row, self.space)
-        elif changes(obs, self.space):
+        elif flattening_changes(obs, self.space):
             raise ValueError
         elif self._parts:
             return self._packed(obs)

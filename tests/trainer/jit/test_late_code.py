@@ -83,6 +83,14 @@ def test_errors_come_from_an_inner_function(times):
         inner(0.0)
 
 
+def test_errors_of_a_part_come_from_every_loop_that_calls_it():
+    part = compiled(inverse)
+    loops = [specialised(total, f"late{number}", inverse=part) for number in range(2)]
+    for loop in (*loops, *loops[::-1]):
+        with pytest.raises(ValueError, match="no inverse"):
+            loop(np.zeros(3))
+
+
 def test_errors_come_from_code_on_disk():
     for is_kept in (0, 1):
         loop = specialised(total, "late", inverse=compiled(inverse))

@@ -179,13 +179,13 @@ class CrossQConfig(SACConfig):
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)
-        if config.encoder != MLP:
-            raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
         if is_packed(spec_of(config)):
             raise ValueError(
                 "algorithm = crossq takes vectors, and observations are dictionaries with images; "
                 "use sac, or a wrapper that gives a vector"
             )
+        if config.encoder != MLP:
+            raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)

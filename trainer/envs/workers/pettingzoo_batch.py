@@ -178,7 +178,7 @@ class PettingZooBatch:
 
     def _row(self, agent: Any, obs: Any, info: Any, is_over: bool = False) -> NDArray[Any]:
         """An observation, and behind it the action mask if there are any. Raises EnvError where
-        `obs` is not in the space that all agents have.
+        `obs` is not in the space that all agents have. The next call writes to the same memory.
         """
         row = self._row_memory
         try:
