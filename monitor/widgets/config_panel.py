@@ -18,7 +18,7 @@ from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
-from ..render.formatting import UNKNOWN, format_written
+from ..render.formatting import UNKNOWN, format_relative, format_written
 from ..render.lines import Line, boxed, fit, fit_middle, line_width
 from ..render.scroll import scrollbar
 from ..runs.reading.run_description import Description, Setting
@@ -73,7 +73,8 @@ def _is_marked(setting: Setting) -> bool:
 def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line], list[Line]]:
     """A heading with a column for each run, and a row for each difference: keys of the
     configuration, with a mark where you set the value, then newest values. Metrics that have a
-    better direction come first, with the best value highlighted.
+    better direction come first, with the best value highlighted. Values of other runs than the
+    reference have their distance from its value.
     """
     settings = _differing_settings(watched)
     metrics = _differing_metrics(watched)
@@ -103,9 +104,25 @@ def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line]
     if not settings:
         lines.append([(fit("their configurations are the same", width), "dim")])
     lines += [[], [("newest values", "dim")]] if metrics else []
+    reference = next((i for i, one in enumerate(watched) if one.is_reference), None)
     for name, (texts, best) in metrics.items():
+        if reference is not None:
+            values = [one.view.newest.get(name) for one in watched]
+            texts = [
+                _with_relative(text, value, values[reference], cells) if i != reference else text
+                for i, (text, value) in enumerate(zip(texts, values, strict=True))
+            ]
         lines.append([_key(name, key_width), *_cells(texts, cells, len(shown), best)])
     return [head], lines
+
+
+def _with_relative(
+    text: str, value: float | None, reference: float | None, cells: int
+) -> str:
+    """`text`, and how far the value is from the reference's where that has room."""
+    relative = format_relative(value, reference)
+    has_room = relative != UNKNOWN and len(text) + 1 + len(relative) <= cells
+    return f"{text} {relative}" if has_room else text
 
 
 def num_more(watched: Sequence[Watched], width: int) -> int:
