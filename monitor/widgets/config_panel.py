@@ -14,14 +14,15 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 
 from ...shared import Metric
+from ...shared.runs.provenance import DIFF_FILE
 from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
 from ..render.formatting import UNKNOWN, format_relative, format_written
-from ..render.lines import Line, boxed, fit, fit_middle, line_width
+from ..render.lines import Line, boxed, fit, fit_end, fit_middle, line_width
 from ..render.scroll import scrollbar
-from ..runs.reading.run_description import Description, Setting
+from ..runs.reading.run_description import Description, Setting, comparable
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 
@@ -29,12 +30,13 @@ CHANGED = "•"
 _MIN_KEY_WIDTH, _MAX_KEY_WIDTH = 12, 44
 _MIN_COLUMN_WIDTH, _MAX_COLUMN_WIDTH = 9, 30
 _GAP = "  "
+_DIFF_STYLES = {"+": "good", "-": "warning", " ": "text"}
 
 
 def own_lines(view: RunView, width: int) -> list[Line]:
     """Notes, then the settings of each source, yours first, with the defaults of those that differ
-    from them, then how the run was started. Where sources are not known, settings that differ from
-    their defaults come first.
+    from them, then how the run was started and what was changed since its commit. Where sources are
+    not known, settings that differ from their defaults come first.
     """
     description = view.description
     keys = [setting.key for setting in (*description.settings, *description.started)]
@@ -53,6 +55,9 @@ def own_lines(view: RunView, width: int) -> list[Line]:
         lines.append([("  how it was started", "dim")])
     for setting in description.started:
         lines += _setting_lines(setting, key_width, width, " ", "text", "dim")
+    if description.diff:
+        lines.append([(f"  {DIFF_FILE}", "dim")])
+    lines += [[(fit_end(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff]
     return lines
 
 
@@ -179,7 +184,7 @@ def _broken(text: str, room: int) -> list[str]:
 
 def _differing_settings(watched: Sequence[Watched]) -> dict[str, list[str]]:
     """The keys with different values, each with one text per run."""
-    configs = [one.view.description.comparable() for one in watched]
+    configs = comparable([one.view.description for one in watched])
     keys = dict.fromkeys(key for settings in configs for key in settings)
     table = {key: [settings.get(key, UNKNOWN) for settings in configs] for key in keys}
     return {key: texts for key, texts in table.items() if len(set(texts)) > 1}
