@@ -176,7 +176,7 @@ def description_of(manifest: Mapping[str, Any], diff: str = "", packages: str = 
 
 
 def _lines(diff: str) -> list[str]:
-    lines = [harmless(line[:MAX_LINE_CHARACTERS].expandtabs(4)) for line in diff.splitlines()]
+    lines = [harmless(line[:MAX_LINE_CHARACTERS].expandtabs(4)) for line in diff.split("\n") if line]
     return lines[:MAX_DIFF_LINES]
 
 
