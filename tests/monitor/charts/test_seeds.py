@@ -73,6 +73,46 @@ def test_quartiles_lie_between_the_runs_there_are():
     assert at(history, 5) == (2.0, 23.0, 10.0)
 
 
+def test_standard_errors_and_interquartile_means_are_those_of_the_runs_there_are():
+    runs = [run_of([v, v], [0, 10]) for v in (1, 2, 3, 4, 100)] + [run_of([1, 1], [0, 20])]
+    error = seeds_history(runs, "error")
+    # at 0 the runs are 1, 1, 2, 3, 4 and 100: their mean is 18.5
+    deviation = np.std([1, 1, 2, 3, 4, 100], ddof=1)
+    low, mean, high = at(error, 0)
+    assert (mean, high - mean) == pytest.approx((18.5, deviation / np.sqrt(6)))
+    assert mean - low == pytest.approx(high - mean)
+    low, iqm, high = at(seeds_history(runs, "iqm"), 0)
+    assert iqm == 2.5  # of 1, 2, 3 and 4
+    assert 1 <= low < 2.5 < high <= 100
+    for spread in ("error", "iqm"):
+        assert at(seeds_history(runs, spread), 20) == (1, 1, 1)  # one run has no band
+
+
+def test_the_newest_value_is_an_interquartile_mean_as_well():
+    runs = [run_of([v, v], [0, 10]) for v in (0, 1, 2, 3, 1000)]
+    views = [
+        RunView(RunStatus(f"run{i}", "finished", metrics={"a": run.series("a").mean[-1]}), run,
+                (Metric("a"),))
+        for i, run in enumerate(runs)
+    ]  # fmt: skip
+    assert seeds_view("x", views, "iqm").newest["a"] == 2.0
+    assert seeds_view("x", views, "error").newest["a"] == 201.2
+
+
+def test_a_chart_has_the_interval_beside_its_value():
+    view = seeds_view("x", [member(row).view for row in ROWS[:3]], "error")
+    run = shown_run(Watched(view), "env steps", view, None)
+    units = {
+        cursor: chart_of(
+            Metric("episode/return", unit="points"), [run], ChartOptions(cursor=cursor), (0.0, 2e5)
+        ).unit
+        for cursor in (None, 100_000.0)
+    }
+    # at the end the runs have 101 and 201, at half the way half of them and 50
+    assert units[None] == "points, ± 50.00"
+    assert units[100_000.0] == "points, ± 14.65"
+
+
 def test_a_run_does_not_count_where_it_wrote_nan():
     broken = run_of([5, NAN, 5, 5], [0, 40, 60, 100])
     history = seeds_history([broken, run_of([1, 1], [0, 100])], "range")
