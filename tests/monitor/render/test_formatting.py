@@ -219,7 +219,7 @@ def test_different_ticks_have_different_labels(first, mantissa, power, count):
 def test_nothing_is_too_strange_to_show(number):
     of_more_than_a_number = (
         "format_clock", "format_phase", "format_phase_time", "format_left",
-        "format_si", "format_ticks",
+        "format_relative", "format_si", "format_ticks",
     )  # fmt: skip
     for name in dir(formatting):
         if name.startswith("format_") and name not in of_more_than_a_number:
