@@ -148,14 +148,13 @@ def test_runs_are_compared_by_their_changes_and_packages():
         description = description_of(MANIFEST, diff, packages)
         return one._replace(view=replace(one.view, description=description))
 
-    def rows(*runs: Watched) -> dict[str, list[str]]:
-        lines = [text.split() for text in texts(difference_lines(runs, 140)[1])]
-        return {" ".join(line[: -len(runs)]): line[-len(runs) :] for line in lines if line}
+    def rows(*runs: Watched) -> list[str]:
+        return texts(difference_lines(runs, 140)[1])
 
     moved = DIFF.replace("@@ -1 +1 @@", "@@ -7 +7 @@").replace("index 1..2", "index 3..4")
     assert not any("git_diff train.py" in row for row in rows(run(0, DIFF), run(1, moved)))
     other = run(1, DIFF.replace("lr = 2", "lr = 3"), "a==1\nnumpy==2.2\n")
-    lines = texts(difference_lines([run(0, DIFF), other, run(2, "# no changes\n")], 140)[1])
+    lines = rows(run(0, DIFF), other, run(2, "# no changes\n"))
     found = {line.split()[0]: line for line in lines if line.strip()}
     assert found["versions.numpy"].split()[1:] == ["2.1", "2.2", "2.1"]
     assert "versions.a" not in found
@@ -164,7 +163,7 @@ def test_runs_are_compared_by_their_changes_and_packages():
     assert changed.split()[-1] == "-"
     # What is known of one run only is no difference.
     for diff, packages in [("", ""), ("# not known: git is not installed\n", "")]:
-        lines = texts(difference_lines([run(0, DIFF), run(1, diff, packages)], 140)[1])
+        lines = rows(run(0, DIFF), run(1, diff, packages))
         assert not any("git_diff train.py" in line or "numpy" in line for line in lines)
 
 
@@ -172,8 +171,8 @@ def test_with_a_reference_newest_values_have_their_distance_in_percent():
     runs = [watched(0), watched(1)._replace(is_reference=True)]
     values = {"a": 3.0, "b": 1.0}, {"a": 2.0, "b": 0.0}
     runs = [
-        one._replace(view=replace(one.view, newest=newest))
-        for one, newest in zip(runs, values, strict=True)
+        one._replace(view=replace(one.view, status=replace(one.view.status, metrics=metrics)))
+        for one, metrics in zip(runs, values, strict=True)
     ]
     rows = [line.split() for line in texts(difference_lines(runs, 100)[1])]
     assert ["a", "3.000", "+50.0%", "2.000"] in rows
