@@ -38,15 +38,17 @@ class Listed(NamedTuple):
 @host_option
 @click.option("--archived", is_flag=True, help="List archived runs too.")
 @click.option(
-    "--group-by", metavar="name|KEY",
-    help="Print statistics of groups: runs that differ in their seed only (name), or that share the "
-    "value of a configuration key.",
+    "--group-by",
+    metavar="name|KEY",
+    help="Print statistics of groups: of runs that differ in their seed only (name), or that share "
+    "the value of a configuration key.",
 )
 @click.option(
     "--metric", help="With --group-by: the metric. Default: the return, or the group's main metric."
 )
 @click.option(
-    "--baseline", metavar="GROUP|RUN",
+    "--baseline",
+    metavar="GROUP|RUN",
     help="With --group-by: compare the means with that of this group or run, in percent of it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")

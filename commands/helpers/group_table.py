@@ -24,7 +24,7 @@ from .tables import Column
 
 
 class GroupStatistics(NamedTuple):
-    """The newest values of one metric in the runs of a group; `reference` is the baseline's mean."""
+    """Newest values of a metric in the runs of a group; `reference` is the mean of the baseline."""
 
     group: RunGroup
     metric: str
@@ -67,7 +67,9 @@ class GroupStatistics(NamedTuple):
             size = abs(self.reference) or math.nan
             fields["above_baseline_fraction"] = (mean - self.reference) / size
         return {
-            key: [json_value(each) for each in value] if isinstance(value, list) else json_value(value)
+            key: [json_value(each) for each in value]
+            if isinstance(value, list)
+            else json_value(value)
             for key, value in fields.items()
         }
 
@@ -83,12 +85,16 @@ def group_statistics(
     known = known_names(rows)
     keys = [NAME] if by == NAME else known.config_keys(by)
     if len(keys) != 1:
-        others = f"write one of {', '.join(keys)}" if keys else f"no run has this key{known.near(by)}"
+        others = (
+            f"write one of {', '.join(keys)}" if keys else f"no run has this key{known.near(by)}"
+        )
         raise UsageError(f"--group-by {by}: {others}")
     metrics = known.metric_names(metric) if metric else [""]
     if len(metrics) != 1:
         near = nearest(metric or "", known.metrics)
-        others = f"write one of {', '.join(metrics)}" if metrics else f"no run has this metric{near}"
+        others = (
+            f"write one of {', '.join(metrics)}" if metrics else f"no run has this metric{near}"
+        )
         raise UsageError(f"--metric {metric}: {others}")
     groups = RunGrouper().groups(rows, keys[0])
     found = []

@@ -131,7 +131,9 @@ def chart_of(
         ]
         away = _to_reference(both[0], both[1], options.cursor)
         unit = f"Δ{away}" if away else unit
-    count, interval = _of_runs(metric.name, front, drawn[0], None if step_metric else options.cursor)
+    count, interval = _of_runs(
+        metric.name, front, drawn[0], None if step_metric else options.cursor
+    )
     if interval and not (shows_difference or options.smoothing):
         unit = f"{unit}, {interval}" if unit else interval
     return Chart(

@@ -207,9 +207,7 @@ def _machine(row: RunRow, width: int, prefix: str) -> Line:
     return [(f" {fit(name, width)}", f"{prefix}{'warning' if row.is_lost else 'dim'}")]
 
 
-def _heads(
-    width: int, order: str, machine: int, has_reference: bool
-) -> list[tuple[str, int, str]]:
+def _heads(width: int, order: str, machine: int, has_reference: bool) -> list[tuple[str, int, str]]:
     """Order or name, width and alignment of every column; between two is one cell."""
     columns = columns_of(width, order, machine, has_reference)
     heads = [

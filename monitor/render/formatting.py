@@ -65,7 +65,11 @@ def format_relative(value: float | None, reference: float | None) -> str:
     percent = 100 * (value - reference) / abs(reference)
     if not math.isfinite(percent):
         return UNKNOWN
-    return f"{percent:+.1f}%" if abs(percent) < 1000 else f"{'+-'[percent < 0]}{format_si(abs(percent))}%"
+    return (
+        f"{percent:+.1f}%"
+        if abs(percent) < 1000
+        else f"{'+-'[percent < 0]}{format_si(abs(percent))}%"
+    )
 
 
 def format_written(value: float | None) -> str:

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 
 from ...shared import Metric
-from ...shared.runs.provenance import DIFF_FILE
+from ...shared.runs.run_folder import DIFF_FILE
 from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
@@ -57,7 +57,9 @@ def own_lines(view: RunView, width: int) -> list[Line]:
         lines += _setting_lines(setting, key_width, width, " ", "text", "dim")
     if description.diff:
         lines.append([(f"  {DIFF_FILE}", "dim")])
-    lines += [[(fit_end(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff]
+    lines += [
+        [(fit_end(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff
+    ]
     return lines
 
 
@@ -121,9 +123,7 @@ def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line]
     return [head], lines
 
 
-def _with_relative(
-    text: str, value: float | None, reference: float | None, cells: int
-) -> str:
+def _with_relative(text: str, value: float | None, reference: float | None, cells: int) -> str:
     """`text`, and how far the value is from the reference's where that has room."""
     relative = format_relative(value, reference)
     has_room = relative != UNKNOWN and len(text) + 1 + len(relative) <= cells

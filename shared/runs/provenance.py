@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from ..text.harmless import one_line
 from ..text.masking import masked_arguments, masked_text
+from .run_folder import DIFF_FILE, PACKAGES_FILE
 
-DIFF_FILE, PACKAGES_FILE = "git.diff", "packages.txt"
 GIT_WAIT_S = 2.0  # how long the start of a run waits for git, which a network disk makes slow
 MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES = 100_000, 2_000
 CODE = ("commands", "shared", "trainer")  # what a rank runs

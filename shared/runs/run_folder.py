@@ -45,6 +45,7 @@ _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
 PULLED_FROM = "pulled_from"  # the key of a manifest: where a policy that was pulled comes from
+DIFF_FILE, PACKAGES_FILE = "git.diff", "packages.txt"  # what ran, see `provenance`
 TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 
@@ -240,8 +241,8 @@ class Run:
         return ""
 
     def replace_files(self, files: Mapping[str, bytes], number: int) -> None:
-        """Write files of what runs from now on. Former ones with other contents are kept: `git.diff`
-        as `git.1.diff`, with the `number` of the process that ran them.
+        """Write files of what runs from now on. Former ones with other contents are kept:
+        `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
         """
         for name, data in files.items():
             path = self.folder / name

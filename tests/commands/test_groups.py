@@ -13,7 +13,9 @@ def ended_run(name: str, gamma: float, seed: int, **metrics: float) -> Run:
     config = {"seed": seed, "ppo": {"gamma": gamma}}
     run, lock = create_run(f"{name}-seed{seed}", {"config": config}, rank=0)
     session = RunSession(run, lock, publish_interval_s=1)
-    session.metrics.publish({name.replace("_", "/"): v for name, v in metrics.items()}, 3, 30 * seed)
+    session.metrics.publish(
+        {name.replace("_", "/"): v for name, v in metrics.items()}, 3, 30 * seed
+    )
     session.close("finished", 0)
     return run
 
@@ -29,7 +31,11 @@ def test_groups_of_seeds_have_their_statistics(runs):
     base, wide = operant_json("runs", "--group-by", "name", "--baseline", "base")
     assert (base["group"], wide["group"]) == ("base", "wide")
     assert wide["runs"] == [run.id for run in reversed(runs[:4])]
-    assert (wide["metric"], wide["num_values"], wide["env_steps"]) == ("episode/return", 4, [30, 120])
+    assert (wide["metric"], wide["num_values"], wide["env_steps"]) == (
+        "episode/return",
+        4,
+        [30, 120],
+    )
     assert (wide["mean"], wide["min"], wide["max"]) == (4.0, 1.0, 10.0)
     assert wide["standard_error"] == pytest.approx((50 / 3) ** 0.5 / 2)
     assert wide["interquartile_mean"] == 2.5  # of 2 and 3
@@ -50,7 +56,8 @@ def test_the_table_has_a_line_for_each_group(runs):
         "to", "max", "steps",
     ]  # fmt: skip
     assert [line.split()[:5] for line in lines] == [
-        ["ppo.gamma=0.99", "2", "-3.000", "±", "1.000"], ["ppo.gamma=0.9", "4", "4.000", "±", "2.041"],
+        ["ppo.gamma=0.99", "2", "-3.000", "±", "1.000"],
+        ["ppo.gamma=0.9", "4", "4.000", "±", "2.041"],
     ]  # fmt: skip
     assert [line.split()[5] for line in lines] == ["-400.0%", "+300.0%"]
 
@@ -61,7 +68,9 @@ def test_another_metric_and_runs_without_it():
     (group,) = operant_json("runs", "--group-by", "name", "--metric", "value")
     assert (group["metric"], group["num_values"], group["mean"]) == ("loss/value", 1, 2.0)
     assert group["standard_error"] is None
-    (line,) = operant("runs", "--group-by", "name", "--metric", "loss/policy").stdout.splitlines()[1:]
+    (line,) = operant("runs", "--group-by", "name", "--metric", "loss/policy").stdout.splitlines()[
+        1:
+    ]
     assert line.split()[:3] == ["a", "1", "4.000"]
 
 

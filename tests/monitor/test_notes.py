@@ -136,7 +136,10 @@ def test_what_was_changed_since_the_commit_stands_at_the_end():
                for line in plain)  # fmt: skip
     assert any(line.split() == ["packages", "2,", "in", "packages.txt"] for line in plain)
     start = plain.index("  git.diff")
-    assert plain[start + 1 : start + 3] == ["# not in git: new.py", "diff --git a/train.py b/train.py"]
+    assert plain[start + 1 : start + 3] == [
+        "# not in git: new.py",
+        "diff --git a/train.py b/train.py",
+    ]
     assert [line[0][1] for line in lines[start + 7 : start + 9]] == ["warning", "good"]
     assert plain[-1].startswith("+ [2Jxxx")
     assert all(len(line) <= 60 for line in plain)

@@ -27,8 +27,8 @@ _RESAMPLES, _MAX_DRAWN = 2000, 400_000  # fewer resamples of very many runs
 
 
 class Middle(NamedTuple):
-    """The middle of the values of `num_runs` runs, and where its interval begins and ends: NaN where
-    that takes more runs.
+    """The middle of the values of `num_runs` runs, and where its interval begins and ends: NaN for
+    one run, where that takes more.
     """
 
     value: float
@@ -94,8 +94,8 @@ def _kept(num_runs: int) -> slice:
 
 @lru_cache(8)
 def _resamples(num_runs: int) -> Floats:
-    """Bootstrap resamples of sorted values, as the weight of each value in the interquartile mean of
-    each resample [B, S]. They are the same at every place, which makes bands as cheap as a product.
+    """Bootstrap resamples of sorted values, as the weight of each value in the interquartile mean
+    of each resample [B, S]. They are the same at all places, so that a band costs one product.
     """
     size = min(_RESAMPLES, max(200, _MAX_DRAWN // num_runs)), num_runs
     drawn = np.sort(np.random.default_rng(1).integers(num_runs, size=size), axis=1)

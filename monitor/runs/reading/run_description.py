@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ....shared.runs.provenance import DIFF_FILE, PACKAGES_FILE
-from ....shared.runs.run_folder import Run
+from ....shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, Run
 from ....shared.runs.setting_sources import defaults_of, is_default, sources_in
 from ....shared.runs.small_file import read_small
 from ....shared.text.harmless import harmless, one_line
@@ -58,7 +57,6 @@ class Description:
         return any(setting.source for setting in self.settings)
 
 
-
 NO_DESCRIPTION = Description()
 
 
@@ -78,8 +76,8 @@ def comparable(descriptions: Sequence[Description]) -> list[dict[str, str]]:
 
 
 def _changed_files(diff: Sequence[str]) -> dict[str, str]:
-    """The number of lines that each file of a diff gained and lost, and a checksum of them: the same
-    whichever commit the diff is against.
+    """The number of lines that each file of a diff gained and lost, and a checksum of them, which
+    is the same whichever commit the diff is against.
     """
     files: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -176,7 +174,9 @@ def description_of(manifest: Mapping[str, Any], diff: str = "", packages: str = 
 
 
 def _lines(diff: str) -> list[str]:
-    lines = [harmless(line[:MAX_LINE_CHARACTERS].expandtabs(4)) for line in diff.split("\n") if line]
+    lines = [
+        harmless(line[:MAX_LINE_CHARACTERS].expandtabs(4)) for line in diff.split("\n") if line
+    ]
     return lines[:MAX_DIFF_LINES]
 
 

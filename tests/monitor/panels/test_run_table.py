@@ -44,9 +44,7 @@ def test_with_a_reference_each_row_has_its_distance_in_percent(width):
     reference = make_row("a", "running", metrics={RETURN: -100.0})
     better = make_row("b", "running", metrics={RETURN: -85.0})
     other = make_row("c", "running", metrics={"train/loss": 1.0})
-    rows = [
-        draw_row(row, width, False, reference=reference) for row in (reference, better, other)
-    ]
+    rows = [draw_row(row, width, False, reference=reference) for row in (reference, better, other)]
     head, *rows = texts([draw_head(width, has_reference=True), *rows])
     ends = [row[: head.index("vs ref") + len("vs ref")] for row in rows]
     assert [end.split()[-1] for end in ends] == ["ref", "+15.0%", "-"]

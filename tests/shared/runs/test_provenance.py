@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from operant.shared.runs import provenance
-from operant.shared.runs.provenance import DIFF_FILE, PACKAGES_FILE, what_ran
-from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.provenance import what_ran
+from operant.shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, create_run
 
 
 def test_the_digest_of_the_code_is_of_the_files_of_each_side(monkeypatch):

@@ -90,15 +90,17 @@ def test_secrets_are_found_in_any_text(text, kept):
 
 
 @pytest.mark.parametrize("text", [
-    "def f(key: str = None, token=None): pass", "if self.token == other:", "token := 3", "key:\n  x",
-    "https://host/key://x", "-----BEGIN CERTIFICATE-----\nabc", "0123456789abcdef" * 4,
+    "def f(key: str = None, token=None): pass", "if self.token == other:", "token := 3",
+    "key:\n  x", "https://host/key://x", "-----BEGIN CERTIFICATE-----\nabc", "0123456789abcdef" * 4,
     "max_tokens = 5", "sort_key=by_name", "the key", "risk-averse-optimisation-of-policies",
 ])  # fmt: skip
 def test_other_text_stays(text):
     assert masked_text(text) == text
 
 
-@pytest.mark.parametrize("piece", ["a=", "key=", 'token="', "token: a ", "-----BEGIN PRIVATE KEY-----"])
+@pytest.mark.parametrize(
+    "piece", ["a=", "key=", 'token="', "token: a ", "-----BEGIN PRIVATE KEY-----"]
+)
 def test_long_texts_are_masked_in_a_moment(piece):
     began_s = time.process_time()
     masked_text(piece * (100_000 // len(piece)))
