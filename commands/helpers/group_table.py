@@ -56,7 +56,7 @@ class GroupStatistics(NamedTuple):
                 "mean": ends.value,
                 "standard_error": error.high - error.value,
                 "interquartile_mean": iqm.value,
-                "interquartile_mean_ci95": [iqm.low, iqm.high],
+                "interquartile_mean_ci95": [json_value(iqm.low), json_value(iqm.high)],
                 "quartiles": [quartiles.low, quartiles.high],
                 "min": ends.low,
                 "max": ends.high,
@@ -66,12 +66,8 @@ class GroupStatistics(NamedTuple):
             fields["baseline"] = self.reference
             size = abs(self.reference) or math.nan
             fields["above_baseline_fraction"] = (mean - self.reference) / size
-        return {
-            key: [json_value(each) for each in value]
-            if isinstance(value, list)
-            else json_value(value)
-            for key, value in fields.items()
-        }
+        filled: dict[str, Any] = json_value(fields)
+        return filled
 
 
 def group_statistics(

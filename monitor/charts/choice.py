@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...shared import Metric
 from ...shared.text.patterns import pattern
 from ..render.formatting import (
+    UNKNOWN,
     format_count,
     format_difference,
     format_relative,
@@ -253,7 +254,8 @@ def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:
     own, other = value_at(curve, at), value_at(reference, at)
     if own is None or other is None:
         return ""
-    return f"{format_difference(own - other)} {format_relative(own, other)}"
+    relative = format_relative(own, other)
+    return format_difference(own - other) + (f" {relative}" if relative != UNKNOWN else "")
 
 
 def _at(curve: Curve, cursor: float | None) -> float | None:
