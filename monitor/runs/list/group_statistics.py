@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,8 +24,9 @@ SPREAD_WORDS = {
     "iqm": "IQM, 95% CI",
 }
 
-_CONFIDENCE = 0.95
-_RESAMPLES, _MAX_DRAWN = 2000, 400_000  # fewer resamples of very many runs
+_TAIL = 0.025  # outside a 95 % interval, at each end
+_MOST_EXACT = 6  # runs, of which all resamples are few enough
+_RESAMPLES, _MAX_DRAWN = 1000, 400_000  # fewer of very many runs
 
 
 class Middle(NamedTuple):
@@ -72,8 +75,7 @@ def intervals(values: Floats, spread: Spread) -> Floats:
         middle = rising[_kept(num_runs)].mean(axis=0)
         if num_runs == 1:
             return np.stack([unknown, middle, unknown])
-        tail = (1 - _CONFIDENCE) / 2
-        low, high = np.quantile(_resamples(num_runs) @ rising, (tail, 1 - tail), axis=0)
+        low, high = _bootstrap_interval(rising)
         return np.stack([low, middle, high])
     if spread == "error":
         with np.errstate(over="ignore"):  # of values near the largest number
@@ -92,17 +94,41 @@ def _kept(num_runs: int) -> slice:
     return slice(cut, num_runs - cut)
 
 
+def _bootstrap_interval(rising: Floats) -> tuple[Floats, Floats]:
+    """The ends [R] of the 95 % interval of the interquartile means of sorted values [S, R]."""
+    weights, shares = _resamples(len(rising))
+    means = rising.T @ weights.T
+    if len(rising) > _MOST_EXACT:
+        low, high = np.quantile(means, (_TAIL, 1 - _TAIL), axis=1)
+        return low, high
+    order = np.argsort(means, axis=1)
+    so_far = np.cumsum(shares[order], axis=1)
+    places = np.arange(len(means))
+    low, high = (
+        means[places, order[places, np.argmax(so_far > share - 1e-9, axis=1)]]
+        for share in (_TAIL, 1 - _TAIL)
+    )
+    return low, high
+
+
 @lru_cache(8)
-def _resamples(num_runs: int) -> Floats:
-    """Bootstrap resamples of sorted values, as the weight of each value in the interquartile mean
-    of each resample [B, S]. They are the same at all places, so that a band costs one product.
+def _resamples(num_runs: int) -> tuple[Floats, Floats]:
+    """Resamples of sorted values: the weight of each value in the interquartile mean of a resample
+    [B, S], and the share of such resamples [B]. All there are of few runs, else drawn at random.
+    They are the same at all places, so that a band costs one product.
     """
-    size = min(_RESAMPLES, max(200, _MAX_DRAWN // num_runs)), num_runs
-    drawn = np.sort(np.random.default_rng(1).integers(num_runs, size=size), axis=1)
+    if num_runs <= _MOST_EXACT:
+        drawn = np.array(list(combinations_with_replacement(range(num_runs), num_runs)))
+        orders = [math.prod(map(math.factorial, np.bincount(draw).tolist())) for draw in drawn]
+        shares = 1 / np.array(orders)
+    else:
+        size = min(_RESAMPLES, max(200, _MAX_DRAWN // num_runs)), num_runs
+        drawn = np.sort(np.random.default_rng(1).integers(num_runs, size=size), axis=1)
+        shares = np.ones(len(drawn))
     kept = drawn[:, _kept(num_runs)]
-    weights = np.zeros(size)
+    weights = np.zeros(drawn.shape)
     np.add.at(weights, (np.arange(len(kept))[:, None], kept), 1 / kept.shape[1])
-    return weights
+    return weights, shares / shares.sum()
 
 
 def _quantile(rising: Floats, share: float) -> Floats:

@@ -39,14 +39,24 @@ def test_the_interquartile_mean_leaves_a_quarter_out_at_each_end():
     assert middle_of([1.0, 2.0, 6.0], "iqm").value == 3.0  # of three none is left out
 
 
-def test_the_bootstrap_interval_is_near_that_of_all_resamples():
-    scores = [70.9, 69.6, 71.8, 72.2, 71.2]
-    every = [np.mean(sorted(draw)[1:4]) for draw in product(scores, repeat=5)]
-    low, high = np.quantile(every, (0.025, 0.975))
+@pytest.mark.parametrize("scores", [[79.0, 77.6, 81.8], [70.9, 69.6, 71.8, 72.2, 71.2]])
+def test_the_interval_of_few_runs_is_that_of_all_resamples(scores):
+    cut = len(scores) // 4
+    every = [
+        np.mean(sorted(draw)[cut : len(scores) - cut])
+        for draw in product(scores, repeat=len(scores))
+    ]
+    low, high = np.quantile(every, (0.025, 0.975), method="inverted_cdf")
     middle = middle_of(scores, "iqm")
-    assert middle.low == pytest.approx(low, abs=0.15)
-    assert middle.high == pytest.approx(high, abs=0.15)
-    assert middle == middle_of(scores, "iqm")
+    assert (middle.low, middle.high) == pytest.approx((low, high))
+
+
+def test_the_interval_of_more_runs_is_near_that_of_many_resamples():
+    scores = np.random.default_rng(2).normal(size=12)
+    drawn = np.sort(np.random.default_rng(3).choice(scores, (100_000, 12)), axis=1)
+    low, high = np.quantile(drawn[:, 3:9].mean(axis=1), (0.025, 0.975))
+    middle = middle_of(scores.tolist(), "iqm")
+    assert (middle.low, middle.high) == pytest.approx((low, high), abs=0.1 * (high - low))
 
 
 @pytest.mark.parametrize("spread", SPREADS)
