@@ -135,8 +135,6 @@ def chart_of(
     count, interval = _of_runs(
         metric.name, front, drawn[0], None if step_metric else options.cursor
     )
-    if interval and not (shows_difference or options.smoothing):
-        unit = f"{unit}, {interval}" if unit else interval
     return Chart(
         title=_title(metric.name, options, shows_difference),
         value=value,
@@ -144,6 +142,7 @@ def chart_of(
         x_range=(low, high),
         note=_note(metric, front, options, step_metric),
         unit=unit,
+        interval="" if shows_difference or options.smoothing else interval,
         count=count,
         waits_for=metric.name,
         lacking=_lacking(metric.name, runs, curves) if shows_difference else "",

@@ -20,7 +20,7 @@ from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
 from ..render.formatting import UNKNOWN, format_relative, format_written
-from ..render.lines import Line, boxed, fit, fit_end, fit_middle, line_width
+from ..render.lines import Line, boxed, fit, fit_middle, line_width
 from ..render.scroll import scrollbar
 from ..runs.reading.run_description import Description, Setting, comparable
 from ..runs.reading.run_view import RunView
@@ -57,9 +57,7 @@ def own_lines(view: RunView, width: int) -> list[Line]:
         lines += _setting_lines(setting, key_width, width, " ", "text", "dim")
     if description.diff:
         lines.append([(f"  {DIFF_FILE}", "dim")])
-    lines += [
-        [(fit_end(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff
-    ]
+    lines += [[(fit(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff]
     return lines
 
 

@@ -42,8 +42,8 @@ def test_with_a_reference_each_group_has_its_distance_in_percent(width):
     rows = texts([draw_group(g, width, False, reference=other) for g in (GROUP, other, UNREAD)])
     assert {len(row) for row in (head, *rows)} == {width}
     ends = [row[: head.index("vs ref") + len("vs ref")] for row in rows]
-    # returns 117.3 and 120.3
-    assert [end.split()[-1] for end in ends] == ["-2.5%", "ref", "-"]
+    # returns 117.3 and 123.3
+    assert [end.split()[-1] for end in ends] == ["-4.9%", "ref", "-"]
     assert order_under_group(width, head.index("vs ref"), has_reference=True) == "return"
 
 

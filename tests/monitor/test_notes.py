@@ -180,7 +180,7 @@ def test_with_a_reference_newest_values_have_their_distance_in_percent():
     rows = [line.split() for line in texts(difference_lines(runs, 100)[1])]
     assert ["a", "3.000", "+50.0%", "2.000"] in rows
     assert ["b", "1.000", "0"] in rows
-    narrow = [line.split() for line in texts(difference_lines(runs, 40)[1])]
+    narrow = [line.split() for line in texts(difference_lines(runs, 36)[1])]
     assert ["a", "3.000", "2.000"] in narrow
 
 

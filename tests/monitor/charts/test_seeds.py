@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from groups import ROWS, member
-from views import make_history
+from views import make_history, texts
 
+from operant.monitor.charts.chart import draw_chart
 from operant.monitor.charts.choice import chart_of
 from operant.monitor.charts.curves import curve_of
 from operant.monitor.charts.options import ChartOptions
@@ -102,15 +103,14 @@ def test_the_newest_value_is_an_interquartile_mean_as_well():
 def test_a_chart_has_the_interval_beside_its_value():
     view = seeds_view("x", [member(row).view for row in ROWS[:3]], "error")
     run = shown_run(Watched(view), "env steps", view, None)
-    units = {
-        cursor: chart_of(
-            Metric("episode/return", unit="points"), [run], ChartOptions(cursor=cursor), (0.0, 2e5)
-        ).unit
-        for cursor in (None, 100_000.0)
-    }
-    # at the end the runs have 101 and 201, at half the way half of them and 50
-    assert units[None] == "points, ± 50.00"
-    assert units[100_000.0] == "points, ± 14.65"
+    metric = Metric("episode/return", unit="points")
+    chart = chart_of(metric, [run], ChartOptions(), (0.0, 2e5))
+    assert chart.interval == "± 50.00"  # of 101 and 201
+    at_half = chart_of(metric, [run], ChartOptions(cursor=100_000.0), (0.0, 2e5))
+    assert at_half.interval == "± 16.50"  # of 50.0, 99.5 and 50
+    wide, narrow = (texts(draw_chart(chart, width, 8))[0] for width in (70, 50))
+    assert "151.0 points, ± 50.00, 2 of 3 runs" in wide
+    assert "151.0 points, 2 of 3 runs" in narrow
 
 
 def test_a_run_does_not_count_where_it_wrote_nan():

@@ -59,7 +59,7 @@ XXXQ==
     ('password = "XXX XXX"', "password = ***"),
     ("PASSWORD='XXX'", "PASSWORD=***"),
     ('{"password": "XXX, XXX", "lr": 1}', '{"password": ***, "lr": 1}'),
-    ('config = {"token": "XXX"}', 'config = {"token": ***'),
+    ('config = {"token": "XXX"}', 'config = {"token": ***}'),
     ('run(config=dict(api_key="XXX"))', "run(config=dict(api_key=***))"),
     ('os.environ["OPENAI_API_KEY"] = "XXX"', 'os.environ["OPENAI_API_KEY"] = ***'),
     ('password: str = "XXX"', "password: str = ***"),
