@@ -124,8 +124,8 @@ class Chart:
     """What one chart shows: the first trace is the one in front. `value` is the one in words,
     `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
     axis that is being chosen; `count` is of how many runs the value is the mean, `interval` is
-    around it; `note` explains it all where there is room. Without a point it `waits_for` a metric, or says what is `lacking` and
-    will not come.
+    around it; `note` explains it all where there is room. Without a point it `waits_for` a metric,
+    or says what is `lacking` and will not come.
     """
 
     title: str

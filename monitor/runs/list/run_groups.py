@@ -105,7 +105,7 @@ def plain_name(row: RunRow) -> str:
     """What people called a run, without its seed: the name that they gave it later, else its id
     without the moment and the letters against chance.
     """
-    name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.run.id))
+    name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.name))
     return _SEED_IN_NAME.sub("", name).strip("-_.") or name
 
 
