@@ -44,7 +44,9 @@ class Listed(NamedTuple):
     "the value of a configuration key.",
 )
 @click.option(
-    "--metric", help="With --group-by: the metric. Default: the return, or the group's main metric."
+    "--metric",
+    metavar="NAME",
+    help="With --group-by: the metric. Default: the return, or the group's main metric.",
 )
 @click.option(
     "--baseline",

@@ -21,7 +21,7 @@ from ..text.harmless import one_line
 from ..text.masking import masked_arguments, masked_text
 from .run_folder import DIFF_FILE, PACKAGES_FILE
 
-GIT_WAIT_S = 2.0  # how long the start of a run waits for git, which a network disk makes slow
+GIT_WAIT_S = 2.0  # for the commit, and for its changes: a network disk may make git slow
 MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES = 100_000, 2_000
 CODE = ("commands", "shared", "trainer")  # what a rank runs
 
@@ -78,7 +78,8 @@ class _Answer(NamedTuple):
 
 def what_ran() -> dict[str, bytes]:
     """The files of a run that say which code it runs, by their names: the difference of the working
-    tree from its commit, without secrets, and all installed packages. Takes `GIT_WAIT_S` at most.
+    tree from its commit, without secrets, and all installed packages. Waits `GIT_WAIT_S` for git at
+    most.
     """
     files = {PACKAGES_FILE: "".join(f"{line}\n" for line in _packages())}
     if (diff := _diff()) is not None:
