@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from typing import ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from textual.binding import Binding, BindingType
 from textual.reactive import var
 
@@ -57,7 +57,9 @@ def own_lines(view: RunView, width: int) -> list[Line]:
         lines += _setting_lines(setting, key_width, width, " ", "text", "dim")
     if description.diff:
         lines.append([(f"  {DIFF_FILE}", "dim")])
-    lines += [[(fit(line, width), _DIFF_STYLES.get(line[:1], "dim"))] for line in description.diff]
+    for line in description.diff:
+        style = _DIFF_STYLES.get(line[:1], "dim")
+        lines += [[(row, style)] for row in chop_cells(line, max(2, width))]
     return lines
 
 

@@ -141,7 +141,7 @@ def test_what_was_changed_since_the_commit_stands_at_the_end():
         "diff --git a/train.py b/train.py",
     ]
     assert [line[0][1] for line in lines[start + 7 : start + 9]] == ["warning", "good"]
-    assert plain[-1].startswith("+ [2Jxxx")
+    assert plain[-2:] == ["+ [2J" + "x" * 55, "x" * 44]
     assert all(len(line) <= 60 for line in plain)
 
 
