@@ -94,12 +94,13 @@ def group_statistics(
         raise UsageError(f"--metric {metric}: {others}")
     groups = RunGrouper().groups(rows, keys[0])
     found = []
-    reference_rows = _baseline(groups, baseline) if baseline else None
+    other = _baseline(groups, baseline) if baseline else None
     for group in groups:
         name = metrics[0] or group.main
         middles = {s: middle for s in SPREADS if (middle := group.metric(name, s))}
-        reference = reference_rows and reference_rows.metric(name, "range")
-        found.append(GroupStatistics(group, name, middles, reference and reference.value))
+        reference = other.metric(name, "range") if other else None
+        mean = reference.value if reference else None
+        found.append(GroupStatistics(group, name, middles, mean))
     return found
 
 
