@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 from measuring import busy, machine, summary, versions, write_json
-from numpy.typing import NDArray
 
 import operant
+from operant.monitor.runs.list.group_statistics import middle_of
 from operant.trainer.envs import load_spec
 from operant.trainer.envs.names import MINATAR_ENV_NAMES, MINATAR_PREFIX
 from operant.trainer.envs.vector import Transitions, VectorEnv
@@ -50,7 +50,6 @@ GYMNAX_GAMES = {
         ("space_invaders", "SpaceInvaders"),
     )
 }  # fmt: skip
-RESAMPLES = 10_000
 
 Speeds = tuple[float, float]  # env steps per second, and per second of processor time
 
@@ -182,11 +181,12 @@ def returns(arguments: argparse.Namespace) -> dict[str, Any]:
     table = {}
     for name, means in found.items():
         scores = np.array(means)
-        low, high = bootstrap_interval(scores)
+        iqm = middle_of(means, "iqm")
+        assert iqm
         table[name] = {
             "scores": means, "mean": scores.mean(),
             "deviation": scores.std(ddof=1) if len(scores) > 1 else math.nan,
-            "iqm": interquartile_mean(scores), "low": low, "high": high,
+            "iqm": iqm.value, "low": iqm.low, "high": iqm.high,
         }  # fmt: skip
         print(
             "{:<24} {} seeds  mean {mean:.1f} ± {deviation:.1f}  IQM {iqm:.1f} "
@@ -194,19 +194,6 @@ def returns(arguments: argparse.Namespace) -> dict[str, Any]:
             flush=True,
         )
     return {"returns": table}
-
-
-def interquartile_mean(scores: NDArray[Any]) -> float:
-    """The mean without a quarter of the scores at each end, rounded down, as rliable has it."""
-    cut = len(scores) // 4
-    return float(np.sort(scores)[cut : len(scores) - cut].mean())
-
-
-def bootstrap_interval(scores: NDArray[Any]) -> tuple[float, float]:
-    """The 95 % interval of the interquartile mean."""
-    drawn = np.random.default_rng(1).choice(scores, (RESAMPLES, len(scores)))
-    low, high = np.percentile([interquartile_mean(row) for row in drawn], (2.5, 97.5))
-    return float(low), float(high)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..shared.errors import UsageError
 from .helpers.choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
@@ -36,14 +37,42 @@ class Listed(NamedTuple):
 @click.command("runs")
 @host_option
 @click.option("--archived", is_flag=True, help="List archived runs too.")
+@click.option(
+    "--group-by",
+    metavar="name|KEY",
+    help="Print statistics of groups: of runs that differ in their seed only (name), or that share "
+    "the value of a configuration key.",
+)
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="With --group-by: the metric. Default: the return, or the group's main metric.",
+)
+@click.option(
+    "--baseline",
+    metavar="GROUP|RUN",
+    help="With --group-by: compare the means with that of this group or run, in percent of it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def command(hosts: tuple[str, ...], archived: bool, as_json: bool) -> int:
+def command(
+    hosts: tuple[str, ...],
+    archived: bool,
+    group_by: str | None,
+    metric: str | None,
+    baseline: str | None,
+    as_json: bool,
+) -> int:
     """List all runs and their states, newest first. Archived runs are listed with --archived only.
 
     Age is the time since a run last wrote. The table is as wide as the terminal, and uncut when
     piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer, its
     error goes to standard error, and the exit code is 1.
     """
+    if group_by:
+        return _of_groups(checked_hosts(hosts), archived, group_by, metric, baseline, as_json)
+    for option, given in (("--metric", metric), ("--baseline", baseline)):
+        if given:
+            raise UsageError(f"{option} needs --group-by, as in `operant runs --group-by name`")
     if hosts:
         return _of_machines(checked_hosts(hosts), archived, as_json)
     from ..shared.runs.find_runs import list_runs, no_runs_text
@@ -84,6 +113,36 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
         print_json([one.as_json() | {"machine": host or None} for host, one in listed])
     elif listed:
         _print_table([one._replace(notes=_named(host, one.notes)) for host, one in listed])
+    for trouble in troubles:
+        warn(trouble)
+    return 1 if troubles else 0
+
+
+def _of_groups(
+    hosts: list[str],
+    archived: bool,
+    group_by: str,
+    metric: str | None,
+    baseline: str | None,
+    as_json: bool,
+) -> int:
+    """The newest values of a metric in groups of runs."""
+    from ..monitor.remote.listing import list_machines
+    from ..shared.runs.find_runs import no_runs_text
+    from .helpers.group_table import group_columns, group_statistics
+    from .helpers.output import print_json, print_line, warn
+    from .helpers.tables import table_lines, terminal_width
+
+    listed, troubles = list_machines(hosts)
+    rows = [row for row in listed if row.status and row.notes.is_archived == archived]
+    found = group_statistics(rows, group_by, metric, baseline) if rows else []
+    if as_json:
+        print_json([one.as_json() for one in found])
+    elif found:
+        for line in table_lines(group_columns(found), terminal_width()):
+            print_line(line)
+    else:
+        print_line(no_runs_text())
     for trouble in troubles:
         warn(trouble)
     return 1 if troubles else 0

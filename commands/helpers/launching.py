@@ -21,7 +21,7 @@ from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import LAUNCHER, RunLock
 from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import check_is_free, find_run
-from ...shared.runs.provenance import provenance
+from ...shared.runs.provenance import provenance, what_ran
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ...shared.runs.run_notes import check_name
@@ -126,7 +126,7 @@ def prepared_run(
     manifest |= more or {}
     manifest |= _in_manifest(resolved)
     manifest |= added_seals(manifest, [manifest["config"]])
-    run, lock = create_run(name, manifest, rank=rank, run_id=run_id)
+    run, lock = create_run(name, manifest, rank=rank, run_id=run_id, files=what_ran())
     return Prepared(run, lock, config, None)
 
 
@@ -204,6 +204,7 @@ def _resumed_run(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )
     with contextlib.suppress(OSError):  # a full disk is no reason not to train
+        run.replace_files(what_ran(), len(manifest["resumed"]))
         run.write_manifest(manifest)
     return Prepared(run, lock, config, checkpoint.publish)
 

@@ -14,7 +14,7 @@ from ...monitor.panels.hints import hint_of
 from ...monitor.runs.list.filter_terms import FilterError, parse_filter
 from ...monitor.runs.list.run_filter import filtered
 from ...monitor.runs.list.runs_poller import RunRow, RunsPoller
-from ...monitor.runs.reading.run_description import description_of
+from ...monitor.runs.reading.run_description import RecordedManifest
 from ...monitor.runs.reading.run_poller import look_once
 from ...shared.errors import UsageError, nearest
 from ...shared.page.events import LEVELS
@@ -92,7 +92,8 @@ def config_answer(run: Run, contains: str = "") -> Answer:
     """The settings whose keys have `contains` in them and where each comes from, yours first; where
     that is not known, those with another value than the default. And how the run was started.
     """
-    described = description_of(run.read_manifest())
+    run.read_manifest()  # raises where it cannot be read
+    _, described = RecordedManifest(run).read()
     found = [each for each in described.settings if contains in each.key]
     return {
         "run": run.id,

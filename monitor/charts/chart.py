@@ -123,9 +123,9 @@ class Trace:
 class Chart:
     """What one chart shows: the first trace is the one in front. `value` is the one in words,
     `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
-    axis that is being chosen; `count` is of how many runs the value is the mean; `note` explains it
-    all where there is room. Without a point it `waits_for` a metric, or says what is `lacking` and
-    will not come.
+    axis that is being chosen; `count` is of how many runs the value is the mean, `interval` is
+    around it; `note` explains it all where there is room. Without a point it `waits_for` a metric,
+    or says what is `lacking` and will not come.
     """
 
     title: str
@@ -134,6 +134,7 @@ class Chart:
     x_range: tuple[float, float] = (0.0, 0.0)
     note: str = ""
     unit: str = ""
+    interval: str = ""
     count: str = ""
     x_unit: str = ""
     waits_for: str = ""
@@ -192,8 +193,9 @@ def _values(chart: Chart) -> list[Line]:
     """The value with all that belongs to it, and with less and less of that."""
     value: Line = [(f" {chart.value}", "error" if chart.is_alarming else "strong")]
     # Of how many runs it is the mean says more than its unit does, and stays longer.
-    both = ", ".join(words for words in (chart.unit, chart.count) if words)
-    return [*([*value, (f" {words}", "dim")] for words in (both, chart.count) if words), value]
+    choices = ((chart.unit, chart.interval, chart.count), (chart.unit, chart.count), (chart.count,))
+    texts = [", ".join(filter(None, words)) for words in choices]
+    return [*([*value, (f" {text}", "dim")] for text in dict.fromkeys(texts) if text), value]
 
 
 def _excuse(chart: Chart) -> str:

@@ -8,9 +8,16 @@ from dataclasses import replace
 
 from ...shared import Metric
 from ...shared.text.patterns import pattern
-from ..render.formatting import format_count, format_difference, format_value
+from ..render.formatting import (
+    UNKNOWN,
+    format_count,
+    format_difference,
+    format_relative,
+    format_value,
+)
 from ..render.palette import series_of_group
 from ..runs.list.filter_terms import FilterError, Term, parse_filter
+from ..runs.list.group_statistics import Middle, interval_text
 from .chart import Chart, Trace
 from .charted_metrics import is_charted, is_learning_curve, steps_name
 from .curves import Curve, difference, value_at
@@ -125,6 +132,9 @@ def chart_of(
         ]
         away = _to_reference(both[0], both[1], options.cursor)
         unit = f"Δ{away}" if away else unit
+    count, interval = _of_runs(
+        metric.name, front, drawn[0], None if step_metric else options.cursor
+    )
     return Chart(
         title=_title(metric.name, options, shows_difference),
         value=value,
@@ -132,7 +142,8 @@ def chart_of(
         x_range=(low, high),
         note=_note(metric, front, options, step_metric),
         unit=unit,
-        count=_count(metric.name, front, None if step_metric else options.cursor),
+        interval="" if shows_difference or options.smoothing else interval,
+        count=count,
         waits_for=metric.name,
         lacking=_lacking(metric.name, runs, curves) if shows_difference else "",
         x_unit=step_metric or _axis_name(front),
@@ -189,13 +200,19 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
     )  # fmt: skip
 
 
-def _count(name: str, run: ShownRun, cursor: float | None) -> str:
-    """The number of runs that the value is the mean of, if it is a mean."""
+def _of_runs(name: str, run: ShownRun, curve: Curve, cursor: float | None) -> tuple[str, str]:
+    """The number of runs that the value is the mean of, and its interval, if it is a mean."""
     history = run.view.history
     if not isinstance(history, SeedsHistory) or name == SEEDS.name:
-        return ""
-    x = cursor if run.axis.unit == "env steps" else None
-    return f"{history.num_seeds(name, x)} of {len(history.members)} runs"
+        return "", ""
+    num_runs = history.num_seeds(name, cursor if run.axis.unit == "env steps" else None)
+    low, mean, high = (
+        _at(replace(curve, mean=side), cursor) for side in (curve.low, curve.mean, curve.high)
+    )
+    interval = ""
+    if num_runs > 1 and low is not None and mean is not None and high is not None:
+        interval = interval_text(Middle(mean, low, high, num_runs), history.spread)
+    return f"{num_runs} of {len(history.members)} runs", interval
 
 
 def _value(
@@ -234,7 +251,10 @@ def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:
         return ""
     at = min(float(curve.x[-1]), float(reference.x[-1])) if cursor is None else cursor
     own, other = value_at(curve, at), value_at(reference, at)
-    return "" if own is None or other is None else format_difference(own - other)
+    if own is None or other is None:
+        return ""
+    relative = format_relative(own, other)
+    return format_difference(own - other) + (f" {relative}" if relative != UNKNOWN else "")
 
 
 def _at(curve: Curve, cursor: float | None) -> float | None:

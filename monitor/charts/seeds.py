@@ -1,4 +1,4 @@
-"""Several runs as one: the mean of their metrics over env steps, with the spread around it.
+"""Several runs as one: the middle of their metrics over env steps, with an interval around it.
 
 All are put on a grid of env steps that begins with the run that begins first and ends with the one
 that ends last, straight from one of a run's points to its next. A run counts from its first point
@@ -8,6 +8,7 @@ mean is that of the runs there are, and how many is known at every place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ import numpy as np
 from ...shared import History, Metric
 from ...shared.page.history import HEAD_WORDS, NEVER_WRITTEN, Series
 from ...shared.runs.status import RunStatus
-from ..runs.list.run_groups import Spread
+from ..runs.list.group_statistics import Spread, intervals, middle_of
 from ..runs.reading.run_view import RunView
 from .curves import Curve, Floats, curve_of
 
@@ -151,26 +152,19 @@ def _held(curve: Curve, history: History, name: str, x: Floats) -> Curve:
 
 
 def _middle(curves: Sequence[Floats], history: SeedsHistory) -> tuple[Series, Floats]:
-    """Mean, spread and number of the curves, each [R] with NaN where it is not."""
+    """Interval and number of the curves, each [R] with NaN where there are none."""
     if not curves:
         nothing = np.full(len(history), NEVER_WRITTEN)
         return Series(nothing, nothing, nothing), np.zeros(len(history))
-    values = np.sort(np.stack(curves), axis=0)  # NaN last
-    counts = np.isfinite(values).sum(axis=0)
-    mean = np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), NEVER_WRITTEN)
-    low_share, high_share = (0.25, 0.75) if history.spread == "quartiles" else (0.0, 1.0)
-    low, high = (_quantile(values, counts, share) for share in (low_share, high_share))
-    return Series(low, mean, high), counts.astype(np.float64)
-
-
-def _quantile(values: Floats, counts: np.ndarray, share: float) -> Floats:
-    """Of the first `counts` [R] of sorted `values` [S, R], straight between two of them."""
-    place = share * np.maximum(counts - 1, 0)
-    below = np.floor(place).astype(np.intp)
-    above = np.ceil(place).astype(np.intp)
-    low, high = (np.take_along_axis(values, row[None, :], axis=0)[0] for row in (below, above))
-    quantile: Floats = np.where(counts > 0, low + (place - below) * (high - low), NEVER_WRITTEN)
-    return quantile
+    rising = np.sort(np.stack(curves), axis=0)  # NaN last
+    counts = np.isfinite(rising).sum(axis=0)
+    sides = np.full((3, len(history)), NEVER_WRITTEN)
+    for count in np.unique(counts[counts > 0]):
+        places = counts == count
+        low, middle, high = intervals(rising[:count, places], history.spread)
+        ends = (np.where(np.isnan(end), middle, end) for end in (low, high))  # one run has no band
+        sides[:, places] = np.stack([next(ends), middle, next(ends)])
+    return Series(*sides), counts.astype(np.float64)
 
 
 def _grid(places: Sequence[Floats]) -> Floats:
@@ -200,10 +194,13 @@ def _rising(
 
 
 def _newest(name: str, views: Sequence[RunView], history: SeedsHistory) -> float:
-    """The mean of the runs that reach the end, `views`. Where the last row of one lacks the metric,
-    its last value counts; infinity stays.
+    """The middle of the runs that reach the end, `views`. Where the last row of one lacks the
+    metric, its last value counts; infinity stays.
     """
     values = [view.newest.get(name, np.nan) for view in views]
     if values and np.isnan(values).any() and not np.isinf(values).any():
         return float(history.series(name).mean[-1])
-    return float(np.nanmean(values)) if values else float("nan")
+    if any(np.isinf(values)):
+        return float(np.nanmean(values))
+    middle = middle_of(values, history.spread)
+    return middle.value if middle else math.nan

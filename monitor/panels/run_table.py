@@ -15,6 +15,7 @@ from ..render.formatting import (
     format_age,
     format_count,
     format_percent,
+    format_relative,
     format_si,
     format_written,
 )
@@ -38,12 +39,14 @@ _SHORT_NAME_WIDTH, _FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 20, 34, 64  # full: with 
 @dataclass(frozen=True)
 class Columns:
     """Widths in cells; 0 for a column that is left out. `value` is what the list is sorted by,
-    where that has no other column; `spark` the return over the run.
+    where that has no other column; `relative` the return relative to the reference's; `spark` the
+    return over the run.
     """
 
     name: int
     age: int
     value: int
+    relative: int
     spark: int
     speed: int
     env_steps: int
@@ -58,7 +61,9 @@ def machine_width(hosts: Sequence[str]) -> int:
     return min(max(len(name) for name in ("machine", *hosts)) + 1, _MAX_MACHINE_WIDTH)
 
 
-def columns_of(width: int, order: str = "newest", machine: int = 0) -> Columns:
+def columns_of(
+    width: int, order: str = "newest", machine: int = 0, has_reference: bool = False
+) -> Columns:
     """The columns for a screen of `width` cells, `machine` of them for the machine's name."""
     width -= machine + 1 if machine else 0
     state, percent, number = 3 + _STATE_WIDTH + 1, 1 + _PERCENT_WIDTH + 1, 1 + _NUMBER_WIDTH
@@ -67,6 +72,8 @@ def columns_of(width: int, order: str = "newest", machine: int = 0) -> Columns:
     room = width - state - number - percent - value
     age = age if not value or room >= _SHORT_NAME_WIDTH + age else 0
     room -= age
+    relative = number if has_reference and room >= _SHORT_NAME_WIDTH + number else 0
+    room -= relative
     speed = number if room >= _SHORT_NAME_WIDTH + number else 0
     room -= speed
     env_steps = number if room >= _FULL_NAME_WIDTH + 2 * number else 0
@@ -79,7 +86,7 @@ def columns_of(width: int, order: str = "newest", machine: int = 0) -> Columns:
     bar = min(_MAX_BAR_WIDTH, (room - _FULL_NAME_WIDTH) // 2)
     bar = bar if bar >= _MIN_BAR_WIDTH else 0
     name = max(4, min(room - bar, _MAX_NAME_WIDTH))
-    return Columns(name, age, value, spark, speed, env_steps, device, bar)
+    return Columns(name, age, value, relative, spark, speed, env_steps, device, bar)
 
 
 def _value_width(width: int, order: str) -> int:
@@ -95,12 +102,13 @@ def draw_head(
     is_reversed: bool = False,
     machine: int = 0,
     main: str = "return",
+    has_reference: bool = False,
 ) -> Line:
     """The names of the columns; that of the order stands out, with the way it goes. `main` is the
     `main_heading` of the runs.
     """
     line: Line = []
-    for name, cells, align in _heads(width, order, machine):
+    for name, cells, align in _heads(width, order, machine, has_reference):
         is_order = name == order
         shown = main if name == "return" else shown_value(name) or name
         mark = ("↑" if is_reversed else "↓") if is_order else ""
@@ -113,10 +121,12 @@ def draw_head(
     return fit_line(line, width, "dim")
 
 
-def order_under(width: int, column: int, order: str = "newest", machine: int = 0) -> str | None:
+def order_under(
+    width: int, column: int, order: str = "newest", machine: int = 0, has_reference: bool = False
+) -> str | None:
     """The order whose column stands at a cell of the head."""
     start = 0
-    for name, cells, _ in _heads(width, order, machine):
+    for name, cells, _ in _heads(width, order, machine, has_reference):
         if start <= column < start + cells + 1:
             return name if is_order(name) else "return"
         start += cells + 1
@@ -130,10 +140,11 @@ def draw_row(
     mark: str = " ",
     order: str = "newest",
     machine: int = 0,
+    reference: RunRow | None = None,
 ) -> Line:
     """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
     prefix = "cursor_" if is_selected else ""
-    columns = columns_of(width, order, machine)
+    columns = columns_of(width, order, machine, reference is not None)
     name = short_name(row.name, columns.name)
     main = main_metric(row.status.metrics) if row.status else ""
     main = "" if main == RETURN else main
@@ -168,7 +179,7 @@ def draw_row(
     if row.status.age_s is None:
         line.append((fit(f" {condition.notice}", width - line_width(line)), f"{prefix}dim"))
     else:
-        line += _numbers(row, columns, prefix, order)
+        line += _numbers(row, columns, prefix, order, reference)
     return fit_line(line, width, f"{prefix}text")
 
 
@@ -196,9 +207,9 @@ def _machine(row: RunRow, width: int, prefix: str) -> Line:
     return [(f" {fit(name, width)}", f"{prefix}{'warning' if row.is_lost else 'dim'}")]
 
 
-def _heads(width: int, order: str, machine: int = 0) -> list[tuple[str, int, str]]:
+def _heads(width: int, order: str, machine: int, has_reference: bool) -> list[tuple[str, int, str]]:
     """Order or name, width and alignment of every column; between two is one cell."""
-    columns = columns_of(width, order, machine)
+    columns = columns_of(width, order, machine, has_reference)
     heads = [
         ("state", 3 + _STATE_WIDTH + 1, "<"),
         ("run", columns.name + 1, "<"),
@@ -207,6 +218,7 @@ def _heads(width: int, order: str, machine: int = 0) -> list[tuple[str, int, str
         ("steps/s", columns.speed, ">"),
         (order, columns.value, ">"),
         ("return", 1 + _NUMBER_WIDTH, ">"),
+        ("vs ref", columns.relative, ">"),
         ("curve", columns.spark, "<"),
         ("steps", columns.env_steps, ">"),
         ("device", columns.device, ">"),
@@ -227,7 +239,9 @@ def draw_count(rows: Sequence[RunRow]) -> str:
     return f"{runs}, {alive} alive" if alive else runs
 
 
-def _numbers(row: RunRow, columns: Columns, prefix: str, order: str) -> Line:
+def _numbers(
+    row: RunRow, columns: Columns, prefix: str, order: str, reference: RunRow | None
+) -> Line:
     status = row.status
     assert status
     speed, fraction = status.env_steps_per_s, status.progress_fraction
@@ -244,6 +258,10 @@ def _numbers(row: RunRow, columns: Columns, prefix: str, order: str) -> Line:
     main = main_metric(status.metrics) or RETURN
     style = "text" if main == RETURN else "dim"
     line.append((_number(format_written(status.metrics.get(main))), f"{prefix}{style}"))
+    if reference and columns.relative:
+        metrics = reference.status.metrics if reference.status else {}
+        relative = format_relative(status.metrics.get(main), metrics.get(main))
+        line.append((_number("ref" if row.run == reference.run else relative), f"{prefix}text"))
     if columns.spark:
         spark = sparkline(row.returns, columns.spark - 1, is_learning_curve(main))
         line.append((f" {spark}", f"{prefix}good"))

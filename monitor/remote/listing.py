@@ -27,7 +27,7 @@ def list_machines(hosts: Sequence[str]) -> tuple[list[RunRow], list[str]]:
     view = local.poll()
     while not view.is_complete:
         view = local.poll()
-    with ThreadPoolExecutor(len(hosts)) as pool:
+    with ThreadPoolExecutor(max(1, len(hosts))) as pool:
         found = list(pool.map(listed, hosts))
     rows = [*view.rows, *(row for rows, _ in found for row in rows)]
     return newest_first(rows), [trouble for _, trouble in found if trouble]

@@ -14,7 +14,7 @@ from ...shared.text.harmless import harmless, one_line
 from ..runs.machine.gpus import MAX_OTHERS
 from ..runs.machine.machine import MachineSample
 from ..runs.machine.tuning_advice import Knobs
-from ..runs.reading.run_description import MAX_SETTINGS, Description, Setting
+from ..runs.reading.run_description import MAX_DIFF_LINES, MAX_SETTINGS, Description, Setting
 from .frames import StreamError
 
 MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
@@ -128,10 +128,16 @@ class DescriptionMessage(Message):
     settings: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
     started: list[list[Text | None]] = Field([], max_length=MAX_SETTINGS)
     has_defaults: bool = False
+    diff: list[Line] = Field([], max_length=MAX_DIFF_LINES)
+    packages: dict[Text, Text] = Field({}, max_length=MAX_SETTINGS)
 
     def description(self) -> Description:
         return Description(
-            tuple(_settings(self.settings)), tuple(_settings(self.started)), self.has_defaults
+            tuple(_settings(self.settings)),
+            tuple(_settings(self.started)),
+            self.has_defaults,
+            tuple(self.diff),
+            self.packages,
         )
 
 

@@ -58,6 +58,20 @@ def format_difference(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0 else text
 
 
+def format_relative(value: float | None, reference: float | None) -> str:
+    """How far a value is above (+) or below (-) a reference, in percent of its size: +12.5%."""
+    if value is None or not reference or not math.isfinite(value - reference):
+        return UNKNOWN
+    percent = 100 * (value - reference) / abs(reference)
+    if not math.isfinite(percent):
+        return UNKNOWN
+    return (
+        f"{percent:+.1f}%"
+        if abs(percent) < 1000
+        else f"{'+-'[percent < 0]}{format_si(abs(percent))}%"
+    )
+
+
 def format_written(value: float | None) -> str:
     """A value of a snapshot, where NaN means that it was never written."""
     return UNKNOWN if value is None or math.isnan(value) else format_value(value)

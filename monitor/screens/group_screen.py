@@ -1,4 +1,4 @@
-"""Groups of runs: the mean of their seeds, with the spread around it."""
+"""Groups of runs: the mean of their seeds, with an interval around it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.message import Message
 
 from ...shared.runs.run_folder import Run
 from ..runs.list.group_source import GroupLook, GroupsLooker, WatchedGroup
-from ..runs.list.run_groups import SPREADS, Spread
+from ..runs.list.group_statistics import SPREADS, Spread
 from ..runs.reading.poll_loop import PollLoop
 from ..runs.reading.run_source import RunSource
 from ..widgets.chart_grid import ChartGrid
@@ -41,7 +41,7 @@ class GroupScreen(MonitorScreen):
         Binding("escape,backspace", "back", "make small again, or back to the groups"),
         Binding("slash", "find", "find charts"),
         Binding("0", "reset", "charts as they come"),
-        Binding("v", "next_spread", "bands: 25% to 75%, or min to max"),
+        Binding("v", "next_spread", "bands: quartiles, min to max, standard error, IQM"),
     ]
     AUTO_FOCUS = "#charts"
 

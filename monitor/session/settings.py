@@ -18,7 +18,7 @@ from ..charts.smoothing import STRENGTHS
 from ..charts.x_axis import X_COUNTS
 from ..panels.pane_layout import PANES
 from ..render.palette import THEMES
-from ..runs.list.run_groups import SPREADS, Spread
+from ..runs.list.group_statistics import SPREADS, Spread
 from ..runs.list.run_order import is_order
 
 MAX_BYTES = 1 << 20

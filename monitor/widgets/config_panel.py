@@ -9,19 +9,20 @@ from functools import partial
 from itertools import groupby
 from typing import ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from textual.binding import Binding, BindingType
 from textual.reactive import var
 
 from ...shared import Metric
+from ...shared.runs.run_folder import DIFF_FILE
 from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
-from ..render.formatting import UNKNOWN, format_written
+from ..render.formatting import UNKNOWN, format_relative, format_written
 from ..render.lines import Line, boxed, fit, fit_middle, line_width
 from ..render.scroll import scrollbar
-from ..runs.reading.run_description import Description, Setting
+from ..runs.reading.run_description import Description, Setting, comparable
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 
@@ -29,12 +30,13 @@ CHANGED = "•"
 _MIN_KEY_WIDTH, _MAX_KEY_WIDTH = 12, 44
 _MIN_COLUMN_WIDTH, _MAX_COLUMN_WIDTH = 9, 30
 _GAP = "  "
+_DIFF_STYLES = {"+": "good", "-": "warning", " ": "text"}
 
 
 def own_lines(view: RunView, width: int) -> list[Line]:
     """Notes, then the settings of each source, yours first, with the defaults of those that differ
-    from them, then how the run was started. Where sources are not known, settings that differ from
-    their defaults come first.
+    from them, then how the run was started and what was changed since its commit. Where sources are
+    not known, settings that differ from their defaults come first.
     """
     description = view.description
     keys = [setting.key for setting in (*description.settings, *description.started)]
@@ -53,6 +55,11 @@ def own_lines(view: RunView, width: int) -> list[Line]:
         lines.append([("  how it was started", "dim")])
     for setting in description.started:
         lines += _setting_lines(setting, key_width, width, " ", "text", "dim")
+    if description.diff:
+        lines.append([(f"  {DIFF_FILE}", "dim")])
+    for line in description.diff:
+        style = _DIFF_STYLES.get(line[:1], "dim")
+        lines += [[(row, style)] for row in chop_cells(line, max(2, width))]
     return lines
 
 
@@ -73,7 +80,8 @@ def _is_marked(setting: Setting) -> bool:
 def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line], list[Line]]:
     """A heading with a column for each run, and a row for each difference: keys of the
     configuration, with a mark where you set the value, then newest values. Metrics that have a
-    better direction come first, with the best value highlighted.
+    better direction come first, with the best value highlighted. Values of other runs than the
+    reference have their distance from its value.
     """
     settings = _differing_settings(watched)
     metrics = _differing_metrics(watched)
@@ -103,9 +111,23 @@ def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line]
     if not settings:
         lines.append([(fit("their configurations are the same", width), "dim")])
     lines += [[], [("newest values", "dim")]] if metrics else []
+    reference = next((i for i, one in enumerate(watched) if one.is_reference), None)
     for name, (texts, best) in metrics.items():
+        if reference is not None:
+            values = [one.view.newest.get(name) for one in watched]
+            texts = [
+                _with_relative(text, value, values[reference], cells) if i != reference else text
+                for i, (text, value) in enumerate(zip(texts, values, strict=True))
+            ]
         lines.append([_key(name, key_width), *_cells(texts, cells, len(shown), best)])
     return [head], lines
+
+
+def _with_relative(text: str, value: float | None, reference: float | None, cells: int) -> str:
+    """`text`, and how far the value is from the reference's where that has room."""
+    relative = format_relative(value, reference)
+    has_room = relative != UNKNOWN and len(text) + 1 + len(relative) <= cells
+    return f"{text} {relative}" if has_room else text
 
 
 def num_more(watched: Sequence[Watched], width: int) -> int:
@@ -162,7 +184,7 @@ def _broken(text: str, room: int) -> list[str]:
 
 def _differing_settings(watched: Sequence[Watched]) -> dict[str, list[str]]:
     """The keys with different values, each with one text per run."""
-    configs = [one.view.description.comparable() for one in watched]
+    configs = comparable([one.view.description for one in watched])
     keys = dict.fromkeys(key for settings in configs for key in settings)
     table = {key: [settings.get(key, UNKNOWN) for settings in configs] for key in keys}
     return {key: texts for key, texts in table.items() if len(set(texts)) > 1}

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from ..charts.charted_metrics import RETURN
-from ..render.formatting import format_count, format_value
+from ..render.formatting import format_count, format_relative, format_value
 from ..render.lines import Line, fit, fit_end, fit_line, line_width, spread
 from ..runs.list.group_source import GroupLook, WatchedGroup
-from ..runs.list.run_groups import SPREAD_WORDS, Spread, middle_of, states_of
+from ..runs.list.group_statistics import SPREAD_WORDS, Middle, Spread, interval_text, middle_of
+from ..runs.list.run_groups import states_of
 from .drawing import Drawing
 
 _LABEL_WIDTH = 48
@@ -33,7 +34,10 @@ class GroupHead(Drawing):
 
     def draw(self, width: int, height: int) -> list[Line]:
         count = "1 group" if len(self._groups) == 1 else f"{len(self._groups)} groups"
-        words = f"lines are means, bands {SPREAD_WORDS[self._spread]} "
+        words = {
+            "error": "lines are means, bands ± standard error ",
+            "iqm": "lines are interquartile means, bands 95% bootstrap intervals ",
+        }.get(self._spread, f"lines are means, bands {SPREAD_WORDS[self._spread]} ")
         title = spread(
             [(" operant", "bar_strong"), (f"  {count}", "bar_dim")], [(words, "bar_focus")],
             width, "bar_text",
@@ -55,19 +59,29 @@ class GroupHead(Drawing):
         return fit_line([*line, *tail], width, "text")
 
     def _numbers(self, look: GroupLook) -> list[Line]:
-        """States, mean return, its spread, env steps: what matters most first."""
+        """States, return, its distance from the reference's, its interval, the number of runs with
+        one, env steps: what matters most first.
+        """
         statuses = [view.status for view in look.views]
-        returns = [status.metrics.get(RETURN, math.nan) for status in statuses]
-        middle = middle_of([value for value in returns if math.isfinite(value)], self._spread)
+        middle = self._return(look)
         steps = [status.env_steps for status in statuses if status.env_steps is not None]
         conditions = [(view.status, view.is_page_expected) for view in look.views]
         states = [(f"{sign}{count} ", style) for sign, style, count in states_of(conditions)]
         pieces: list[Line] = [[("  ", "text"), *states]]
         if middle:
-            pieces.append([(f" return {format_value(middle.mean)}", "text")])
-            ends = f"{format_value(middle.low)} to {format_value(middle.high)}"
-            pieces.append([(f"  {ends}", "dim")])
+            pieces.append([(f" return {format_value(middle.value)}", "text")])
+            reference = next((one for one in self._looks if one.watched.is_reference), look)
+            if reference is not look and (other := self._return(reference)):
+                relative = format_relative(middle.value, other.value)
+                pieces.append([(f" {relative}", "strong")])
+            pieces.append([(f"  {interval_text(middle, self._spread)}", "dim")])
+            pieces.append([(f"  n={middle.num_runs}", "dim")])
         if steps:
             ends = " to ".join(dict.fromkeys(map(format_count, (min(steps), max(steps)))))
             pieces.append([(f"  steps {ends}", "dim")])
         return pieces
+
+    def _return(self, look: GroupLook) -> Middle | None:
+        """Of the newest returns."""
+        returns = [view.status.metrics.get(RETURN, math.nan) for view in look.views]
+        return middle_of([value for value in returns if math.isfinite(value)], self._spread)

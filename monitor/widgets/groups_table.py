@@ -12,11 +12,12 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ..charts.charted_metrics import RETURN, main_heading
-from ..render.formatting import UNKNOWN, format_count, format_value
+from ..render.formatting import UNKNOWN, format_count, format_relative, format_value
 from ..render.lines import Line, fit, fit_end, fit_line, line_width
 from ..render.sparks import sparkline
 from ..runs.list.comparison import Comparison
-from ..runs.list.run_groups import SPREAD_WORDS, GroupKey, RunGroup, Spread
+from ..runs.list.group_statistics import SPREAD_WORDS, Spread, interval_text
+from ..runs.list.run_groups import GroupKey, RunGroup
 from ..runs.list.run_order import METRIC, shown_value, value_text
 from ..runs.list.run_returns import NUM_RETURNS
 from .row_list import RowList
@@ -35,21 +36,26 @@ class Columns:
     states: int
     label: int
     value: int
+    relative: int
     steps: int
     spark: int
 
 
-def columns_of(width: int, order: str = "newest") -> Columns:
+def columns_of(width: int, order: str = "newest", has_reference: bool = False) -> Columns:
     states = _WIDE_STATES_WIDTH if width >= _WIDE else _STATES_WIDTH
     room = width - 3 - states - (_RUNS_WIDTH + _NUMBER_WIDTH + _SPREAD_WIDTH + 3)
     value = 1 + _NUMBER_WIDTH if shown_value(order) else 0
     value = value if room >= _SHORT_LABEL_WIDTH + value else 0
     room -= value
+    relative = 1 + _NUMBER_WIDTH
+    relative = relative if has_reference and room >= _SHORT_LABEL_WIDTH + relative else 0
+    room -= relative
     steps = 1 + _STEPS_WIDTH if room >= _LABEL_WIDTH + 1 + _STEPS_WIDTH else 0
     room -= steps
     spark = min(_MAX_SPARK_WIDTH, room - _LABEL_WIDTH - 1)
     spark = 1 + spark if spark >= _MIN_SPARK_WIDTH else 0
-    return Columns(states, max(4, min(room - spark, _MAX_LABEL_WIDTH)), value, steps, spark)
+    label = max(4, min(room - spark, _MAX_LABEL_WIDTH))
+    return Columns(states, label, value, relative, steps, spark)
 
 
 def draw_group_head(
@@ -58,10 +64,11 @@ def draw_group_head(
     is_reversed: bool = False,
     spread: Spread = "quartiles",
     main: str = "return",
+    has_reference: bool = False,
 ) -> Line:
     """The heading; `main` is the `main_heading` of the groups."""
     line: Line = []
-    for name, cells, align in _heads(width, order):
+    for name, cells, align in _heads(width, order, has_reference):
         is_order = name == order
         mark = ("↑" if is_reversed else "↓") if is_order else ""
         shown = {"spread": SPREAD_WORDS[spread], "return": main}.get(name)
@@ -72,11 +79,14 @@ def draw_group_head(
     return fit_line(line, width, "dim")
 
 
-def order_under_group(width: int, column: int, order: str = "newest") -> str | None:
+def order_under_group(
+    width: int, column: int, order: str = "newest", has_reference: bool = False
+) -> str | None:
     """The order of the column at a cell of the heading; None if no order belongs to it."""
     start = 0
-    orders = {"   state": "state", "curve": "return", "return": "return", "steps": "steps"}
-    for name, cells, _ in _heads(width, order):
+    orders = {"   state": "state", "steps": "steps"}
+    orders |= dict.fromkeys(("return", "vs ref", "curve"), "return")
+    for name, cells, _ in _heads(width, order, has_reference):
         if start <= column < start + cells + 1:
             return name if name == order else orders.get(name)
         start += cells + 1
@@ -90,13 +100,17 @@ def draw_group(
     mark: str = " ",
     order: str = "newest",
     spread: Spread = "quartiles",
+    reference: RunGroup | None = None,
 ) -> Line:
-    """One group: its states, label and number of runs, and the newest return of all its runs, or of
-    their main metric, whose name then follows the label.
+    """One group: its states, label and number of runs (`2/3` where one of three has no value), and
+    the newest return of all its runs, or of their main metric, whose name then follows the label.
     """
     prefix = "cursor_" if is_selected else ""
-    columns = columns_of(width, order)
+    columns = columns_of(width, order, reference is not None)
     returns = group.metric(group.main, spread)
+    num_runs = str(len(group.rows))
+    if returns and returns.num_runs < len(group.rows):
+        num_runs = f"{returns.num_runs}/{num_runs}"
     label = fit_end(group.label, columns.label)
     main = "" if group.main == RETURN else f" {group.main}"
     main = main if cell_len(label + main) <= columns.label else ""
@@ -107,14 +121,19 @@ def draw_group(
         (" " + fit(label, columns.label - cell_len(main)),
          f"{prefix}{'strong' if is_selected else 'text'}"),
         *([(main, f"{prefix}dim")] if main else []),
-        (" " + fit(str(len(group.rows)), _RUNS_WIDTH, ">"), f"{prefix}text"),
+        (" " + fit(num_runs, _RUNS_WIDTH, ">"), f"{prefix}text"),
     ]  # fmt: skip
     if columns.value:
         line.append((" " + fit(_value(group, order), _NUMBER_WIDTH, ">"), f"{prefix}strong"))
-    mean = format_value(returns.mean) if returns else UNKNOWN
-    ends = f"{format_value(returns.low)} to {format_value(returns.high)}" if returns else ""
-    line.append((" " + fit(mean, _NUMBER_WIDTH, ">"), f"{prefix}text"))
-    line.append((" " + fit(ends, _SPREAD_WIDTH), f"{prefix}dim"))
+    middle = format_value(returns.value) if returns else UNKNOWN
+    interval = interval_text(returns, spread) if returns else ""
+    line.append((" " + fit(middle, _NUMBER_WIDTH, ">"), f"{prefix}text"))
+    line.append((" " + fit(interval, _SPREAD_WIDTH), f"{prefix}dim"))
+    if reference and columns.relative:
+        other = reference.metric(group.main, spread)
+        relative = format_relative(returns and returns.value, other and other.value)
+        relative = "ref" if group.key == reference.key else relative
+        line.append((" " + fit(relative, _NUMBER_WIDTH, ">"), f"{prefix}text"))
     if columns.spark:
         line.append((" " + sparkline(_mean_curve(group), columns.spark - 1), f"{prefix}good"))
     if columns.steps:
@@ -157,8 +176,8 @@ def _mean_curve(group: RunGroup) -> list[float]:
     return (np.array(curves) / len(curves)).sum(axis=0).tolist() if curves else []
 
 
-def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
-    columns = columns_of(width, order)
+def _heads(width: int, order: str, has_reference: bool) -> list[tuple[str, int, str]]:
+    columns = columns_of(width, order, has_reference)
     heads = [
         ("   state", 3 + columns.states - 1 + 1, "<"),
         ("group", columns.label + 1, "<"),
@@ -166,6 +185,7 @@ def _heads(width: int, order: str) -> list[tuple[str, int, str]]:
         (order, columns.value, ">"),
         ("return", 1 + _NUMBER_WIDTH, ">"),
         ("spread", 1 + _SPREAD_WIDTH, "<"),
+        ("vs ref", columns.relative, ">"),
         ("curve", columns.spark, "<"),
         ("steps", columns.steps, ">"),
     ]
@@ -205,6 +225,7 @@ class GroupsTable(RowList):
         super().__init__("groups")
         self._groups: tuple[RunGroup, ...] = ()
         self._comparison = Comparison[GroupKey]()
+        self._reference: RunGroup | None = None
         self._order = ("newest", False)
         self._spread: Spread = "quartiles"
         self._main = "return"
@@ -218,6 +239,7 @@ class GroupsTable(RowList):
     ) -> None:
         """Draw `groups`, which are in `order`: a column, and whether the other way round."""
         self._groups, self._comparison = tuple(groups), comparison
+        self._reference = next((one for one in groups if one.key == comparison.reference), None)
         self._order, self._spread = order, spread
         self._main = main_heading(group.main for group in groups)
         self.show_keys([group.key for group in groups])
@@ -229,10 +251,12 @@ class GroupsTable(RowList):
         group = self._groups[place]
         mark = "+" if group.key in self._comparison.marked else " "
         mark = "◆" if group.key == self._comparison.reference else mark
-        return draw_group(group, width, is_selected, mark, self._order[0], self._spread)
+        order, reference = self._order[0], self._reference
+        return draw_group(group, width, is_selected, mark, order, self._spread, reference)
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_group_head(width, *self._order, self._spread, self._main)
+        has_reference = self._reference is not None
+        return draw_group_head(width, *self._order, self._spread, self._main, has_reference)
 
     def action_open(self) -> None:
         if isinstance(self.selected, tuple):
@@ -243,6 +267,7 @@ class GroupsTable(RowList):
             self.post_message(self.Marked(self.selected, is_reference))
 
     def click_head(self, column: int) -> None:
-        order = order_under_group(self.size.width - 1, column, self._order[0])
+        has_reference = self._reference is not None
+        order = order_under_group(self.size.width - 1, column, self._order[0], has_reference)
         if order:
             self.post_message(RunsTable.Ordered(order))

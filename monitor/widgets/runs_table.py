@@ -57,6 +57,7 @@ class RunsTable(RowList):
         super().__init__("runs", selected)
         self._rows: tuple[RunRow, ...] | None = None
         self._comparison = Comparison[Run]()
+        self._reference: RunRow | None = None
         self._order = ("newest", False)
         self._is_filtered = False
         self._hosts: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ class RunsTable(RowList):
         """
         self._rows, self._comparison, self._order = tuple(rows), comparison, order
         self._is_filtered, self._hosts = is_filtered, tuple(hosts)
+        self._reference = next((row for row in rows if row.run == comparison.reference), None)
         self._main = main_heading(main_metric(row.status.metrics) for row in rows if row.status)
         self.show_keys([row.run for row in rows])
 
@@ -94,10 +96,12 @@ class RunsTable(RowList):
         assert self._rows
         row = self._rows[place]
         mark = _mark(self._comparison, row.run)
-        return draw_row(row, width, is_selected, mark, self._order[0], machine_width(self._hosts))
+        machine = machine_width(self._hosts)
+        return draw_row(row, width, is_selected, mark, self._order[0], machine, self._reference)
 
     def draw_head_row(self, width: int) -> Line:
-        return draw_head(width, *self._order, machine_width(self._hosts), self._main)
+        machine, has_reference = machine_width(self._hosts), self._reference is not None
+        return draw_head(width, *self._order, machine, self._main, has_reference)
 
     def action_open(self) -> None:
         if self.run:
@@ -108,7 +112,8 @@ class RunsTable(RowList):
             self.post_message(self.Marked(self.run, is_reference))
 
     def click_head(self, column: int) -> None:
-        order = order_under(self.size.width - 1, column, self._order[0], machine_width(self._hosts))
+        machine, has_reference = machine_width(self._hosts), self._reference is not None
+        order = order_under(self.size.width - 1, column, self._order[0], machine, has_reference)
         if order:
             self.post_message(self.Ordered(order))
 

@@ -14,7 +14,7 @@ from ..page.page_file import make_page_folder, page_folder
 from ..page.writer import DEFAULT_MAX_METRICS
 from ..processes.lock import RunLock
 from ..runs.find_runs import own_runs
-from ..runs.provenance import provenance
+from ..runs.provenance import provenance, what_ran
 from ..runs.recorder_process import RecorderSettings
 from ..runs.run_folder import Run, create_run, memory_runs_folder
 from ..runs.session import RunSession, warn_on_stderr
@@ -93,7 +93,7 @@ def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
 def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
     """A folder in memory, where the disk takes none: the run is watched all the same."""
     try:
-        return create_run(name, manifest, rank=0)
+        return create_run(name, manifest, rank=0, files=what_ran())
     except RunFolderError as error:
         folder = memory_runs_folder()
         try:
@@ -141,6 +141,7 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
         manifest = run.read_manifest()
         manifest["config"] = {**manifest.get("config", {}), **wanted.config}
         manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
+        run.replace_files(what_ran(), len(manifest["resumed"]))
         run.write_manifest(manifest)
     except BaseException:
         lock.release()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
 import platform
+import re
+import select
 import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..text.masking import masked_arguments
+from ..text.harmless import one_line
+from ..text.masking import masked_arguments, masked_text
+from .run_folder import DIFF_FILE, PACKAGES_FILE
 
+GIT_WAIT_S = 2.0  # for the commit, and for its changes: a network disk may make git slow
+MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES = 100_000, 2_000
 CODE = ("commands", "shared", "trainer")  # what a rank runs
 
 
@@ -27,7 +34,7 @@ def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "working_folder": _working_folder(),
         "command_line": shlex.join(masked_arguments(sys.argv)),
-        "git_commit": _git_commit(),
+        "git_commit": _git_commit(time.monotonic() + GIT_WAIT_S).text or None,
         "versions": {
             "python": platform.python_version(),
             **{name: version for name in versions_of if (version := _version(name))},
@@ -61,12 +68,110 @@ def _working_folder() -> str | None:
         return None
 
 
-def _git_commit() -> str | None:
-    """The commit checked out in the working folder; None outside a repository."""
-    try:
-        answer = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+class _Answer(NamedTuple):
+    """What git printed, and the first line of its error."""
+
+    text: str
+    error: str = ""
+    is_cut: bool = False
+
+
+def what_ran() -> dict[str, bytes]:
+    """The files of a run that say which code it runs, by their names: the difference of the working
+    tree from its commit, without secrets, and all installed packages. Waits `GIT_WAIT_S` for git at
+    most.
+    """
+    files = {PACKAGES_FILE: "".join(f"{line}\n" for line in _packages())}
+    if (diff := _diff()) is not None:
+        files[DIFF_FILE] = masked_text(diff)
+    return {name: text.encode("utf-8", "replace") for name, text in files.items()}
+
+
+def _diff() -> str | None:
+    """A diff that `git apply` takes, behind lines of comments; None outside a repository."""
+    until_s = time.monotonic() + GIT_WAIT_S
+    commit = _git_commit(until_s)
+    if "not a git repository" in commit.error:
         return None
-    return answer.stdout.strip()
+    changes = commit
+    if not commit.error:
+        # Whatever the user's settings are, and without the programs that they name.
+        changes = _git(
+            *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"),
+            *("--dst-prefix=b/", "HEAD", "--"),
+            until_s=until_s,
+        )
+    if changes.error:
+        return f"# not known: {changes.error}\n"
+    untracked = _git(
+        *("ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory"),
+        *("--full-name", ":/"),
+        until_s=until_s,
+        max_bytes=MAX_UNTRACKED_BYTES,
+    )
+    names = [*untracked.text.splitlines(), *(["..."] if untracked.is_cut else [])]
+    comments = [f"# not in git: {untracked.error or ', '.join(names)}"]
+    comments = comments if names or untracked.error else []
+    comments += [f"# cut after {MAX_DIFF_BYTES:,} bytes"] if changes.is_cut else []
+    comments += [] if changes.text else ["# no changes"]
+    return "".join(f"{line}\n" for line in comments) + changes.text
+
+
+def _git_commit(until_s: float) -> _Answer:
+    """The commit that is checked out in the working folder."""
+    answer = _git("rev-parse", "HEAD", until_s=until_s)
+    return answer._replace(text=answer.text.strip())
+
+
+def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _Answer:
+    """The whole lines among the first `max_bytes` of git's answer."""
+    settings = ("core.fsmonitor=false", "core.quotePath=false", "diff.relative=false")
+    command = ["git", *(part for setting in settings for part in ("-c", setting)), *arguments]
+    # English errors, and no lock that another git would wait for.
+    env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=env,
+        )  # fmt: skip
+    except OSError as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        return _Answer("", "git is not installed" if is_missing else f"git: {error.strerror}")
+    assert process.stdout
+    assert process.stderr
+    data, piece = b"", b""
+    waiting = select.poll()
+    waiting.register(process.stdout)
+    try:
+        with process.stdout, process.stderr:
+            while waiting.poll(1000 * max(0.0, until_s - time.monotonic())):
+                piece = os.read(process.stdout.fileno(), 1 << 16)
+                data += piece
+                if not piece or len(data) > max_bytes:
+                    break
+            if len(data) > max_bytes:
+                lines = data[:max_bytes].rpartition(b"\n")[0] + b"\n"
+                return _Answer(lines.decode("utf-8", "replace"), is_cut=True)
+            if process.wait(max(0.0, until_s - time.monotonic())):
+                first = process.stderr.read(1000).decode("utf-8", "replace").partition("\n")[0]
+                return _Answer("", one_line(first.removeprefix("fatal: ")) or "git failed")
+            return _Answer(data.decode("utf-8", "replace"))
+    except subprocess.TimeoutExpired:
+        return _Answer("", f"git takes longer than {GIT_WAIT_S:g} s")
+    finally:
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)  # a process that waits for a network disk does not end
+
+
+def _packages() -> list[str]:
+    """`name==version` of all that can be imported. Their folders are named so, which is much faster
+    to read than the metadata in them.
+    """
+    found: dict[str, str] = {}
+    for folder in filter(None, sys.path):
+        with contextlib.suppress(OSError):
+            for path in Path(folder).glob("*.dist-info"):
+                name, _, version = path.stem.rpartition("-")
+                found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    return [f"{name}=={found[name]}" for name in sorted(found) if name]

@@ -37,7 +37,7 @@ from .owners import (
     this_user,
 )
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
-from .small_file import read_toml, write_whole
+from .small_file import read_small, read_toml, write_whole
 
 MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
 MAX_RANK_FILES = 1 << 13
@@ -45,6 +45,7 @@ _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
 PULLED_FROM = "pulled_from"  # the key of a manifest: where a policy that was pulled comes from
+DIFF_FILE, PACKAGES_FILE = "git.diff", "packages.txt"  # what ran, see `provenance`
 TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 
@@ -239,6 +240,18 @@ class Run:
                 return f"{path.name}: {error.strerror}"
         return ""
 
+    def replace_files(self, files: Mapping[str, bytes], number: int) -> None:
+        """Write files of what runs from now on. Former ones with other contents are kept:
+        `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
+        """
+        for name, data in files.items():
+            path = self.folder / name
+            with contextlib.suppress(OSError):
+                if read_small(path, MAX_MANIFEST_BYTES, self.folder) == data:
+                    continue
+                path.rename(path.with_name(f"{path.stem}.{number}{path.suffix}"))
+            write_whole(path, data, outlives_power_cut=False)
+
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
         text = harmless_toml(tomli_w.dumps(masked(plain(manifest))))
@@ -348,9 +361,11 @@ def create_run(
     rank: int,
     parent: Path | None = None,
     run_id: str = "",
+    files: Mapping[str, bytes] = {},
 ) -> tuple[Run, RunLock]:
     """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `rank` in it.
-    Its id is made of the `name`, unless it has a `run_id` already.
+    Its id is made of the `name`, unless it has a `run_id` already. `files` are what is in it, by
+    name.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
     Raises RunFolderError when the folder cannot be written; nothing is left of it then.
@@ -363,6 +378,8 @@ def create_run(
         make_home(parent)
         make_private_folder(building.folder)
         make_private_folder(building.folder / "ranks")
+        for file_name, data in files.items():
+            write_whole(building.folder / file_name, data, outlives_power_cut=False)
         building.write_manifest({"id": run_id, "name": name, **manifest})
         lock = RunLock(building.lock_path, rank)
         return Run(building.folder.rename(parent / run_id)), lock

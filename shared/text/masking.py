@@ -28,12 +28,31 @@ _HARMLESS_BEFORE_TOKEN = frozenset({
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@'\"]*:[^\s/@'\"]*@")
 # Names have an end: a search from every letter of a long text would take for ever.
+# As in `key=x`, `"key": "x"`, `env["KEY"] = "x"`, `key: str = "x"` and `Authorization: Bearer x`.
 _ASSIGNED = re.compile(
-    r"(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})(?P<is>\s{0,9}[=:]\s{0,9})(?P<value>[^\s,;&]+)"
+    r"""(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})["']?\]?[ \t]{0,9}
+    (?:(?::[ \t]{0,9}[A-Za-z_][\w.|\[\] ]{0,40})?=(?!=)|:(?![=/]))[ \t]{0,9}
+    (?:(?:Bearer|Basic|Token)[ ]{1,9})?""",
+    re.VERBOSE,
+)
+_VALUE = re.compile(
+    r"""(?!(?:None|null|[Tt]rue|[Ff]alse)\b)(?:
+    [rbf]{0,2}(?P<quote>"{3}|'{3}|["'])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)|[^\s,;&]+)""",
+    re.VERBOSE,
 )
 _LOOKS_SECRET = re.compile(
-    r"\b(sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|AKIA[A-Z0-9]{12,}"
-    r"|xox[abprs]-[A-Za-z0-9-]{10,})"
+    r"\b(sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{16,}"
+    r"|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|A[KS]IA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{30,}"
+    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?"
+    r"|(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]+)"
+)
+# A private key, which may be cut; and lines of one, of which a diff shows some without its head.
+_PRIVATE_KEY = re.compile(
+    r"(?P<head>-----BEGIN [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END |\Z)", re.DOTALL
+)
+_LINE_OF_KEY = re.compile(
+    r"^(?P<sign>[-+ ]?)(?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{60,76}={0,2}$", re.MULTILINE
 )
 
 
@@ -68,12 +87,15 @@ def masked(value: Any, name: str = "") -> Any:
 
 
 def masked_text(text: str) -> str:
-    """`text` without passwords in addresses, values of secret names, and well-known tokens."""
+    """`text` without passwords in addresses, values of secret names, private keys, and well-known
+    tokens.
+    """
     if "*" in os.environ.get(KEEP, "").split(","):
         return text
+    text = _PRIVATE_KEY.sub(rf"\g<head>{MASK}", text)
+    text = _LINE_OF_KEY.sub(rf"\g<sign>{MASK}", text)
     text = _USER_IN_URL.sub(rf"\g<scheme>{MASK}@", text)
-    text = _ASSIGNED.sub(_masked_assignment, text)
-    return _LOOKS_SECRET.sub(MASK, text)
+    return _LOOKS_SECRET.sub(MASK, _without_assigned(text))
 
 
 def masked_arguments(arguments: Iterable[str]) -> list[str]:
@@ -89,7 +111,13 @@ def masked_arguments(arguments: Iterable[str]) -> list[str]:
     return kept
 
 
-def _masked_assignment(match: re.Match[str]) -> str:
-    if not is_secret(match["name"]) or match["value"].startswith("//"):
-        return match[0]
-    return f"{match['name']}{match['is']}{MASK}"
+def _without_assigned(text: str) -> str:
+    """`text` without values of secret names, also where they are within the value of another."""
+    kept, end = [], 0
+    for match in _ASSIGNED.finditer(text):
+        if match.start() < end or not is_secret(match["name"]):
+            continue
+        if value := _VALUE.match(text, match.end()):
+            kept += [text[end : match.end()], MASK]
+            end = value.end()
+    return "".join([*kept, text[end:]])

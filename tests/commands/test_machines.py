@@ -124,6 +124,16 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     assert operant_json("status", f"a:{far.run.id}")["metrics"]["loss"] == 0.5
 
 
+def test_seeds_on_several_machines_are_one_group(run_on, there):
+    runs = [run_on(host, f"x-seed{seed}", seed=seed) for seed, host in enumerate("ab")]
+    (there / "c.down").touch()
+    answer = operant("runs", "--group-by", "name", *("--host", "a", "--host", "b", "--host", "c"))
+    assert (answer.returncode, "c: " in answer.stderr) == (1, True)
+    assert answer.stdout.splitlines()[1].split()[:3] == ["x", "2", "7.000"]
+    (group,) = operant_json("runs", "--group-by", "name", "--host", "a", "--host", "b")
+    assert set(group["runs"]) == {f"a:{runs[0].run.id}", f"b:{runs[1].run.id}"}
+
+
 def test_names_notes_and_the_archive_are_those_of_each_machine(run_on):
     named, hidden = run_on("a", "far"), run_on("a", "old")
     change_notes(named.run.folder, lambda notes: replace(notes, name="best", tags=("keep",)))

@@ -56,15 +56,24 @@ async def test_a_group_opens_with_its_mean_and_several_lie_over_each_other():
         assert (front.is_reference, reference.is_reference) == (False, True)
         assert front.look != reference.look
         await until(pilot, shows(pilot, "2 groups", "0.001 · 3 seeds", "0.01 · 3 seeds", " ref"))
+        await until(pilot, shows(pilot, "return 117.3 -4.9%"))  # and 123.3
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "vs ref", "-4.9%"))
 
 
-async def test_v_goes_from_quartiles_to_the_ends_and_the_list_follows():
+async def test_v_goes_through_the_statistics_and_the_list_follows():
     app = grouping()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "6 runs"))
         await pilot.press("v", "enter", "enter")
         await until(pilot, shows(pilot, "25% to 75%", "75.50 to 151.0"))
         await pilot.press("v")
+        await until(pilot, shows(pilot, "min to max", "50.00 to 201.0"))
+        await pilot.press("v")
+        await until(pilot, shows(pilot, "± standard error", "± 44.35", "n=3"))
+        await pilot.press("v")
+        await until(pilot, shows(pilot, "interquartile means, bands 95% bootstrap intervals"))
+        await pilot.press("v", "v")
         await until(pilot, shows(pilot, "min to max", "50.00 to 201.0"))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, RunsScreen))

@@ -35,6 +35,26 @@ def test_numbers_stand_under_their_names(width):
     assert "!1 ✓2" in row
 
 
+@pytest.mark.parametrize("width", [79, 119, 199])
+def test_with_a_reference_each_group_has_its_distance_in_percent(width):
+    other = RunGrouper().groups(ROWS, NAME)[1]
+    (head,) = texts([draw_group_head(width, has_reference=True)])
+    rows = texts([draw_group(g, width, False, reference=other) for g in (GROUP, other, UNREAD)])
+    assert {len(row) for row in (head, *rows)} == {width}
+    ends = [row[: head.index("vs ref") + len("vs ref")] for row in rows]
+    # returns 117.3 and 123.3
+    assert [end.split()[-1] for end in ends] == ["-4.9%", "ref", "-"]
+    assert order_under_group(width, head.index("vs ref"), has_reference=True) == "return"
+
+
+def test_runs_without_a_value_are_not_counted():
+    first, *others = GROUP.rows
+    bare = replace(first, status=replace(first.status, metrics={"episode/return": float("nan")}))
+    (row,) = texts([draw_group(replace(GROUP, rows=(bare, *others)), 119, False, spread="error")])
+    assert " 2/3 " in row
+    assert "125.5 ± 75.50" in row  # of 201 and 50
+
+
 def test_where_there_is_room_the_steps_of_the_shortest_and_the_longest_run_are_said():
     (row,) = texts([draw_group(GROUP, 119, False)])
     assert "100k to 200k" in row

@@ -116,6 +116,74 @@ def test_of_several_runs_only_what_differs_is_in_the_table():
     assert not any("git_commit" in row for row in rows)
 
 
+DIFF = """# not in git: new.py
+diff --git a/train.py b/train.py
+index 1..2 100644
+--- a/train.py
++++ b/train.py
+@@ -1 +1 @@
+-lr = 1
++lr = 2
+++++ odd
+"""
+
+
+def test_what_was_changed_since_the_commit_stands_at_the_end():
+    description = description_of(MANIFEST, DIFF + "+\x1b[2J" + "x" * 99, "numpy==2.1\ntorch==2\n")
+    lines = own_lines(replace(make_view(), description=description), 60)
+    plain = [line.rstrip() for line in texts(lines)]
+    assert any(line.split() == ["git_diff", "1", "file;", "not", "in", "git:", "new.py"]
+               for line in plain)  # fmt: skip
+    assert any(line.split() == ["packages", "2,", "in", "packages.txt"] for line in plain)
+    start = plain.index("  git.diff")
+    assert plain[start + 1 : start + 3] == [
+        "# not in git: new.py",
+        "diff --git a/train.py b/train.py",
+    ]
+    assert [line[0][1] for line in lines[start + 7 : start + 9]] == ["warning", "good"]
+    assert plain[-2:] == ["+ [2J" + "x" * 55, "x" * 44]
+    assert all(len(line) <= 60 for line in plain)
+
+
+def test_runs_are_compared_by_their_changes_and_packages():
+    def run(place: int, diff: str, packages: str = "a==1\nnumpy==2.1\n") -> Watched:
+        one = watched(place)
+        description = description_of(MANIFEST, diff, packages)
+        return one._replace(view=replace(one.view, description=description))
+
+    def rows(*runs: Watched) -> list[str]:
+        return texts(difference_lines(runs, 140)[1])
+
+    moved = DIFF.replace("@@ -1 +1 @@", "@@ -7 +7 @@").replace("index 1..2", "index 3..4")
+    assert not any("git_diff train.py" in row for row in rows(run(0, DIFF), run(1, moved)))
+    other = run(1, DIFF.replace("lr = 2", "lr = 3"), "a==1\nnumpy==2.2\n")
+    lines = rows(run(0, DIFF), other, run(2, "# no changes\n"))
+    found = {line.split()[0]: line for line in lines if line.strip()}
+    assert found["versions.numpy"].split()[1:] == ["2.1", "2.2", "2.1"]
+    assert "versions.a" not in found
+    (changed,) = (line for line in lines if "git_diff train.py" in line)
+    assert changed.count("+2 -1 ") == 2
+    assert changed.split()[-1] == "-"
+    # What is known of one run only is no difference.
+    for diff, packages in [("", ""), ("# not known: git is not installed\n", "")]:
+        lines = rows(run(0, DIFF), run(1, diff, packages))
+        assert not any("git_diff train.py" in line or "numpy" in line for line in lines)
+
+
+def test_with_a_reference_newest_values_have_their_distance_in_percent():
+    runs = [watched(0), watched(1)._replace(is_reference=True)]
+    values = {"a": 3.0, "b": 1.0}, {"a": 2.0, "b": 0.0}
+    runs = [
+        one._replace(view=replace(one.view, status=replace(one.view.status, metrics=metrics)))
+        for one, metrics in zip(runs, values, strict=True)
+    ]
+    rows = [line.split() for line in texts(difference_lines(runs, 100)[1])]
+    assert ["a", "3.000", "+50.0%", "2.000"] in rows
+    assert ["b", "1.000", "0"] in rows
+    narrow = [line.split() for line in texts(difference_lines(runs, 36)[1])]
+    assert ["a", "3.000", "2.000"] in narrow
+
+
 def test_of_several_runs_what_you_set_is_marked():
     def with_sources(run: Watched, **sources) -> Watched:
         description = description_of(

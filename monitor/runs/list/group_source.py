@@ -10,7 +10,7 @@ from ...charts.seeds import seeds_view
 from ...charts.shown_run import Look, Watched
 from ..reading.run_source import RunSource
 from ..reading.run_view import RunView
-from .run_groups import Spread
+from .group_statistics import Spread
 
 POLLED_AT_ONCE = 16  # of the runs that were seen before
 ENDED_EVERY = 8  # looks at those that live, for one at those that have ended

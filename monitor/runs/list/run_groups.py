@@ -6,36 +6,25 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
 
 from ....shared.runs.run_folder import Run
 from ....shared.runs.status import RunStatus
 from ...charts.charted_metrics import RETURN, main_metric
 from ..reading.conditions import condition_of
 from .choices import Choice
+from .group_statistics import Middle, Spread, middle_of
 from .run_order import ordered, urgency
 from .run_values import STAMP
 from .runs_poller import RunRow
 
 NAME = "name"  # by name and all of the configuration but the seed
 SINGLE = ""  # no groups
-Spread = Literal["quartiles", "range"]
-SPREADS: tuple[Spread, ...] = ("quartiles", "range")
-SPREAD_WORDS = {"quartiles": "25% to 75%", "range": "min to max"}
 
 _TAIL = re.compile(r"-[a-km-np-z2-9]{4}$")  # the letters against chance of a run's id
 _SEED_IN_NAME = re.compile(r"(^|[-_.])(seed|s)[-_.]?\d+(?=$|[-_.])", re.IGNORECASE)
 _MAX_DIFFERING = 3  # keys that a label names
 
 GroupKey = tuple[object, ...]
-
-
-class Middle(NamedTuple):
-    """The mean of some numbers, and where their spread begins and ends."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,7 @@ class RunGroup:
             return self.rows[0]
         worst = ordered(read, "state", False)[0]
         assert worst.status
-        means = {name: middle.mean for name in metrics if (middle := self.metric(name, "range"))}
+        means = {name: middle.value for name in metrics if (middle := self.metric(name, "range"))}
         steps = [row.status.env_steps for row in read if row.status and row.status.env_steps]
         ages = [row.status.age_s for row in read if row.status and row.status.age_s is not None]
         status = replace(
@@ -107,24 +96,6 @@ def states_of(statuses: Iterable[tuple[RunStatus, bool]]) -> list[tuple[str, str
     return [(*look, count) for look, count in counts.items()]
 
 
-def middle_of(values: Sequence[float], spread: Spread) -> Middle | None:
-    """None where there are no values."""
-    if not values:
-        return None
-    rising = sorted(values)
-    low, high = (0.25, 0.75) if spread == "quartiles" else (0.0, 1.0)
-    mean = math.fsum(value / len(rising) for value in rising)  # their sum may be too large
-    return Middle(mean, _quantile(rising, low), _quantile(rising, high))
-
-
-def _quantile(rising: Sequence[float], share: float) -> float:
-    """Straight between two of the values: `numpy.percentile` takes longer for a few."""
-    place = share * (len(rising) - 1)
-    below, above = rising[math.floor(place)], rising[math.ceil(place)]
-    part = place - math.floor(place)
-    return (1 - part) * below + part * above
-
-
 def is_seed(key: str) -> bool:
     """Whether a key of a configuration is a seed."""
     return key == "seed" or key.endswith(".seed")
@@ -134,7 +105,7 @@ def plain_name(row: RunRow) -> str:
     """What people called a run, without its seed: the name that they gave it later, else its id
     without the moment and the letters against chance.
     """
-    name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.run.id))
+    name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.name))
     return _SEED_IN_NAME.sub("", name).strip("-_.") or name
 
 

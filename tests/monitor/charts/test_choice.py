@@ -80,7 +80,7 @@ def test_several_runs_share_charts_and_a_filter_leaves_some():
 def test_with_a_reference_the_difference_to_it_stands_beside_the_value():
     runs = [run_of([1.0, 2.0, 5.0], 0), run_of([1.0, 1.0, 2.0], 1, is_reference=True)]
     chart = chart_of(Metric("a"), runs, ChartOptions(), (0.0, 3.0))
-    assert (chart.value, chart.unit) == ("5.000", "Δ+3.000")
+    assert (chart.value, chart.unit) == ("5.000", "Δ+3.000 +150.0%")
     less = chart_of(Metric("a"), runs, ChartOptions(shows_difference=True), (0.0, 3.0))
     assert (less.title, less.value, len(less.traces)) == ("Δ a", "+3.000", 1)
     assert less.traces[0].curve.mean.tolist() == [0, 1, 3]

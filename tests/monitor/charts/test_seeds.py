@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from groups import ROWS, member
-from views import make_history
+from views import make_history, texts
 
+from operant.monitor.charts.chart import draw_chart
 from operant.monitor.charts.choice import chart_of
 from operant.monitor.charts.curves import curve_of
 from operant.monitor.charts.options import ChartOptions
@@ -71,6 +72,45 @@ def test_quartiles_lie_between_the_runs_there_are():
     history = seeds_history(runs, "quartiles")
     assert at(history, 10) == (1.75, 4.0, 4.75)
     assert at(history, 5) == (2.0, 23.0, 10.0)
+
+
+def test_standard_errors_and_interquartile_means_are_those_of_the_runs_there_are():
+    runs = [run_of([v, v], [0, 10]) for v in (1, 2, 3, 4, 100)] + [run_of([1, 1], [0, 20])]
+    error = seeds_history(runs, "error")
+    # at 0 the runs are 1, 1, 2, 3, 4 and 100: their mean is 18.5
+    deviation = np.std([1, 1, 2, 3, 4, 100], ddof=1)
+    low, mean, high = at(error, 0)
+    assert (mean, high - mean) == pytest.approx((18.5, deviation / np.sqrt(6)))
+    assert mean - low == pytest.approx(high - mean)
+    low, iqm, high = at(seeds_history(runs, "iqm"), 0)
+    assert iqm == 2.5  # of 1, 2, 3 and 4
+    assert 1 <= low < 2.5 < high <= 100
+    for spread in ("error", "iqm"):
+        assert at(seeds_history(runs, spread), 20) == (1, 1, 1)  # one run has no band
+
+
+def test_the_newest_value_is_an_interquartile_mean_as_well():
+    runs = [run_of([v, v], [0, 10]) for v in (0, 1, 2, 3, 1000)]
+    views = [
+        RunView(RunStatus(f"run{i}", "finished", metrics={"a": run.series("a").mean[-1]}), run,
+                (Metric("a"),))
+        for i, run in enumerate(runs)
+    ]  # fmt: skip
+    assert seeds_view("x", views, "iqm").newest["a"] == 2.0
+    assert seeds_view("x", views, "error").newest["a"] == 201.2
+
+
+def test_a_chart_has_the_interval_beside_its_value():
+    view = seeds_view("x", [member(row).view for row in ROWS[:3]], "error")
+    run = shown_run(Watched(view), "env steps", view, None)
+    metric = Metric("episode/return", unit="points")
+    chart = chart_of(metric, [run], ChartOptions(), (0.0, 2e5))
+    assert chart.interval == "± 50.00"  # of 101 and 201
+    at_half = chart_of(metric, [run], ChartOptions(cursor=100_000.0), (0.0, 2e5))
+    assert at_half.interval == "± 16.50"  # of 50.0, 99.5 and 50
+    wide, narrow = (texts(draw_chart(chart, width, 8))[0] for width in (70, 50))
+    assert "151.0 points, ± 50.00, 2 of 3 runs" in wide
+    assert "151.0 points, 2 of 3 runs" in narrow
 
 
 def test_a_run_does_not_count_where_it_wrote_nan():

@@ -39,6 +39,18 @@ def test_numbers_stand_under_their_names(width):
         assert head.index(name) + len(name) == row.index(value) + len(value)
 
 
+@pytest.mark.parametrize("width", [79, 119, 199])
+def test_with_a_reference_each_row_has_its_distance_in_percent(width):
+    reference = make_row("a", "running", metrics={RETURN: -100.0})
+    better = make_row("b", "running", metrics={RETURN: -85.0})
+    other = make_row("c", "running", metrics={"train/loss": 1.0})
+    rows = [draw_row(row, width, False, reference=reference) for row in (reference, better, other)]
+    head, *rows = texts([draw_head(width, has_reference=True), *rows])
+    ends = [row[: head.index("vs ref") + len("vs ref")] for row in rows]
+    assert [end.split()[-1] for end in ends] == ["ref", "+15.0%", "-"]
+    assert order_under(width, head.index("vs ref"), has_reference=True) == "return"
+
+
 @pytest.mark.parametrize("width", [59, 79, 119, 199])
 def test_with_other_machines_each_row_names_its_own(width):
     machine = machine_width(["gpu-box", "b"])

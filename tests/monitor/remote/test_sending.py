@@ -72,10 +72,16 @@ def test_notes_and_configuration_are_sent_once_and_again_when_they_change(make_s
         }
     )
     change_notes(session.run.folder, lambda notes: notes.with_tags(["base"]))
+    (session.run.folder / "git.diff").write_text("diff --git a/é b/é\n+\tx\n")
+    (session.run.folder / "packages.txt").write_text("numpy==2.1\n")
     sender = _Sender(session.run)
     said = read_head(json.loads(json.dumps(sender.greeting().head)))
     assert said.notes.notes() == session.run.notes()
-    assert said.description.description() == description_of(session.run.manifest())
+    description = said.description.description()
+    assert description.diff == ("diff --git a/é b/é", "+   x")
+    assert description.packages == {"numpy": "2.1"}
+    texts = [(session.run.folder / name).read_text() for name in ("git.diff", "packages.txt")]
+    assert description == description_of(session.run.manifest(), *texts)
     assert said.description.description().has_sources
     assert not {"notes", "description"} & sender.look().head.keys()
     change_notes(session.run.folder, lambda notes: notes.with_tags(["v2"]))

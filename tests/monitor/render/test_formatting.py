@@ -17,6 +17,7 @@ from operant.monitor.render.formatting import (
     format_duration,
     format_percent,
     format_rate,
+    format_relative,
     format_short_time,
     format_si,
     format_ticks,
@@ -218,7 +219,7 @@ def test_different_ticks_have_different_labels(first, mantissa, power, count):
 def test_nothing_is_too_strange_to_show(number):
     of_more_than_a_number = (
         "format_clock", "format_phase", "format_phase_time", "format_left",
-        "format_si", "format_ticks",
+        "format_relative", "format_si", "format_ticks",
     )  # fmt: skip
     for name in dir(formatting):
         if name.startswith("format_") and name not in of_more_than_a_number:
@@ -228,3 +229,16 @@ def test_nothing_is_too_strange_to_show(number):
         assert format_si(number)
         if math.isfinite(number):
             assert format_ticks([number], abs(number))
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "text"),
+    [
+        (112.5, 100.0, "+12.5%"), (-85.0, -100.0, "+15.0%"), (0.0, 8.0, "-100.0%"),
+        (100.0, 100.0, "+0.0%"), (5e4, 1.0, "+5.00M%"), (-5e4, 1.0, "-5.00M%"),
+        (1.0, 0.0, UNKNOWN), (None, 1.0, UNKNOWN), (1.0, None, UNKNOWN), (math.nan, 1.0, UNKNOWN),
+        (math.inf, 1.0, UNKNOWN), (1e308, 1e-308, UNKNOWN), (1e308, -1e308, UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_distance_is_in_percent_of_the_size_of_the_reference(value, reference, text):
+    assert format_relative(value, reference) == text

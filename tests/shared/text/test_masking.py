@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 import pytest
 
@@ -45,6 +46,65 @@ def test_a_command_line_keeps_all_but_its_secrets():
         "auth.password=***", "https://***@host/x", "--verbose", "--secret", "--tokenizer", "bert",
         "--max_tokens=5", "--header", "Authorization: ***", "***",
     ]  # fmt: skip
+
+
+PEM = """-----BEGIN RSA PRIVATE KEY-----
+MIIEpAIBAAKCAQEAXXX+/8eF3mQ0bF0l1c5cXo7w3xU1v4Q2qk9Jm0yZb7Wq3T5d
+XXXQ==
+-----END RSA PRIVATE KEY-----
+"""
+
+
+@pytest.mark.parametrize(("text", "kept"), [
+    ('password = "XXX XXX"', "password = ***"),
+    ("PASSWORD='XXX'", "PASSWORD=***"),
+    ('{"password": "XXX, XXX", "lr": 1}', '{"password": ***, "lr": 1}'),
+    ('config = {"token": "XXX"}', 'config = {"token": ***}'),
+    ('run(config=dict(api_key="XXX"))', "run(config=dict(api_key=***))"),
+    ('os.environ["OPENAI_API_KEY"] = "XXX"', 'os.environ["OPENAI_API_KEY"] = ***'),
+    ('password: str = "XXX"', "password: str = ***"),
+    ('token = """XXX XXX"""', "token = ***"),
+    (r'password = "say \"XXX\" XXX"', "password = ***"),
+    ("+aws_secret_access_key = 'wJalr/K7MDENG/XXX'", "+aws_secret_access_key = ***"),
+    ("Authorization: Bearer XXX", "Authorization: Bearer ***"),
+    ("https://me:XXX@host/x?token=XXX&a=1", "https://***@host/x?token=***&a=1"),
+    ("AKIAIOSFODNN7EXAMPLXXX", "***"),
+    ("ASIAIOSFODNN7EXAMPLXXX", "***"),
+    ("ghp_16C7e42F292c6912E7710c838347Ae178B4XXX", "***"),
+    ("github_pat_11ABCDEFG0_abcdefghijklmnopXXX", "***"),
+    ("glpat-abcdefghijklmnop1XXX", "***"),
+    ("sk-proj-abcdefghijklmnop_XXX", "***"),
+    ("hf_abcdefghijklmnopqrstuvwxXXX", "***"),
+    ("AIzaSyA-abcdefghijklmnopqrstuvwxyzXXX", "***"),
+    ("xoxb-123456789012-abcdefXXX", "***"),
+    ("xapp-1-A111-222-abcdefXXX", "***"),
+    ("https://hooks.slack.com/services/T00/B00/XXX", "https://hooks.slack.com/services/***"),
+    ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.XXX-_x", "***"),
+    (PEM, "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\n"),
+    (PEM[:60], "-----BEGIN RSA PRIVATE KEY-----***"),
+    ("".join(f"+{line}\n" for line in PEM.splitlines()[1:2]), "+***\n"),
+])  # fmt: skip
+def test_secrets_are_found_in_any_text(text, kept):
+    assert masked_text(text) == kept
+    assert "XXX" not in masked_text(f"+ before\n{text}")
+
+
+@pytest.mark.parametrize("text", [
+    "def f(key: str = None, token=None): pass", "if self.token == other:", "token := 3",
+    "key:\n  x", "https://host/key://x", "-----BEGIN CERTIFICATE-----\nabc", "0123456789abcdef" * 4,
+    "max_tokens = 5", "sort_key=by_name", "the key", "risk-averse-optimisation-of-policies",
+])  # fmt: skip
+def test_other_text_stays(text):
+    assert masked_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece", ["a=", "key=", 'token="', "token: a ", "-----BEGIN PRIVATE KEY-----"]
+)
+def test_long_texts_are_masked_in_a_moment(piece):
+    began_s = time.process_time()
+    masked_text(piece * (100_000 // len(piece)))
+    assert time.process_time() - began_s < 2
 
 
 def test_a_configuration_is_masked_at_every_depth():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -12,10 +11,8 @@ from views import make_row
 from operant.monitor.runs.list.run_groups import (
     NAME,
     SINGLE,
-    Middle,
     RunGrouper,
     group_choices,
-    middle_of,
     plain_name,
 )
 from operant.shared.runs.run_notes import RunNotes
@@ -69,21 +66,6 @@ def test_every_run_is_in_one_group():
 )
 def test_the_seed_in_a_name_is_no_part_of_it(name, plain):
     assert plain_name(make_row(name, "running")) == plain
-
-
-def test_the_middle_is_the_mean_with_quartiles_or_the_ends():
-    assert middle_of([1.0, 2.0, 3.0, 10.0], "range") == Middle(4.0, 1.0, 10.0)
-    # quartiles of four: at places 0.75 and 2.25
-    assert middle_of([1.0, 2.0, 3.0, 10.0], "quartiles") == Middle(4.0, 1.75, 4.75)
-    assert middle_of([], "range") is None
-
-
-def test_no_finite_numbers_are_too_large_for_their_middle():
-    largest = sys.float_info.max
-    assert middle_of([largest, largest], "quartiles") == Middle(largest, largest, largest)
-    assert middle_of([-largest, largest], "quartiles") == pytest.approx(
-        Middle(0.0, -largest / 2, largest / 2)
-    )
 
 
 def test_a_group_stands_in_the_list_with_its_means_and_its_worst_state():

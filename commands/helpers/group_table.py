@@ -1,0 +1,148 @@
+"""Statistics of groups of runs: what `operant runs --group-by` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...monitor.charts.charted_metrics import RETURN
+from ...monitor.render.formatting import UNKNOWN, format_count, format_relative, format_value
+from ...monitor.runs.list.group_statistics import (
+    SPREAD_WORDS,
+    SPREADS,
+    Middle,
+    Spread,
+    interval_text,
+)
+from ...monitor.runs.list.run_groups import NAME, RunGroup, RunGrouper
+from ...monitor.runs.list.run_values import known_names
+from ...monitor.runs.list.runs_poller import RunRow
+from ...shared.errors import UsageError, nearest
+from ...shared.runs.status import json_value
+from .tables import Column
+
+
+class GroupStatistics(NamedTuple):
+    """Newest values of a metric in the runs of a group; `reference` is the mean of the baseline."""
+
+    group: RunGroup
+    metric: str
+    middles: dict[Spread, Middle]
+    reference: float | None
+
+    @property
+    def mean(self) -> float | None:
+        return self.middles["range"].value if self.middles else None
+
+    @property
+    def steps(self) -> tuple[int, int] | None:
+        """The fewest and the most env steps of its runs."""
+        statuses = [row.status for row in self.group.rows if row.status]
+        steps = [status.env_steps for status in statuses if status.env_steps is not None]
+        return (min(steps), max(steps)) if steps else None
+
+    def as_json(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "group": self.group.label,
+            "runs": [row.run.id for row in self.group.rows],
+            "metric": self.metric,
+            "num_values": self.middles["range"].num_runs if self.middles else 0,
+            "env_steps": self.steps,
+        }
+        if self.middles:
+            quartiles, ends, error, iqm = (self.middles[spread] for spread in SPREADS)
+            fields |= {
+                "mean": ends.value,
+                "standard_error": error.high - error.value,
+                "interquartile_mean": iqm.value,
+                "interquartile_mean_ci95": [json_value(iqm.low), json_value(iqm.high)],
+                "quartiles": [quartiles.low, quartiles.high],
+                "min": ends.low,
+                "max": ends.high,
+            }
+        if self.reference is not None:
+            mean = math.nan if self.mean is None else self.mean
+            fields["baseline"] = self.reference
+            size = abs(self.reference) or math.nan
+            fields["above_baseline_fraction"] = (mean - self.reference) / size
+        filled: dict[str, Any] = json_value(fields)
+        return filled
+
+
+def group_statistics(
+    rows: Sequence[RunRow], by: str, metric: str | None, baseline: str | None
+) -> list[GroupStatistics]:
+    """Of `rows` grouped by `NAME` or a configuration key, whose end is enough. Without a `metric`,
+    the main metric of each group. `baseline` is the label of a group, or the name or id of a run.
+
+    Raises UsageError for what no run or group is called.
+    """
+    known = known_names(rows)
+    keys = [NAME] if by == NAME else known.config_keys(by)
+    if len(keys) != 1:
+        others = (
+            f"write one of {', '.join(keys)}" if keys else f"no run has this key{known.near(by)}"
+        )
+        raise UsageError(f"--group-by {by}: {others}")
+    metrics = known.metric_names(metric) if metric else [""]
+    if len(metrics) != 1:
+        near = nearest(metric or "", known.metrics)
+        others = (
+            f"write one of {', '.join(metrics)}" if metrics else f"no run has this metric{near}"
+        )
+        raise UsageError(f"--metric {metric}: {others}")
+    groups = RunGrouper().groups(rows, keys[0])
+    found = []
+    other = _baseline(groups, baseline) if baseline else None
+    for group in groups:
+        name = metrics[0] or group.main
+        middles = {s: middle for s in SPREADS if (middle := group.metric(name, s))}
+        reference = other.metric(name, "range") if other else None
+        mean = reference.value if reference else None
+        found.append(GroupStatistics(group, name, middles, mean))
+    return found
+
+
+def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
+    names = [one.metric for one in found]
+    is_one = len(set(names)) == 1
+    heading = ("return" if names[0] == RETURN else names[0]) if is_one else "mean"
+
+    def intervals(spread: Spread) -> list[str]:
+        return [interval_text(one.middles[spread], spread) if one.middles else "" for one in found]
+
+    def values(spread: Spread) -> list[str]:
+        return [
+            format_value(one.middles[spread].value) if one.middles else UNKNOWN for one in found
+        ]
+
+    counts = [str(one.middles["range"].num_runs if one.middles else 0) for one in found]
+    relative = [format_relative(one.mean, one.reference) for one in found]
+    has_baseline = any(one.reference is not None for one in found)
+    steps = [one.steps for one in found]
+    ends = [" to ".join(dict.fromkeys(map(format_count, each))) if each else "" for each in steps]
+    return [
+        Column("group", [one.group.label for one in found], least=20),
+        Column("of", [] if is_one else names, goes_at=5),
+        Column("n", counts, ">"),
+        Column(heading, values("error"), ">"),
+        Column(SPREAD_WORDS["error"], intervals("error")),
+        Column("vs baseline", relative if has_baseline else [], ">"),
+        Column("IQM", values("iqm"), ">", goes_at=2),
+        Column("95% CI", intervals("iqm"), goes_at=2),
+        Column(SPREAD_WORDS["range"], intervals("range"), goes_at=3),
+        Column("steps", ends, ">", goes_at=1),
+    ]
+
+
+def _baseline(groups: Sequence[RunGroup], wanted: str) -> RunGroup:
+    """The group of this label, or the run of this name or id as a group of its own."""
+    runs = [row for group in groups for row in group.rows]
+    named = [group for group in groups if group.label == wanted]
+    named += [RunGroup((), wanted, (row,)) for row in runs if wanted in (row.run.id, row.name)]
+    if not named:
+        labels = [group.label for group in groups]
+        near = nearest(wanted, [*labels, *(row.name for row in runs)])
+        raise UsageError(f"--baseline {wanted}: no group or run has this name{near}")
+    return named[0]

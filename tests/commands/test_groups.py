@@ -1,0 +1,92 @@
+"""operant runs --group-by: statistics of groups of runs."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import error_line, operant, operant_json
+
+from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.session import RunSession
+
+
+def ended_run(name: str, gamma: float, seed: int, **metrics: float) -> Run:
+    config = {"seed": seed, "ppo": {"gamma": gamma}}
+    run, lock = create_run(f"{name}-seed{seed}", {"config": config}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish(
+        {name.replace("_", "/"): v for name, v in metrics.items()}, 3, 30 * seed
+    )
+    session.close("finished", 0)
+    return run
+
+
+@pytest.fixture
+def runs() -> list[Run]:
+    """Returns of 1, 2, 3 and 10, and of -4 and -2."""
+    wide = [ended_run("wide", 0.9, i, episode_return=v) for i, v in enumerate([1, 2, 3, 10], 1)]
+    return wide + [ended_run("base", 0.99, i, episode_return=v) for i, v in enumerate([-4, -2], 1)]
+
+
+def test_groups_of_seeds_have_their_statistics(runs):
+    base, wide = operant_json("runs", "--group-by", "name", "--baseline", "base")
+    assert (base["group"], wide["group"]) == ("base", "wide")
+    assert wide["runs"] == [run.id for run in reversed(runs[:4])]
+    assert (wide["metric"], wide["num_values"], wide["env_steps"]) == (
+        "episode/return",
+        4,
+        [30, 120],
+    )
+    assert (wide["mean"], wide["min"], wide["max"]) == (4.0, 1.0, 10.0)
+    assert wide["standard_error"] == pytest.approx((50 / 3) ** 0.5 / 2)
+    assert wide["interquartile_mean"] == 2.5  # of 2 and 3
+    low, high = wide["interquartile_mean_ci95"]
+    assert 1 <= low < 2.5 < high <= 10
+    assert wide["quartiles"] == [1.75, 4.75]
+    # 7 above -3
+    assert (wide["baseline"], wide["above_baseline_fraction"]) == (-3.0, pytest.approx(7 / 3))
+    assert base["above_baseline_fraction"] == 0
+
+
+def test_the_table_has_a_line_for_each_group(runs):
+    answer = operant("runs", "--group-by", "gamma", "--baseline", runs[0].id)
+    assert answer.returncode == 0, answer.stderr
+    head, *lines = answer.stdout.splitlines()
+    assert head.split() == [
+        "group", "n", "return", "±", "std", "error", "vs", "baseline", "IQM", "95%", "CI", "min",
+        "to", "max", "steps",
+    ]  # fmt: skip
+    assert [line.split()[:5] for line in lines] == [
+        ["ppo.gamma=0.99", "2", "-3.000", "±", "1.000"],
+        ["ppo.gamma=0.9", "4", "4.000", "±", "2.041"],
+    ]  # fmt: skip
+    assert [line.split()[5] for line in lines] == ["-400.0%", "+300.0%"]
+
+
+def test_another_metric_and_runs_without_it():
+    ended_run("a", 0.9, 1, loss_value=2.0)
+    ended_run("a", 0.9, 2, loss_policy=4.0)
+    (group,) = operant_json("runs", "--group-by", "name", "--metric", "value")
+    assert (group["metric"], group["num_values"], group["mean"]) == ("loss/value", 1, 2.0)
+    assert group["standard_error"] is None
+    (line,) = operant("runs", "--group-by", "name", "--metric", "loss/policy").stdout.splitlines()[
+        1:
+    ]
+    assert line.split()[:3] == ["a", "1", "4.000"]
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--group-by", "gama"], "--group-by gama: no run has this key; did you mean 'gamma'?"),
+    (["--group-by", "name", "--metric", "episode/retrun"],
+     "--metric episode/retrun: no run has this metric; did you mean 'episode/return'?"),
+    (["--group-by", "name", "--baseline", "bse"],
+     "--baseline bse: no group or run has this name; did you mean 'base'?"),
+    (["--baseline", "base"], "--baseline needs --group-by, as in `operant runs --group-by name`"),
+    (["--metric", "loss"], "--metric needs --group-by, as in `operant runs --group-by name`"),
+])  # fmt: skip
+def test_wrong_input_is_one_line(arguments, words, runs):
+    assert error_line("runs", *arguments) == f"operant: {words}\n"
+
+
+def test_without_runs_it_says_so():
+    assert "no run" in operant("runs", "--group-by", "name").stdout
+    assert operant_json("runs", "--group-by", "name") == []
