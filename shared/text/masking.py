@@ -29,12 +29,34 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@'\"]*:[^\s/@'\"]*@")
 # Names have an end: a search from every letter of a long text would take for ever.
 _ASSIGNED = re.compile(
-    r"(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})(?P<is>\s{0,9}[=:]\s{0,9})(?P<value>[^\s,;&]+)"
+    r"""(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})(?P<is>["']?\s{0,9}[=:]\s{0,9})"""
+    r"""(?P<value>"[^"]*"|'[^']*'|((Bearer|Basic|Token)\s{1,9})?[^\s,;&]+)"""
 )
+_OPTION = re.compile(r"(?P<name>--?[A-Za-z][\w-]{0,100})(?P<is>\s{1,9})(?P<value>[^\s-]\S*)")
 _LOOKS_SECRET = re.compile(
-    r"\b(sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{16,}|AKIA[A-Z0-9]{12,}"
-    r"|xox[abprs]-[A-Za-z0-9-]{10,})"
+    r"\b("
+    r"(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
+    r"|(hf|api_org|npm|whsec|dckr_pat|github_pat|wandb_v1)_[A-Za-z0-9_-]{16,}"
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|glpat-[A-Za-z0-9_-]{16,}|pypi-[A-Za-z0-9_-]{16,}"
+    r"|(AKIA|ASIA)[A-Z0-9]{12,}"
+    r"|xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"
+    r"|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}"
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?"  # JSON web tokens
+    r"|(?<=hooks\.slack\.com/)services/[A-Za-z0-9/]{16,}"
+    r"|(?<=discord\.com/)api/webhooks/\d+/[A-Za-z0-9_-]{16,}"
+    r"|(?i:bearer)\s{1,9}[A-Za-z0-9._~+/=-]{16,}"
+    r")|-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----",
+    re.DOTALL,
 )
+# What a text must have in it to be searched: most lines that a program prints have none.
+_MAY_BE_SECRET = re.compile(
+    r"://|key|token|secret|pass|pwd|credential|auth|bearer|cookie|pat\b|sk-|sk_|[pr]k_|hf_|api_org_"
+    r"|npm_|whsec|wandb_v1|gh[pousr]_|glpat|pypi-|AKIA|ASIA|xox|xapp|AIza|ya29|GOCSPX|SG\.|eyJ"
+    r"|hooks\.|webhooks",
+    re.IGNORECASE,
+)
+_MIN_SECRET_CHARACTERS = 8  # a shorter value of the environment occurs by chance
 
 
 def is_secret(name: str) -> bool:
@@ -71,9 +93,24 @@ def masked_text(text: str) -> str:
     """`text` without passwords in addresses, values of secret names, and well-known tokens."""
     if "*" in os.environ.get(KEEP, "").split(","):
         return text
+    if not _MAY_BE_SECRET.search(text):
+        return text
     text = _USER_IN_URL.sub(rf"\g<scheme>{MASK}@", text)
     text = _ASSIGNED.sub(_masked_assignment, text)
+    text = _OPTION.sub(_masked_assignment, text)
     return _LOOKS_SECRET.sub(MASK, text)
+
+
+def secret_values(environment: Mapping[str, str]) -> list[str]:
+    """The values of secret names, to be masked wherever a program prints them; longest first, as
+    one may be a part of another.
+    """
+    found = {
+        value
+        for name, value in environment.items()
+        if is_secret(name) and len(value) >= _MIN_SECRET_CHARACTERS
+    }
+    return sorted(found, key=len, reverse=True)
 
 
 def masked_arguments(arguments: Iterable[str]) -> list[str]:
