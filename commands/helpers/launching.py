@@ -359,7 +359,7 @@ def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Pope
 
 
 def raise_if_dead(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Raises OperantError, with the end of the console printed, where a run ended without numbers."""
+    """Raises OperantError and prints the end of the console where a run ended without numbers."""
     if process.poll() is not None and read_status(run).env_steps is None:
         path = run.console_path()
         for line in FileTail(path).read()[-CONSOLE_LINES:]:

@@ -18,6 +18,7 @@ import termios
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..processes.python_program import python_program
 from .relay import READ_BYTES, copy_window_size
@@ -31,6 +32,7 @@ _SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, of Linux
 # As the recorder: the shell ends at once, so that the relay is no child of the user's program.
 _START = '"$@" >/dev/null 2>&1 &'
 
+Identity = tuple[int, int] | None
 _caught = threading.Lock()  # a process has one console at a time
 
 
@@ -40,6 +42,8 @@ def start_console(path: Path, warn: Callable[[str], None]) -> Console | None:
     """
     python = python_program()
     if os.environ.get(SWITCH, "").lower() == "off" or python is None:
+        return None
+    if not all(map(_identity, (0, 1, 2))):  # one is closed: what is opened next gets its number
         return None
     if not _caught.acquire(blocking=False):
         warn("another run of this process has its console: this run gets none")
@@ -60,22 +64,29 @@ class Console:
         self._warn, self._pid = warn, os.getpid()
         self._is_stopping = False
         self._before: dict[int, int] = {}  # what 1 and 2 were
-        self._ours: dict[int, tuple[int, int]] = {}  # what they are now
+        self._ours: dict[int, Identity] = {}  # what they are now
         self._sources: dict[int, int] = {}  # of each: where it went before
+        self._copied: dict[str, _Copied] = {}  # by their names in sys
+        self._is_lost = False  # whether the relay has ended before us
         self._life, relays_life = socket.socketpair()
-        targets: dict[tuple[int, int], int] = {}
+        targets: dict[Identity, int] = {}
         try:
             channels = []
             for fd in (1, 2):
-                if (place := _identity(fd)) and place not in targets:
-                    self._before[fd] = before = os.dup(fd)
-                    source, targets[place] = _opened_like(before)
-                    self._sources[source] = before
-                    # A detached trainer prints into that file until it comes here.
-                    sink = "" if place == _identity(path) else str(before)
-                    channels.append(f"{source}:{sink}")
-                elif place:
-                    self._before[fd] = os.dup(fd)
+                place, self._before[fd] = _identity(fd), os.dup(fd)
+                if place in targets:
+                    continue
+                source, targets[place] = _opened_like(fd)
+                self._sources[source] = self._before[fd]
+                # A detached trainer prints into that file until it comes here.
+                sink = "" if place == _identity(path) else str(self._before[fd])
+                channels.append(f"{source}:{sink}")
+            for name in ("stdout", "stderr"):
+                if type(getattr(sys, name)).__module__.partition(".")[0] == "ipykernel":
+                    source, target = os.pipe()
+                    self._sources[source] = os.open(os.devnull, os.O_WRONLY)
+                    self._copied[name] = _Copied(getattr(sys, name), target)
+                    channels.append(f"{source}:")
             relay = [python, "-P", "-m", "operant.shared.console.relay", str(path)]
             subprocess.run(
                 ["/bin/sh", "-c", _START, "sh", *relay, str(relays_life.fileno()), *channels],
@@ -88,8 +99,8 @@ class Console:
             )
             for fd, before in self._before.items():
                 _flush()
-                os.dup2(targets[_identity(before) or (0, 0)], fd)
-                self._ours[fd] = _identity(fd) or (0, 0)
+                os.dup2(targets[_identity(before)], fd)
+                self._ours[fd] = _identity(fd)
         except BaseException:
             self._let_go()
             raise
@@ -97,6 +108,7 @@ class Console:
             relays_life.close()
             for target in targets.values():
                 os.close(target)
+        vars(sys).update(self._copied)
         self._lines_before = [_with_lines(stream, True) for stream in (sys.stdout, sys.stderr)]
         self._watcher = threading.Thread(target=self._watch, name="console", daemon=True)
         self._watcher.start()
@@ -109,11 +121,12 @@ class Console:
             return
         self._is_stopping = True
         self._restore()
-        with contextlib.suppress(OSError):
-            self._life.shutdown(socket.SHUT_WR)
-        self._watcher.join(STOP_S)
-        self._let_go()
         _caught.release()
+        if not self._is_lost:  # else children may still need what is open
+            with contextlib.suppress(OSError):
+                self._life.shutdown(socket.SHUT_WR)
+            self._watcher.join(STOP_S)
+            self._let_go()
 
     def _watch(self) -> None:
         """Wait for the end of the relay. If somebody killed it, print as before, and pass on what
@@ -123,13 +136,14 @@ class Console:
             self._life.recv(1)
         if self._is_stopping:
             return
+        self._is_lost = True
         self._restore()
         self._warn("the process that keeps the console has ended: what comes now is not kept")
         poll = select.poll()
         for source in self._sources:
             poll.register(source, select.POLLIN)
         left = set(self._sources)
-        while left and not self._is_stopping:
+        while left:
             for source, _ in poll.poll():
                 try:
                     data = os.read(source, READ_BYTES)
@@ -144,6 +158,10 @@ class Console:
     def _restore(self) -> None:
         """Lead 1 and 2 to where they led before, unless somebody has led them elsewhere since."""
         _flush()
+        for name, copied in self._copied.items():
+            if getattr(sys, name) is copied:
+                setattr(sys, name, copied.stream)
+            copied.close_copy()
         for fd, before in self._before.items():
             if _identity(fd) == self._ours.get(fd):
                 os.dup2(before, fd)
@@ -152,11 +170,32 @@ class Console:
 
     def _let_go(self) -> None:
         self._life.close()
-        for fd in (*self._sources, *self._before.values()):
+        for fd in {*self._sources, *self._sources.values(), *self._before.values()}:
             os.close(fd)
 
 
-def _identity(place: int | Path) -> tuple[int, int] | None:
+class _Copied:
+    """A stream of a notebook, which has no descriptor: what is written goes to `fd` as well."""
+
+    def __init__(self, stream: Any, fd: int) -> None:
+        self.stream, self._fd = stream, fd
+
+    def write(self, text: str) -> Any:
+        with contextlib.suppress(OSError):
+            if self._fd >= 0:
+                os.write(self._fd, text.encode("utf-8", "replace"))
+        return self.stream.write(text)
+
+    def close_copy(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _identity(place: int | Path) -> Identity:
     """Equal for descriptors and paths of the same file, pipe or terminal; None where it is not
     there.
     """

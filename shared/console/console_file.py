@@ -28,7 +28,6 @@ _MASKED_CHARACTERS = 5000  # so that no secret is cut in two before it is masked
 MAX_OPEN_ROWS = 64  # rows at the end that the cursor can still reach
 MAX_KEY_LINES = 100  # of a private key: one that never ends hides no more
 _MAX_ESCAPE = 4096
-_PIECE_BYTES = 1 << 20
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(?: |$)")
 _TIME_CHARACTERS = len("2026-11-27T23:53:42.123Z ")
@@ -42,7 +41,7 @@ _TOKENS = re.compile(
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*|[ -/]*)\Z")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
-_LEFT_OUT = re.compile(rb"\S+ \[operant: (\d+) lines are not kept\]\n")
+_LEFT_OUT = re.compile(rb"\S+ \[operant: (\d{1,18}) bytes are not kept\]\n")
 
 
 def time_text(wall_ns: int) -> str:
@@ -239,22 +238,18 @@ class ConsoleFile:
         self._changed = min(self._changed, place)
 
     def _shorten(self) -> None:
-        """Keep the first and the last part of the file; a line between them counts the others."""
+        """Keep the first and the last part of the file, and between them a line about the rest."""
         first = os.pread(self._fd, FIRST_BYTES, 0)
         first = first[: first.rfind(b"\n") + 1]
         start = min(self._end - LAST_BYTES, self._rows[0].offset)
         last = os.pread(self._fd, self._end - start, start)
         begin = last.find(b"\n") + 1
         start, last = start + begin, last[begin:]
-        num_lines, offset = 0, len(first)
-        if before := _LEFT_OUT.match(os.pread(self._fd, 200, offset)):
-            num_lines, offset = int(before[1]), offset + before.end()
-        while offset < start:
-            piece = os.pread(self._fd, min(_PIECE_BYTES, start - offset), offset)
-            num_lines += piece.count(b"\n")
-            offset += len(piece)
-        note = f"{time_of(last[:40].decode('utf-8', 'replace')) or time_text(self._wall_ns)} "
-        note += f"[operant: {num_lines} lines are not kept]\n"
+        num_bytes = start - len(first)
+        if before := _LEFT_OUT.match(os.pread(self._fd, 200, len(first))):
+            num_bytes += int(before[1]) - before.end()
+        wall = time_of(last[:_TIME_CHARACTERS].decode("utf-8", "replace"))
+        note = f"{wall or time_text(self._wall_ns)} [operant: {num_bytes} bytes are not kept]\n"
         kept = first + note.encode() + last
         write_whole(self._path, kept, outlives_power_cut=False)
         os.close(self._fd)
