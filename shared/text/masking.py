@@ -46,16 +46,18 @@ _LOOKS_SECRET = re.compile(
     r"|(?<=hooks\.slack\.com/)services/[A-Za-z0-9/]{16,}"
     r"|(?<=discord\.com/)api/webhooks/\d+/[A-Za-z0-9_-]{16,}"
     r"|(?i:bearer)\s{1,9}[A-Za-z0-9._~+/=-]{16,}"
-    r")|-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----",
+    r")|-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.{0,20000}?"
+    r"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----",
     re.DOTALL,
 )
-# What a text must have in it to be searched: most lines that a program prints have none.
-_MAY_BE_SECRET = re.compile(
-    r"://|key|token|secret|pass|pwd|credential|auth|bearer|cookie|pat\b|sk-|sk_|[pr]k_|hf_|api_org_"
-    r"|npm_|whsec|wandb_v1|gh[pousr]_|glpat|pypi-|AKIA|ASIA|xox|xapp|AIza|ya29|GOCSPX|SG\.|eyJ"
-    r"|hooks\.|webhooks",
-    re.IGNORECASE,
-)
+# A text without any of these has no secret that the expressions above would find. Looking for
+# them takes a tenth of the time, and most lines that a program prints have none.
+_BEGINNINGS = (
+    "://", "key", "token", "secret", "pass", "pwd", "credential", "auth", "bearer", "cookie", "pat",
+    "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "api_org_", "npm_", "whsec_", "wandb_v1_",
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "pypi-", "akia", "asia", "xox", "xapp-",
+    "aiza", "ya29.", "gocspx-", "sg.", "eyj", "hooks.slack", "webhooks/",
+)  # fmt: skip
 _MIN_SECRET_CHARACTERS = 8  # a shorter value of the environment occurs by chance
 
 
@@ -93,7 +95,8 @@ def masked_text(text: str) -> str:
     """`text` without passwords in addresses, values of secret names, and well-known tokens."""
     if "*" in os.environ.get(KEEP, "").split(","):
         return text
-    if not _MAY_BE_SECRET.search(text):
+    lower = text.lower()
+    if not any(beginning in lower for beginning in _BEGINNINGS):
         return text
     text = _USER_IN_URL.sub(rf"\g<scheme>{MASK}@", text)
     text = _ASSIGNED.sub(_masked_assignment, text)
