@@ -38,7 +38,7 @@ _TOKENS = re.compile(
     r"|\x1b[ -/]*[0-~]"
     r"|[\x00-\x1f\x7f]"
 )
-_UNFINISHED_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*|[ -/]*)\Z")
+_UNFINISHED_ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)\Z")
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----")
 _LEFT_OUT = re.compile(rb"\S+ \[operant: (\d{1,18}) bytes are not kept\]\n")
@@ -101,8 +101,8 @@ class ConsoleFile:
         self._wall_ns = time.time_ns()
         text = self._held + self._decoder.decode(data)
         self._held = ""
-        unfinished = _UNFINISHED_ESCAPE.search(text, max(0, text.rfind("\x1b")))
-        if unfinished and len(unfinished[0]) < _MAX_ESCAPE:
+        unfinished = _UNFINISHED_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE))
+        if unfinished:
             text, self._held = text[: unfinished.start()], unfinished[0]
         for token in _TOKENS.findall(text):
             if token == "\n":
@@ -220,22 +220,16 @@ class ConsoleFile:
         elif command == "G":
             self._column = steps - 1
         elif command in "KJ":
-            self._erase(self._row, self._column if number == 0 else 0)
+            row, column = self._rows[self._row], self._column if number == 0 else 0
+            row.text, row.num_characters = row.text[:column], min(row.num_characters, column)
+            self._changed = min(self._changed, self._row)
             if command == "J" and number == 0:
-                for below in range(self._row + 1, len(self._rows)):
-                    self._erase(below, 0)
+                del self._rows[self._row + 1 :]
         elif command in "Hf" and self._rows[-1].num_characters:  # a screen that is drawn anew
             self._row = len(self._rows) - 1
             self._move_down(1)
         if command in "EFHf":
             self._column = 0
-
-    def _erase(self, place: int, column: int) -> None:
-        """What stands in a row from `column` on."""
-        row = self._rows[place]
-        row.text = row.text[:column]
-        row.num_characters = min(row.num_characters, column)
-        self._changed = min(self._changed, place)
 
     def _shorten(self) -> None:
         """Keep the first and the last part of the file, and between them a line about the rest."""

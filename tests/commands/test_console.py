@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import nbformat
 import pytest
 from command_line import SHORT, error_line, operant, python
+from nbclient import NotebookClient
 from waiting import wait_for
 
 from operant.shared.console.console_file import ConsoleFile, time_of, without_time
@@ -71,6 +73,18 @@ def test_wandbs_setting_asks_for_one_too(setting, is_kept):
     done = python("-c", LOOP.replace("console=True", settings))
     assert done.returncode == 0, done.stderr
     assert latest_run().console_path().exists() == is_kept
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("catches")
+def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it(tmp_path):
+    cells = [LOOP, "print('after')"]
+    book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+    NotebookClient(book, timeout=100, kernel_name="python3", cwd=tmp_path).execute()
+    shown = "".join(output["text"] for cell in book.cells for output in cell.outputs)
+    assert shown.replace("careful\n", "").startswith("step 0\nstep 1\nstep 2\n")
+    assert "after" in shown
+    assert sorted(texts(operant("console").stdout)) == ["careful", "step 0", "step 1", "step 2"]
 
 
 @pytest.mark.slow
