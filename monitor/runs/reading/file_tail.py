@@ -10,7 +10,7 @@ from pathlib import Path
 from ....shared.console.console_file import MAX_OPEN_ROWS, without_time
 from ....shared.runs.small_file import open_regular
 
-MAX_LINES = 20_000
+MAX_LINES = 10_000
 _READ_BYTES = 2 << 20  # of a file that is longer, its end
 
 
@@ -64,15 +64,16 @@ def _text(line: bytes) -> str:
 
 def last_traceback(lines: Sequence[str]) -> tuple[str, ...]:
     """The last traceback in a console, with the error that ends it; empty if there is none."""
-    newest = range(len(lines) - 1, -1, -1)
-    start = next((place for place in newest if begins_traceback(lines[place])), len(lines))
-    return tuple(without_time(line) for line in lines[start : traceback_end(lines, start)])
+    starts = traceback_starts(lines, ("Traceback (", "Fatal Python"))
+    if not starts:
+        return ()
+    return tuple(map(without_time, lines[starts[-1] : traceback_end(lines, starts[-1])]))
 
 
-def begins_traceback(line: str) -> bool:
-    return ("Traceback (" in line or "Fatal Python" in line) and without_time(line).startswith(
-        ("Traceback (", "Fatal Python")
-    )
+def traceback_starts(lines: Sequence[str], begins: tuple[str, ...] = ("Traceback (",)) -> list[int]:
+    """The places of the lines that tracebacks begin with."""
+    possible = {i for begin in begins for i, line in enumerate(lines) if begin in line}
+    return [i for i in sorted(possible) if without_time(lines[i]).startswith(begins)]
 
 
 def traceback_end(lines: Sequence[str], start: int) -> int:
