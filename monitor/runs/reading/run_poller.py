@@ -172,8 +172,9 @@ class RunPoller:
         )
         self._seen_s = self._now()
         return replace(
-            self._view, status=status, is_page_expected=is_page_expected, rank=self._shown_rank
-        )
+            self._view, status=status, is_page_expected=is_page_expected,
+            console=self._console.read(), rank=self._shown_rank,
+        )  # fmt: skip
 
     def _keep_attached(self) -> None:
         """Open the page when none is open; look for a newer one when the run's process changed, and
