@@ -123,10 +123,12 @@ class Relay:
                     channel.pass_on()
             if self._file:
                 self._keep(self._file)
-                if not (is_trainer_there or sources or self._is_busy):
-                    self._end_file()
-                elif 0 < num_bytes < KEEP_BYTES and all(c.sink is None for c in self._channels):
-                    time.sleep(QUIET_S)
+            if not (is_trainer_there or sources or self._backlog):
+                self._end_file()
+                if not any(channel.unshown for channel in self._channels):
+                    self._life.close()  # the trainer need not wait any longer
+            elif 0 < num_bytes < KEEP_BYTES and all(c.sink is None for c in self._channels):
+                time.sleep(QUIET_S)
         self._end_file()
 
     def _wait(self, is_trainer_there: bool) -> set[int]:
@@ -140,16 +142,11 @@ class Relay:
             if channel.unshown and channel.sink is not None:
                 poll.register(channel.sink, select.POLLOUT)
         timeout_ms = None
-        if self._file and (self._backlog or not (is_trainer_there or self._is_busy)):
+        if self._file and (self._backlog or not is_trainer_there):
             timeout_ms = 0
         elif self._file and self._file.is_changed:
             timeout_ms = int(FLUSH_S * 1000)
         return {fd for fd, _ in poll.poll(timeout_ms)}
-
-    @property
-    def _is_busy(self) -> bool:
-        """Whether anything that was read waits to be kept or shown."""
-        return bool(self._backlog) or any(channel.unshown for channel in self._channels)
 
     def _keep(self, file: ConsoleFile) -> None:
         """Give the file a part of what was read: reading comes first."""
@@ -166,13 +163,12 @@ class Relay:
             self._flushed_s = time.monotonic()
 
     def _end_file(self) -> None:
-        """Everything is kept and shown that the trainer printed: it need not wait any longer."""
+        """Keep the rest of what the trainer printed. Another process may go on with the file."""
         if self._file:
             while self._backlog:
                 self._keep(self._file)
             self._file.close()
             self._file = None
-        self._life.close()
 
 
 def main(path: str, life: str, *channels: str) -> None:
