@@ -28,6 +28,7 @@ _MASKED_CHARACTERS = 5000  # so that no secret is cut in two before it is masked
 MAX_OPEN_ROWS = 64  # rows at the end that the cursor can still reach
 MAX_KEY_LINES = 100  # of a private key: one that never ends hides no more
 _MAX_ESCAPE = 4096
+_NOTE_BYTES, _LONGEST_LINE_BYTES = 100, 5 * MAX_CHARACTERS
 
 _TIME_CHARACTERS = len("2026-11-27T23:53:42.123Z ")
 _TOKENS = re.compile(
@@ -120,7 +121,7 @@ class ConsoleFile:
                 self._write(" " * (8 - self._column % 8))
             elif token.startswith("\x1b["):
                 self._obey(token)
-            elif token >= " ":
+            elif token >= " " and token != "\x7f":
                 self._write(token)
 
     def flush(self) -> None:
@@ -237,18 +238,18 @@ class ConsoleFile:
 
     def _shorten(self) -> None:
         """Keep the first and the last part of the file, and between them a line about the rest."""
-        first = os.pread(self._fd, FIRST_BYTES, 0)
-        first = first[: first.rfind(b"\n") + 1]
+        first = os.pread(self._fd, FIRST_BYTES + _NOTE_BYTES, 0)
+        num_before, end = 0, first.rfind(b"\n", 0, FIRST_BYTES) + 1
+        if before := _LEFT_OUT.search(first, max(0, FIRST_BYTES - _LONGEST_LINE_BYTES)):
+            num_before, end = int(before[1]) - len(before[0]), before.start()
         start = min(self._end - LAST_BYTES, self._rows[0].offset)
         last = os.pread(self._fd, self._end - start, start)
         begin = last.find(b"\n") + 1
         start, last = start + begin, last[begin:]
-        num_bytes = start - len(first)
-        if before := _LEFT_OUT.match(os.pread(self._fd, 200, len(first))):
-            num_bytes += int(before[1]) - before.end()
+        num_bytes = num_before + start - end
         wall = time_of(last[:_TIME_CHARACTERS].decode("utf-8", "replace"))
         note = f"{wall or time_text(self._wall_ns)} [operant: {num_bytes} bytes are not kept]\n"
-        kept = first + note.encode() + last
+        kept = first[:end] + note.encode() + last
         write_whole(self._path, kept, outlives_power_cut=False)
         os.close(self._fd)
         self._fd = open_to_change(self._path)

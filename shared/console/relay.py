@@ -106,6 +106,7 @@ class Relay:
         """
         is_trainer_there = True
         while any(channel.is_open or channel.unshown for channel in self._channels):
+            is_held_up = any(c.is_open and not c.reads for c in self._channels)
             ready = self._wait(is_trainer_there)
             sources = [c for c in self._channels if c.source in ready and c.reads]
             is_trainer_there = is_trainer_there and self._life.fileno() not in ready
@@ -123,7 +124,7 @@ class Relay:
                     channel.pass_on()
             if self._file:
                 self._keep(self._file)
-            if not (is_trainer_there or sources or self._backlog):
+            if not (is_trainer_there or is_held_up or sources or self._backlog):
                 self._end_file()
                 if not any(channel.unshown for channel in self._channels):
                     self._life.close()  # the trainer need not wait any longer

@@ -137,7 +137,7 @@ size = os.get_terminal_size(1)
 print(sys.stdout.isatty(), os.isatty(2), size.columns, size.lines, "\\x1b[1mbold\\x1b[0m")
 print("end")
 """, **streams)  # fmt: skip
-    assert shown(ours, b"end") == b"True True 77 33 \x1b[1mbold\x1b[0m\r\nend"
+    assert shown(ours, b"end\r\n") == b"True True 77 33 \x1b[1mbold\x1b[0m\r\nend\r\n"
     wait_for(lambda: kept() == ["True True 77 33 bold", "end"])
 
 
@@ -241,11 +241,11 @@ for i in range(5000):
     print("line", i)
 child.wait()
 time.sleep(0.5)
-print("end")
+print("all over")
 """, **options)  # fmt: skip
     shown(ours, b"ready")
     got: list[bytes] = []
-    threading.Thread(target=lambda: got.append(shown(ours, b"end")), daemon=True).start()
+    threading.Thread(target=lambda: got.append(shown(ours, b"all over")), daemon=True).start()
     (relay,) = relays()
     os.kill(relay, signal.SIGKILL)
     Path("killed").touch()
