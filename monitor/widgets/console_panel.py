@@ -44,19 +44,19 @@ class ConsolePanel(ScrollingPane):
 
     def __init__(self) -> None:
         super().__init__(id="console")
-        self._console: tuple[str, ...] = ()
+        self._printed: tuple[str, ...] = ()
         self._found: tuple[tuple[object, ...], ConsoleRows] | None = None
 
     def show(self, console: tuple[str, ...]) -> None:
         """Draw `console`, if anything was added since the last time. What somebody reads further up
         or has selected stands still.
         """
-        if console is self._console:
+        if console is self._printed:
             return
         rows = self.found()
         stands = len(rows) > 0 and (self.lines_back > 0 or self.selected != "")
-        last = self._console[rows.line_at(len(rows) - 1 - self.lines_back)] if stands else ""
-        self._console = console
+        last = self._printed[rows.line_at(len(rows) - 1 - self.lines_back)] if stands else ""
+        self._printed = console
         if stands:
             rows = self.found()
             self.lines_back = max(0, len(rows) - 1 - rows.row_of(self._place_of(last)))
@@ -64,11 +64,11 @@ class ConsolePanel(ScrollingPane):
 
     def found(self) -> ConsoleRows:
         width = self.size.width - 4
-        state = self._console, width, self.words, self.wraps, self.is_folded, self.selected
+        state = self._printed, width, self.words, self.wraps, self.is_folded, self.selected
         if self._found is None or self._found[0] != state:
-            parts = console_parts(self._console, self.words, self.is_folded)
+            parts = console_parts(self._printed, self.words, self.is_folded)
             selected = self._place_of(self.selected)
-            rows = ConsoleRows(self._console, parts, width, self.wraps, selected)
+            rows = ConsoleRows(self._printed, parts, width, self.wraps, selected)
             self._found = state, rows
         return self._found[1]
 
@@ -76,7 +76,7 @@ class ConsolePanel(ScrollingPane):
         """Select the last line that was printed until a moment; with None follow what comes."""
         if wall_ns is None:
             self.selected, self.lines_back = "", 0
-        elif self._console:
+        elif self._printed:
             self._select(max(0, self._last_until(time_text(wall_ns))))
 
     def action_select(self, steps: int) -> None:
@@ -122,14 +122,14 @@ class ConsolePanel(ScrollingPane):
 
     def _choose(self, place: int) -> None:
         self._select(place)
-        line = self._console[place]
+        line = self._printed[place]
         with contextlib.suppress(ValueError):  # it has no time
             self.post_message(
                 self.Chosen(Event(0, wall_ns_of(time_of(line)), "info", without_time(line)))
             )
 
     def _select(self, place: int) -> None:
-        self.selected = self._console[place]
+        self.selected = self._printed[place]
         self._show_selected()
 
     def _show_selected(self) -> None:
@@ -146,12 +146,12 @@ class ConsolePanel(ScrollingPane):
         """Where a line stands now; negative where it does not."""
         time = time_of(line)
         place = self._last_until(time) if line else -1
-        while place >= 0 and time_of(self._console[place]) == time:
-            if self._console[place] == line:
+        while place >= 0 and time_of(self._printed[place]) == time:
+            if self._printed[place] == line:
                 return place
             place -= 1
         return -1
 
     def _last_until(self, time: str) -> int:
         """The last line that is no newer than a time."""
-        return bisect_right(self._console, time, key=time_of) - 1
+        return bisect_right(self._printed, time, key=time_of) - 1
