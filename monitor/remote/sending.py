@@ -119,6 +119,6 @@ class _Sender:
                 head["alerts"] = [event_line(alert.as_event()) for alert in newest]
             if view.console is not self._console:
                 self._console = view.console
-                newest = view.console[-CONSOLE_LINES:]
-                head["log"] = [line[:LINE_CHARACTERS] for line in newest]  # as 0.2.0 calls it
+                # Version 0.2.0 calls it a log.
+                head["log"] = [line[:LINE_CHARACTERS] for line in view.console[-CONSOLE_LINES:]]
         return head
