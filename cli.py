@@ -14,9 +14,9 @@ from .shared.errors import OperantError, UsageError
 from .shared.text.harmless import one_line
 
 COMMANDS = (
-    "train", "monitor", "snapshot", "runs", "status", "stop", "trace", "eval", "play", "export",
-    "push", "pull", "record", "alerts", "note", "tag", "rename", "archive", "rm", "completion",
-    "bench", "autotune", "sweep", "tinyphysics", "mcp", "stream", "rank",
+    "train", "monitor", "snapshot", "runs", "status", "console", "stop", "trace", "eval", "play",
+    "export", "push", "pull", "record", "alerts", "note", "tag", "rename", "archive", "rm",
+    "completion", "bench", "autotune", "sweep", "tinyphysics", "mcp", "stream", "rank",
 )  # fmt: skip
 
 # Of a stream without a name, as standard output is.

@@ -1,8 +1,9 @@
 """The memory between trainer and monitor: pages, runs and liveness. Never torch or textual.
 
 A page is laid out in `page/layout.py`, written by `page/writer.py`, read by `page/reader.py`; see
-docs/metrics-page.md. `runs/` is runs on disk, `processes/` says who is alive, `rows/` keeps all
-rows, `episodes/` and `text/` are what their names say, `integrations/` training loops of others.
+docs/metrics-page.md. `runs/` is runs on disk, `console/` keeps what they print, `processes/` says
+who is alive, `rows/` keeps all rows, `episodes/` and `text/` are what their names say,
+`integrations/` training loops of others.
 """
 
 from __future__ import annotations

@@ -72,8 +72,9 @@ def _signal_handlers_are_put_back() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_recorders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs are not recorded, except where a test is about it."""
+    """Runs are not recorded and what they print is not caught, except where a test is about it."""
     monkeypatch.setenv("OPERANT_RECORDER", "off")
+    monkeypatch.setenv("OPERANT_CONSOLE", "off")
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,8 @@ import click
 
 from ...monitor.render.formatting import SHOWN_PHASES, format_phase
 from ...monitor.runs.reading.conditions import phase_words
-from ...monitor.runs.reading.log_tail import LogTail
+from ...monitor.runs.reading.file_tail import FileTail
+from ...shared.console.console_file import without_time
 from ...shared.errors import CheckpointError, OperantError, PageError, UsageError
 from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import LAUNCHER, RunLock
@@ -44,7 +45,7 @@ from .output import headline, print_json, print_line, warn
 from .progress import SAY_AGAIN_S
 
 LOOK_AGAIN_S = 0.02
-LOG_LINES = 20
+CONSOLE_LINES = 20
 VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
 
 
@@ -312,7 +313,7 @@ def begun(
         arguments.append("--stops-with-standard-input")
     passed = [listener.fileno()] if listener else []
     with contextlib.ExitStack() as closes:
-        log = closes.enter_context(os.fdopen(open_to_append(run.log_path), "ab"))
+        console = closes.enter_context(os.fdopen(open_to_append(run.console_path()), "ab"))
         if own_code := own_code_of(prepared.config):
             file = closes.enter_context(tempfile.TemporaryFile())
             file.write(own_code)
@@ -322,8 +323,8 @@ def begun(
         process = subprocess.Popen(
             [python, "-P", "-m", "operant.commands.helpers.trainer_process", *arguments],
             stdin=subprocess.PIPE if stops_with_us else subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            stdout=console,
+            stderr=console,
             start_new_session=True,
             pass_fds=passed,
         )
@@ -350,8 +351,8 @@ def is_of(process: subprocess.Popen[bytes], run: Run) -> bool:
 
 
 def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Return once `condition` holds. Raises OperantError with the end of the run's log when the
-    process dies before.
+    """Return once `condition` holds. Raises OperantError with the end of the run's console
+    when the process dies before.
     """
     while not condition():
         raise_if_dead(run, process)
@@ -359,8 +360,9 @@ def wait_until(condition: Callable[[], bool], run: Run, process: subprocess.Pope
 
 
 def raise_if_dead(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Raises OperantError, with the end of the log printed, where a run ended without numbers."""
+    """Raises OperantError and prints the end of the console where a run ended without numbers."""
     if process.poll() is not None and read_status(run).env_steps is None:
-        for line in LogTail(run.log_path).read()[-LOG_LINES:]:
-            print_line(line)
-        raise OperantError(f"{run.id} died before its first publish; its log: {run.log_path}")
+        path = run.console_path()
+        for line in FileTail(path).read()[-CONSOLE_LINES:]:
+            print_line(without_time(line))
+        raise OperantError(f"{run.id} died before its first publish; its console: {path}")

@@ -14,6 +14,7 @@ from ...monitor.panels.hints import hint_of
 from ...monitor.runs.list.filter_terms import FilterError, parse_filter
 from ...monitor.runs.list.run_filter import filtered
 from ...monitor.runs.list.runs_poller import RunRow, RunsPoller
+from ...monitor.runs.reading.file_tail import FileTail
 from ...monitor.runs.reading.run_description import RecordedManifest
 from ...monitor.runs.reading.run_poller import look_once
 from ...shared.errors import UsageError, nearest
@@ -25,6 +26,7 @@ from ...shared.text.harmless import one_line
 from ..helpers.status_lines import device_of
 
 MAX_RUNS, MAX_METRICS, MAX_SETTINGS, MAX_EVENTS = 100, 300, 300, 200
+MAX_CONSOLE_LINES = 500
 MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FILTER_CHARACTERS = 300, 1000, 1000
 
 Answer = dict[str, Any]
@@ -128,6 +130,14 @@ def events_answer(run: Run, level: str = "info", limit: int = 50, contains: str 
         for event in matching[:limit]
     ]
     return {"run": run.id, "events": events, "left_out": max(0, len(matching) - limit)}
+
+
+def console_answer(run: Run, limit: int = 50, contains: str = "", rank: int = 0) -> Answer:
+    """The newest lines that a run's process printed, in their order. Raises UsageError."""
+    check_number("limit", limit, 1, MAX_CONSOLE_LINES)
+    lines = FileTail(run.readable_console(rank)).read()
+    found = [line for line in lines if contains in line]
+    return {"run": run.id, "lines": found[-limit:], "left_out": max(0, len(found) - limit)}
 
 
 def bounded(value: Any) -> Any:

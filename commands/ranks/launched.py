@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import IO, TYPE_CHECKING
 
-from ...monitor.runs.reading.log_tail import LogTail
+from ...monitor.runs.reading.file_tail import FileTail
 from ...shared.errors import OperantError
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.runs.run_folder import Run
@@ -50,7 +50,7 @@ class StartedRank:
         self.rank = member.place.rank
         self.node = member.node
         self.log_path = run.rank_log_path(self.rank)
-        self._log = LogTail(self.log_path)
+        self._log = FileTail(self.log_path)
         self._num_old_lines = len(self._log.read())
         self.is_ended_by_us = False
         # Rank 0 sends the configuration when they meet.

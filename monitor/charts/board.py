@@ -119,6 +119,11 @@ class ChartBoard:
             window = window.panned(self.whole, share_of(x, (low, high)) - 0.5)
         return replace(self.options, cursor=x, window=window)
 
+    def wall_ns_at_cursor(self) -> int | None:
+        """When the run in front was at the cursor; None without a cursor, and before its time."""
+        cursor = self.options.cursor
+        return self.runs[0].wall_ns_at(cursor) if self.runs and cursor is not None else None
+
     def share_under(self, place: int, width: int, column: int) -> float:
         """How far along the shown part of the axis a cell of the chart lies, from 0 to 1."""
         x = self._x_at(self.chart(place), column, width)

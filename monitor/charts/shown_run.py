@@ -137,6 +137,11 @@ class ShownRun:
             return None
         return float(self.axis.values[row])
 
+    def wall_ns_at(self, x: float) -> int | None:
+        """When the run had come to `x` on the axis; None where it had not begun."""
+        rows = np.flatnonzero((self.axis.values >= 0) & (self.axis.values <= x))
+        return int(self.view.history.wall_s[rows[-1]] * 1e9) if len(rows) else None
+
 
 def shown_run(
     watched: Watched, count: XCount, longest: RunView, before: ShownRun | None

@@ -21,8 +21,6 @@ _LOOKS = {
 _BEST = re.compile(r"^best\.pt: ")  # the trainer says that a better policy is kept
 NO_RECORDER = "no recorder beside this run: no alerts are decided"
 _HEAD_WIDTH = len("12:31:05 · ")
-_ERROR = re.compile(r"\b\w*(Error|Exception)\b|^Traceback|^Fatal Python")
-_WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
 
 
 def brief_lines(events: Sequence[Event], width: int) -> list[Line]:
@@ -89,20 +87,6 @@ def matching(lines: Sequence[Line], words: Sequence[str]) -> list[Line]:
         for line in lines
         if all(word in "".join(text for text, _ in line).lower() for word in wanted)
     ]
-
-
-def log_lines(log: Sequence[str], width: int) -> list[Line]:
-    """What a process printed, broken at `width`; warnings and errors stand out."""
-    lines: list[Line] = []
-    for text in log:
-        text = harmless(text.expandtabs(4)).rstrip()
-        style = "text"
-        if _ERROR.search(text):
-            style = "error"
-        elif _WARNING.search(text):
-            style = "warning"
-        lines += [[(fit(part, width), style)] for part in _wrapped(text, max(8, width))]
-    return lines
 
 
 def _at(alert: Alert) -> str:

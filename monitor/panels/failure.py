@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...shared import Event
-from ..runs.reading.log_tail import last_traceback
+from ..runs.reading.file_tail import last_traceback
 from ..runs.reading.run_view import RunView
 
 
 def failure_events(view: RunView) -> tuple[Event, ...] | None:
     """The events of a run that failed or crashed, its traceback last and whole: an event holds the
-    end of a traceback alone, the log all of it. None where nothing tells of one.
+    end of a traceback alone, the console all of it. None where nothing tells of one.
     """
     if view.status.state not in ("failed", "crashed"):
         return None
-    logged = "\n".join(last_traceback(view.log))
+    printed = "\n".join(last_traceback(view.console))
     traceback = next(
         (e for e in reversed(view.events) if e.level == "error" and "\n" in e.text), None
     )
-    if traceback is None and not logged:
+    if traceback is None and not printed:
         return None
     if traceback is None:
         newest_ns = max((event.wall_ns for event in view.events), default=0)
-        traceback = Event(0, newest_ns, "error", logged)
+        traceback = Event(0, newest_ns, "error", printed)
         return (*view.events, traceback)
-    if logged.rstrip().endswith(traceback.text.rstrip()[-60:]):
-        traceback = replace(traceback, text=logged)
+    if printed.rstrip().endswith(traceback.text.rstrip()[-60:]):
+        traceback = replace(traceback, text=printed)
     return (*(event for event in view.events if event.number != traceback.number), traceback)

@@ -24,7 +24,7 @@ SHOWN_EXTRAS = 3  # fields of a newer operant that are shown as text
 _SET_APART = ("run", "ranks", "message")  # fields of a status that are filled in otherwise
 
 Text = Annotated[str, AfterValidator(lambda text: one_line(text, 1000))]
-# Of a log: what it is indented by has a meaning.
+# Of a console: what it is indented by has a meaning.
 Line = Annotated[str, AfterValidator(lambda text: harmless(text[:1000].expandtabs(4)))]
 Count = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Measured = Annotated[float, Field(ge=-1e18, le=1e18, allow_inf_nan=False)]

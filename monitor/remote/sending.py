@@ -20,8 +20,8 @@ from ..runs.reading.run_poller import RunPoller
 from .frames import PROTOCOL, Frame, write_frame
 from .page_blocks import PageBlocks
 
-MACHINE_EVERY_S = 2.0  # and the log
-LOG_LINES, LINE_CHARACTERS = 200, 1000  # of a log at most
+MACHINE_EVERY_S = 2.0  # and the console
+CONSOLE_LINES, LINE_CHARACTERS = 300, 1000  # of a console at most
 NUM_ALERTS = 100
 
 
@@ -54,7 +54,7 @@ class _Sender:
         self._identity: PageIdentity | None = None
         self._blocks = PageBlocks()
         self._sampled_s = float("-inf")
-        self._log: tuple[str, ...] = ()
+        self._console: tuple[str, ...] = ()
         self._alerts: tuple[Alert, ...] = ()
         self._notes = RunNotes()
         self._description = NO_DESCRIPTION
@@ -117,7 +117,8 @@ class _Sender:
                 self._alerts = view.alerts
                 newest = view.alerts[-NUM_ALERTS:]
                 head["alerts"] = [event_line(alert.as_event()) for alert in newest]
-            if view.log != self._log:
-                self._log = view.log
-                head["log"] = [line[:LINE_CHARACTERS] for line in view.log[-LOG_LINES:]]
+            if view.console is not self._console:
+                self._console = view.console
+                # Version 0.2.0 calls it a log.
+                head["log"] = [line[:LINE_CHARACTERS] for line in view.console[-CONSOLE_LINES:]]
         return head

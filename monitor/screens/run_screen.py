@@ -60,7 +60,7 @@ class RunScreen(MonitorScreen):
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
         *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
           for i, pane in enumerate(PANES, 1)),
-        Binding("slash", "find", "find charts, events, log lines, keys"),
+        Binding("slash", "find", "find charts, events, console lines, keys"),
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),

@@ -18,8 +18,8 @@ from ..runs.machine.machine import MachineSample
 from ..runs.reading.alerts import Alert
 from .chart_grid import ChartGrid
 from .config_panel import ConfigPanel
+from .console_panel import ConsolePanel
 from .events_panel import EventsPanel
-from .log_panel import LogPanel
 from .machine_panel import MachinePanel
 from .pane import Pane
 from .ranks_panel import RanksPanel
@@ -34,6 +34,7 @@ class RunPanes(Vertical):
 
     wanted: var[tuple[str, ...]] = var(PANES, init=False)
     _has_shown = False
+    _cursor: float | None = None  # of the charts, as the console knows it
 
     def compose(self) -> ComposeResult:
         yield ChartGrid()
@@ -41,7 +42,7 @@ class RunPanes(Vertical):
             yield TimePanel()
             yield EventsPanel()
             yield MachinePanel()
-            yield LogPanel()
+            yield ConsolePanel()
             yield RanksPanel()
             yield ConfigPanel()
 
@@ -64,7 +65,7 @@ class RunPanes(Vertical):
         # Alerts stand at publishes of rank 0's page.
         self.grid.show(watched, () if view.rank else alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
-        self.query_one(LogPanel).show(view.log)
+        self.query_one(ConsolePanel).show(view.console)
         self.query_one(ConfigPanel).show(watched)
         self.query_one(RanksPanel).show(view.status.ranks)
         self.query_one(TimePanel).show(view, hint)
@@ -137,6 +138,16 @@ class RunPanes(Vertical):
         self.grid.go_to(message.event)
         if not self.query_one(EventsPanel).is_enlarged:
             self.grid.focus()  # where its cursor is, the keys of the charts are wanted
+
+    def on_console_panel_chosen(self, message: ConsolePanel.Chosen) -> None:
+        self.grid.go_to(message.event)
+        self._cursor = self.grid.options.cursor
+
+    def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
+        """The console goes where the cursor of the charts went."""
+        if message.options.cursor != self._cursor:
+            self._cursor = message.options.cursor
+            self.query_one(ConsolePanel).go_to(self.grid.board.wall_ns_at_cursor())
 
     def _empty(self) -> list[str]:
         """The panes that have nothing to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -42,12 +43,12 @@ class ScrollingPane(Pane):
             self.lines_back += max(0, len(self.found()) - num_before)
         self.redraw()
 
-    def found(self) -> list[Line]:
+    def found(self) -> Sequence[Line]:
         """The lines that the search leaves."""
         return matching(self.texts(self.size.width - 4), self.words)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        lines = matching(self.texts(width - 4), self.words)
+        lines = self.found()
         room = max(0, height - 2)
         start, end = self._span(len(lines), room)
         back = len(lines) - end
@@ -57,7 +58,7 @@ class ScrollingPane(Pane):
         if back:
             title.append((f"  {back} newer below", "dim"))
         excuse = "nothing found" if self.words else self.excuse
-        body = lines[start:end] or [[(excuse, "dim")]]
+        body = list(lines[start:end]) or [[(excuse, "dim")]]
         drawn = boxed(title, body, width, height, self.border)
         for y, mark in enumerate(scrollbar(start, room, len(lines), room)):
             if len(lines) > room and width > 4:

@@ -49,6 +49,7 @@ class Wanted(NamedTuple):
     world_size: int = 1
     publish_interval_s: float = UNKNOWN_INTERVAL_S
     max_metrics: int = DEFAULT_MAX_METRICS
+    console: bool = False
 
 
 def script_name() -> str:
@@ -181,6 +182,7 @@ def _session(
             ends_with_process=True,
             continue_from=continue_from,
             recorder=None if _is_in_memory(run) else RecorderSettings(),
+            console=wanted.console and not _is_in_memory(run),
         )
     except BaseException:
         lock.release()

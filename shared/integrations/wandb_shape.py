@@ -25,8 +25,8 @@ ACCEPTED = (
     "tensorboard",
 )  # fmt: skip
 _OWN = (
-    "config", "entity", "group", "id", "job_type", "max_metrics", "mode", "name", "notes",
-    "project", "publish_interval_s", "rank", "reinit", "resume", "tags", "world_size",
+    "config", "console", "entity", "group", "id", "job_type", "max_metrics", "mode", "name",
+    "notes", "project", "publish_interval_s", "rank", "reinit", "resume", "tags", "world_size",
 )  # fmt: skip
 _MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # The order in which wandb takes arguments without a keyword, if there are several.
@@ -94,6 +94,7 @@ def init(
     world_size: int = 1,
     publish_interval_s: float = UNKNOWN_INTERVAL_S,
     max_metrics: int = DEFAULT_MAX_METRICS,
+    console: bool = False,
     **accepted: Any,
 ) -> LoggedRun:
     """Begin a run, which `operant runs`, `status`, `monitor` and `stop` then know.
@@ -104,8 +105,9 @@ def init(
     `resume="allow"` goes on with the run of that id, if there is one; with a `rank` of `world_size`
     it joins the run that rank 0 has begun. A loop that publishes at least every
     `publish_interval_s` is called stalled when it does not. The page has room for `max_metrics`
-    names. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and WANDB_DISABLED=true, and
-    WANDB_PROJECT, WANDB_NAME and the like say what no argument says.
+    names. With `console`, or a `console` of wandb's settings that is not "off", the run keeps what
+    this process prints. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and
+    WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME and the like say what no argument says.
 
     Raises UsageError for an id that cannot be resumed or joined as asked; anything else that is
     odd, or cannot be written, is warned of.
@@ -134,6 +136,7 @@ def init(
         world_size=world_size,
         publish_interval_s=publish_interval_s,
         max_metrics=max_metrics,
+        console=console or _wants_console(accepted.get("settings")),
     )
     begun = None
     if _is_disabled(mode, accepted.get("settings")):
@@ -175,9 +178,19 @@ def _check(keywords: Iterable[str], mode: str | None) -> None:
         say_once(f"mode {mode}", f"mode = '{mode}' is none of {', '.join(_MODES)}: it is kept")
 
 
-def _is_disabled(mode: str | None, settings: Any) -> bool:
+def _setting(settings: Any, name: str) -> Any:
+    """One of wandb's settings; None where it is not given."""
     given = settings if isinstance(settings, Mapping) else vars(settings) if settings else {}
-    mode = mode or given.get("mode") or os.environ.get("WANDB_MODE")
+    return given.get(name)
+
+
+def _wants_console(settings: Any) -> bool:
+    console = _setting(settings, "console")
+    return isinstance(console, str) and console != "off"
+
+
+def _is_disabled(mode: str | None, settings: Any) -> bool:
+    mode = mode or _setting(settings, "mode") or os.environ.get("WANDB_MODE")
     switched_off = os.environ.get("WANDB_DISABLED", "").lower() in ("true", "1", "yes", "on")
     return mode == "disabled" or (mode is None and switched_off)
 

@@ -103,10 +103,17 @@ class Run:
     def lock_path(self) -> Path:
         return self.folder / "lock"
 
-    @property
-    def log_path(self) -> Path:
-        """Standard output and error of a detached trainer."""
-        return self.folder / "train.log"
+    def console_path(self, rank: int = 0) -> Path:
+        """What the process of a rank printed."""
+        return self.folder / ("console.log" if rank == 0 else f"console.{rank}.log")
+
+    def readable_console(self, rank: int = 0) -> Path:
+        """`console_path`, or what is in its place: in runs of version 0.2.0 the output of a
+        detached trainer, and of a rank that the run's own command started its log.
+        """
+        former = self.rank_log_path(rank) if rank else self.folder / "train.log"
+        path = self.console_path(rank)
+        return former if former.exists() and not path.exists() else path
 
     @property
     def checkpoint_folder(self) -> Path:

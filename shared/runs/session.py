@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..console.capture import start_console
 from ..errors import PageError
 from ..page.layout import ROWS_BYTES
 from ..page.rank_place import page_path
@@ -108,6 +109,7 @@ class RunSession:
         ends_with_process: bool = False,
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
+        console: bool = False,
         warn: Callable[[str], None] = warn_on_stderr,
     ) -> None:
         """Make the page. Where memory for it cannot be had, warn once and train on: the page then
@@ -120,6 +122,8 @@ class RunSession:
 
         A `host` is where the rank is, when this process tells of one that is elsewhere. What rank 0
         counts `is_whole` where that is what all ranks do; else each counts its own.
+
+        With `console`, the run keeps what this process prints.
 
         `ends_with_process`: where this process says nothing at its end, the recorder tells the
         state from its exit status, if the kernel says that.
@@ -166,6 +170,7 @@ class RunSession:
         except BaseException:
             self.metrics.remove()
             raise
+        self._console = start_console(run.console_path(rank), warn) if console else None
 
     def close(
         self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
@@ -194,6 +199,8 @@ class RunSession:
                 self.metrics.leave()
         else:
             self.metrics.remove()
+        if self._console:
+            self._console.stop()
         self._lock.release()
         self._recorder.wait()
 
@@ -216,6 +223,8 @@ class RunSession:
         if self._is_open:
             self._is_open = False
             self.metrics.remove()
+            if self._console:
+                self._console.stop()
             self._lock.release()
 
     def _write_rank(self) -> None:

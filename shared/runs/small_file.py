@@ -46,6 +46,12 @@ def open_to_append(path: Path) -> int:
         return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, folder)
 
 
+def open_to_change(path: Path) -> int:
+    """Like `open_to_append`, to read and write anywhere in the file. Raises OSError."""
+    with opened_parent(path, path.parent) as folder:
+        return _opened(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, folder)
+
+
 def create_anew(path: Path) -> int:
     """A descriptor of a new file at `path`, to write to; what stood there is gone, and a link that
     stood there led nowhere. Its folder may be no link. Raises OSError.

@@ -90,9 +90,9 @@ def test_without_a_terminal_a_line_comes_as_it_goes_on_and_every_ten_seconds(com
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_log(begun, capsys):
+def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_console(begun, capsys):
     run, session = begun
-    run.log_path.write_text("no torch today\n")
+    run.console_path().write_text("no torch today\n")
     launching.raise_if_dead(run, process())  # it lives
     with pytest.raises(OperantError, match="died before its first publish"):
         launching.raise_if_dead(run, process(exit_code=1))

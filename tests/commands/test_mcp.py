@@ -27,7 +27,7 @@ HELLO = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {},
                "clientInfo": {"name": "test", "version": "1"}},
 }  # fmt: skip
-TOOLS = {"list_runs", "run_status", "metric_history", "run_config", "run_events"}
+TOOLS = {"list_runs", "run_status", "metric_history", "run_config", "run_events", "run_console"}
 ESCAPE = "\x1b[31mred\x07"
 
 
@@ -111,12 +111,14 @@ def test_a_run_tells_its_state_metrics_settings_and_events():
     session.metrics.publish({"bad": float("nan"), "worse": float("inf")}, 2, 20)
     session.metrics.event("info", "all is well")
     session.metrics.event("warning", "careful")
-    status, few, config, events, warnings = asked(
+    run.console_path().write_text("begun\nwarned\nended\n")
+    status, few, config, events, warnings, console = asked(
         ("run_status", {}),
         ("run_status", {"run": "test", "metrics": "loss"}),
         ("run_config", {"keys": "gamma"}),
         ("run_events", {}),
         ("run_events", {"level": "warning", "text": "care"}),
+        ("run_console", {"limit": 1, "text": "ed"}),
     )
     session.close("finished", 0)
     assert (status["run"], status["state"], status["env_steps"]) == (run.id, "running", 20)
@@ -129,6 +131,7 @@ def test_a_run_tells_its_state_metrics_settings_and_events():
     assert config["settings"] == [{"key": "ppo.gamma", "value": "0.9"}]
     assert [event["text"] for event in events["events"]][:2] == ["careful", "all is well"]
     assert [event["level"] for event in warnings["events"]] == ["warning"]
+    assert (console["lines"], console["left_out"]) == (["ended"], 1)
 
 
 def test_a_history_keeps_every_lowest_and_highest_value_in_few_points():

@@ -52,8 +52,8 @@ def test_a_stream_follows_curves_events_and_the_end(ssh):
     assert view.history.series("loss").mean[-1] == 1 / 49
     assert view.status.env_steps == 4900
     wait_for(lambda: [event.text for event in source.poll().events] == ["it is late"])
-    session.run.log_path.write_text("begun\nMemoryError\n")
-    wait_for(lambda: source.poll().log == ("begun", "MemoryError"))
+    session.run.console_path().write_text("begun\nMemoryError\n")
+    wait_for(lambda: source.poll().console == ("begun", "MemoryError"))
     session.close("failed", 1, "out of memory")
     wait_for(lambda: source.poll().status.state == "failed")
     assert source.poll().status.message == "out of memory"

@@ -146,7 +146,7 @@ def test_detach_returns_once_the_run_has_published(operant_home):
     (run,) = list_runs()
     assert (status["run"], status["state"]) == (run.id, "running")
     assert status["env_steps"] > 0
-    assert run.log_path.exists()
+    assert run.console_path().exists()
 
     stopped = operant("stop", "--latest")
     assert stopped.returncode == 0

@@ -35,8 +35,8 @@ def test_there_is_always_a_pane_and_none_that_nobody_wants(wanted, empty, width,
 
 def test_the_latest_choice_has_room_before_others():
     assert shown_panes(("charts", "time", "events"), (), 60, 24) == ("charts", "time")
-    assert shown_panes(toggled(("charts", "time"), "log"), (), 60, 24) == ("charts", "log")
-    assert toggled(("charts", "log"), "log") == ("charts",)
+    assert shown_panes(toggled(("charts", "time"), "console"), (), 60, 24) == ("charts", "console")
+    assert toggled(("charts", "console"), "console") == ("charts",)
     assert shown_panes(("charts", "events"), (), 80, 12) == ("charts",)
 
 
@@ -106,11 +106,18 @@ def test_parts_of_a_phase_are_not_counted_twice():
 
 def test_a_failure_tells_its_whole_traceback_last():
     short = Event(9, 0, "error", "  in train\nValueError: no")
-    log = ("Traceback (most recent call last):", "  many frames", "  in train", "ValueError: no")
+    console = (
+        "Traceback (most recent call last):",
+        "  many frames",
+        "  in train",
+        "ValueError: no",
+    )
     view = make_view("failed", "ValueError: no")
-    view = type(view)(view.status, view.history, view.schema, (short, *view.events), log=log)
+    view = type(view)(
+        view.status, view.history, view.schema, (short, *view.events), console=console
+    )
     told = failure_events(view)
-    assert told[-1].text == "\n".join(log)
+    assert told[-1].text == "\n".join(console)
     assert len(told) == len(view.events)
     assert failure_events(make_view("running")) is None
     assert failure_events(make_view("failed", "no")) is None

@@ -95,7 +95,7 @@ def look(request, snap_compare):
 
 
 def rich_view(state="running", message="", shift=0.0) -> RunView:
-    """A run with all there is: more metrics, a gap, an alert, phases, a log."""
+    """A run with all there is: more metrics, a gap, an alert, phases, a console."""
     view = make_view(state, message)
     curves = training_curves(200)
     rows = np.arange(200)
@@ -116,8 +116,8 @@ def rich_view(state="running", message="", shift=0.0) -> RunView:
     history = make_history(curves | more, 2048 * np.arange(1, 201))
     metrics = view.status.metrics | {name: float(column[-1]) for name, column in more.items()}
     status = replace(view.status, metrics=metrics)
-    log = tuple(f"iteration {i}: 12.3k env steps, return {i / 2:.1f}" for i in range(150, 201))
-    return RunView(status, history, schema, EVENTS, publish=200, log=log, alerts=ALERTS)
+    console = tuple(f"iteration {i}: 12.3k env steps, return {i / 2:.1f}" for i in range(150, 201))
+    return RunView(status, history, schema, EVENTS, publish=200, console=console, alerts=ALERTS)
 
 
 def run_app(view=None, **settings) -> MonitorApp:
@@ -288,7 +288,7 @@ def test_a_crashed_run_in_its_past(look, size):
 
 @sizes
 def test_panes_without_charts(look, size):
-    app = run_app(panes=("log", "machine", "time", "events"))
+    app = run_app(panes=("console", "machine", "time", "events"))
     wait = ready("iteration 200:") if size[0] < 120 else ready("2.0 GiB")
     look(app, size, wait, "iteration 200:", "return 100.0")
 

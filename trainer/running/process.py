@@ -86,6 +86,7 @@ def run_training(
         is_whole=place is not None,
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),
+        console=True,
     )
     session.metrics.on_phase = report_phase
     stop_signals.end_at_once = partial(_end_at_once, run, session)

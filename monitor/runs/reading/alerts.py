@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ....shared import Event
-from .log_tail import LogTail
+from .file_tail import FileTail
 
 Level = Literal["warning", "error"]
 
@@ -55,7 +55,7 @@ class RecordedAlerts:
     """The alerts of one run, read as they are written."""
 
     def __init__(self, events_path: Path) -> None:
-        self._tail = LogTail(events_path)
+        self._tail = FileTail(events_path)
         self._lines: Sequence[str] = ()
         self._alerts: tuple[Alert, ...] = ()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import replace
 
 import numpy as np
 
+from ....shared.console.console_file import time_of, time_text
 from ....shared.runs.status import ENV_STEPS_PER_S, PROGRESS_FRACTION
 from .run_view import RunView
 
@@ -48,6 +50,7 @@ def view_at(view: RunView, row: int) -> RunView:
         publish=publish,
         alerts=alerts,
         points=points,
+        console=view.console[: bisect_right(view.console, time_text(int(wall_ns)), key=time_of)],
     )
 
 

@@ -21,7 +21,7 @@ from ....shared.runs.status import RunStatus, open_page, read_rank_status, statu
 from ..machine.machine import MachineSample
 from ..machine.machine_sampler import MachineSampler
 from .alerts import RecordedAlerts
-from .log_tail import LogTail
+from .file_tail import FileTail
 from .recorded_notes import RecordedNotes
 from .run_description import RecordedManifest
 from .run_rows import RunRows, has_each_row
@@ -65,7 +65,7 @@ class RunPoller:
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
-        self._log = LogTail(run.log_path)
+        self._console = FileTail(run.readable_console(rank))
         self._alerts = RecordedAlerts(run.events_path)
         self._manifest = RecordedManifest(run)
         self._notes = RecordedNotes(run)
@@ -111,7 +111,7 @@ class RunPoller:
         is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
         view = replace(
             view,
-            log=self._log.read(),
+            console=self._console.read(),
             alerts=self._alerts.read(),
             is_recorded=is_recorded,
         )
@@ -159,7 +159,7 @@ class RunPoller:
         is_page_expected = os.path.exists(self.run.rank_path(self._shown_rank))
         if self._view is None:
             return RunView(
-                status, is_page_expected=is_page_expected, log=self._log.read(),
+                status, is_page_expected=is_page_expected, console=self._console.read(),
                 rank=self._shown_rank,
             )  # fmt: skip
         seen = self._view.status
@@ -172,8 +172,9 @@ class RunPoller:
         )
         self._seen_s = self._now()
         return replace(
-            self._view, status=status, is_page_expected=is_page_expected, rank=self._shown_rank
-        )
+            self._view, status=status, is_page_expected=is_page_expected,
+            console=self._console.read(), rank=self._shown_rank,
+        )  # fmt: skip
 
     def _keep_attached(self) -> None:
         """Open the page when none is open; look for a newer one when the run's process changed, and
@@ -182,6 +183,7 @@ class RunPoller:
         if self.rank != self._shown_rank:
             self._detach("")
             self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
+            self._console = FileTail(self.run.readable_console(self.rank))
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live

@@ -21,7 +21,7 @@ _RECENT = 32  # rows over which publishes a second are counted
 class RunView:
     """`publish` counts the publishes behind the history; 0 before the first. `is_page_expected`
     tells a page that cannot be read from one that is not there yet; `num_rejected` counts metrics
-    that found no room in it; `log` is the end of what the process printed. `alerts` are those that
+    that found no room in it; `console` is the end of what it printed. `alerts` are those that
     the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
     `knobs` are None where nothing is known of the run's configuration. The history and all that
@@ -36,7 +36,7 @@ class RunView:
     publish: int = 0
     is_page_expected: bool = True
     num_rejected: int = 0
-    log: tuple[str, ...] = ()
+    console: tuple[str, ...] = ()
     alerts: tuple[Alert, ...] = ()
     is_recorded: bool = True
     points: RowPoints | None = None

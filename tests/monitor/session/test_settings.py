@@ -19,7 +19,9 @@ def test_without_a_file_all_is_as_it_comes(tmp_path):
 
 def test_what_is_saved_is_loaded(tmp_path):
     path = tmp_path / "new" / "monitor.toml"
-    changed = Settings("light", True, 2.0, True, ("log",), "wall time", 3, ("a",), ("loss/value",))
+    changed = Settings(
+        "light", True, 2.0, True, ("console",), "wall time", 3, ("a",), ("loss/value",)
+    )
     save_settings(path, changed)
     assert load_settings(path) == (changed, "")
 
@@ -40,10 +42,16 @@ def test_comments_and_order_of_the_lines_stay(tmp_path):
         '# mine\nbell = true  # loud\n\ntheme = "light" # of day\npanes = [\n  "log",\n]\n'
     )
     settings, _ = load_settings(path)
-    save_settings(path, replace(settings, theme="contrast", panes=("charts", "log")))
+    save_settings(path, replace(settings, theme="contrast", panes=("charts", "console")))
     text = path.read_text()
     assert text.startswith('# mine\nbell = true  # loud\n\ntheme = "contrast" # of day\n')
-    assert tomllib.loads(text)["panes"] == ["charts", "log"]
+    assert tomllib.loads(text)["panes"] == ["charts", "console"]
+
+
+def test_the_log_pane_of_version_0_2_0_is_the_console(tmp_path):
+    path = tmp_path / "monitor.toml"
+    path.write_text('panes = ["log", "charts"]')
+    assert load_settings(path) == (Settings(panes=("console", "charts")), "")
 
 
 @pytest.mark.parametrize(

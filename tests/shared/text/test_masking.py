@@ -11,7 +11,14 @@ import operant
 from operant.shared.integrations import current_run, wandb_shape
 from operant.shared.runs.find_runs import latest_run
 from operant.shared.runs.provenance import provenance
-from operant.shared.text.masking import KEEP, is_secret, masked, masked_arguments, masked_text
+from operant.shared.text.masking import (
+    KEEP,
+    is_secret,
+    masked,
+    masked_arguments,
+    masked_text,
+    secret_values,
+)
 
 
 @pytest.mark.parametrize("name", [
@@ -105,6 +112,79 @@ def test_long_texts_are_masked_in_a_moment(piece):
     began_s = time.process_time()
     masked_text(piece * (100_000 // len(piece)))
     assert time.process_time() - began_s < 2
+
+
+# Shapes as the services give them, with random letters. Split, so that no scanner takes this file
+# for a leak.
+KEYS = [
+    "AKIA" + "IOSFODNN7EXAMPLE", "ASIA" + "Y34FZKBOKMUTVV7A",
+    "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a", "gho_" + "16C7e42F292c6912E7710c838347Ae1",
+    "github_pat_" + "11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWX",
+    "glpat-" + "x3Kd9_aaBBccDDeeFFgg",
+    "sk-" + "abcdefghijklmnopqrstT3BlbkFJabcdefghijklmnopqrst",
+    "sk-proj-" + "Ab1_cD-eF2gH3iJ4kL5mN6oP7qR8sT9uV0", "sk-ant-api03-" + "Ab1_cD-eF2gH3iJ4kL5mN6oP",
+    "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH", "api_org_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "xoxb-" + "123456789012-1234567890123-AbCdEfGhIjKlMnOpQrStUvWx",
+    "xapp-" + "1-A0123BCDEF-1234567890123-abcdef0123456789",
+    "AIza" + "SyA1234567890abcdefghijklmnopqrstuv", "ya29." + "a0AfH6SMBx1234567890abcdef",
+    "GOCSPX-" + "a1b2c3d4e5f6g7h8i9j0k1l2m3n4",
+    "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc", "rk_test_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "whsec_" + "4eC39HqLyjWDarjtT1zdp7dc",
+    "npm_" + "abcdefghijklmnopqrstuvwxyz0123456789", "pypi-" + "AgEIcHlwaS5vcmcCJDAwMDAwMDAw",
+    "dckr_pat_" + "abcdefghijklmnopqrstuvwxyz0",
+    "SG." + "abcdefghijklmnopqrstuv" + ".abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG",
+    "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3ODkwIn0" + ".dozjgNryP4J3jVmNHl0w5N_XgL0n3I9",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("said", ["{}", "use {} now", "'{}'", "({})", "x={},y", "https://h/?a={}"])
+def test_keys_of_services_are_known_by_their_shape(key, said):
+    kept = masked_text(said.format(key))
+    assert key[-8:] not in kept
+    assert kept == said.format("***")
+
+
+@pytest.mark.parametrize(("said", "kept"), [
+    ("https://hooks.slack.com/" + "services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+     "https://hooks.slack.com/services/***"),
+    ("Authorization: Bearer XXXXXXXXXXXX", "Authorization: Bearer ***"),
+    ("curl -H 'authorization: Basic XXXXXXXX'", "curl -H 'authorization: Basic ***"),
+    ("sent bearer XXXXXXXXXXXXXXXXXXXX", "sent ***"),
+    ('{"password": "XXX YYY", "lr": 0.1}', '{"password": ***, "lr": 0.1}'),
+    ("{'api_key': 'XXX', 'lr': 0.1}", "{'api_key': ***, 'lr': 0.1}"),
+    ("export AWS_SECRET_ACCESS_KEY=XXX", "export AWS_SECRET_ACCESS_KEY=***"),
+    ("run --password XXX --lr 0.1", "run --password *** --lr 0.1"),
+    ("run --secret --lr 0.1", "run --secret --lr 0.1"),
+    ("postgres://me:XXX@db:5432/x", "postgres://***@db:5432/x"),
+    ("mysql+pymysql://me:XXX@db/x and redis://:XXX@r", "mysql+pymysql://***@db/x and redis://***@r"),
+    ("-----BEGIN RSA PRIVATE KEY-----\\nXXX\\n-----END RSA PRIVATE KEY-----",
+     "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----"),
+])  # fmt: skip
+def test_secrets_in_what_a_program_prints_are_masked(said, kept):
+    assert "XXX" not in kept
+    assert masked_text(said) == kept
+
+
+@pytest.mark.parametrize("said", [
+    "epoch 3: loss 0.123, tokens/s 1200, pat", "obs_key: 3, pad_token=0", "a-skip-connection-of",
+    "https://example.com/a?b=c", "-----BEGIN CERTIFICATE-----", "task-0123456789abcdef0123",
+    "eyJ is how tokens begin", "a risk-averse-agent-of-many-words",
+])  # fmt: skip
+def test_what_is_no_secret_is_printed_as_it_is(said):
+    assert masked_text(said) == said
+
+
+def test_secret_values_of_the_environment_are_the_long_ones_longest_first(monkeypatch):
+    environment = {
+        "A_TOKEN": "12345678",
+        "B_KEY": "123456789",
+        "C_KEY": "short",
+        "HOME": "/a/b/c/d",
+    }
+    assert secret_values(environment) == ["123456789", "12345678"]
+    monkeypatch.setenv(KEEP, "B_KEY")
+    assert secret_values(environment) == ["12345678"]
 
 
 def test_a_configuration_is_masked_at_every_depth():

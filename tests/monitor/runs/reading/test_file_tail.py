@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.monitor.runs.reading.log_tail import MAX_LINES, LogTail, last_traceback
+from operant.monitor.runs.reading.file_tail import MAX_LINES, FileTail, last_traceback
 
 TRACEBACK = (
     "Traceback (most recent call last):",
@@ -17,7 +17,7 @@ TRACEBACK = (
 
 def test_lines_come_once_and_an_unfinished_one_is_shown(tmp_path):
     path = tmp_path / "train.log"
-    tail = LogTail(path)
+    tail = FileTail(path)
     assert tail.read() == ()
     path.write_text("one\ntw")
     assert tail.read() == ("one", "tw")
@@ -30,13 +30,13 @@ def test_lines_come_once_and_an_unfinished_one_is_shown(tmp_path):
 def test_a_line_written_over_shows_what_stands_there_at_last(tmp_path):
     path = tmp_path / "train.log"
     path.write_bytes(b"10%\r20%\r30%\r\ndone\n")
-    assert LogTail(path).read() == ("30%", "done")
+    assert FileTail(path).read() == ("30%", "done")
 
 
 def test_a_log_that_begins_anew_is_read_anew(tmp_path):
     path = tmp_path / "train.log"
     path.write_text("old\n" * 5)
-    tail = LogTail(path)
+    tail = FileTail(path)
     tail.read()
     path.write_text("new\n")
     assert tail.read() == ("new",)
@@ -45,7 +45,7 @@ def test_a_log_that_begins_anew_is_read_anew(tmp_path):
 def test_of_a_long_log_the_end_is_kept(tmp_path):
     path = tmp_path / "train.log"
     path.write_text("".join(f"line {i}\n" for i in range(100_000)))
-    lines = LogTail(path).read()
+    lines = FileTail(path).read()
     assert len(lines) == MAX_LINES
     assert lines[-1] == "line 99999"
 
@@ -53,12 +53,12 @@ def test_of_a_long_log_the_end_is_kept(tmp_path):
 @given(st.lists(st.binary(max_size=40), max_size=10))
 def test_any_bytes_in_any_pieces_give_the_same_lines(tmp_path_factory, pieces):
     path = tmp_path_factory.mktemp("log") / "train.log"
-    tail = LogTail(path)
+    tail = FileTail(path)
     with path.open("wb", buffering=0) as log:
         for piece in pieces:
             log.write(piece)
             tail.read()
-    assert tail.read() == LogTail(path).read()
+    assert tail.read() == FileTail(path).read()
 
 
 def test_the_last_traceback_ends_with_its_error():

@@ -1,0 +1,92 @@
+"""`operant console`: what the process of a run printed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from ..shared.console.console_file import LAST_BYTES
+from ..shared.errors import UsageError
+from ..shared.runs.small_file import open_regular
+from ..shared.text.harmless import harmless
+from .helpers.choosing_a_run import chosen_run, run_argument
+
+LOOK_AGAIN_S = 0.2
+_MOST_BYTES = 1 << 16  # of a line at once: another program may have written it
+
+
+@click.command("console")
+@run_argument
+@click.option("--follow", "-f", is_flag=True, help="Print what comes until the run has ended.")
+@click.option("--lines", "-n", type=click.IntRange(0), metavar="N", help="Print the last N lines.")
+@click.option("--rank", default=0, type=click.IntRange(0), help="With several ranks: whose lines.")
+def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank: int) -> None:
+    """Print what the process of RUN printed, a time (UTC) in front of each line.
+
+    Default: the latest run. Secrets are masked. Of long output the first and the last part are
+    kept. `operant console RUN > FILE` exports it.
+    """
+    from ..monitor.session.hang_up import waited_for_hang_up
+    from ..shared.runs.ranks import read_status
+
+    chosen = chosen_run(run, latest)
+    printed = _Printed(chosen.readable_console(rank), lines)
+    is_alive = read_status(chosen).is_alive
+    if not printed.path.exists() and not (follow and is_alive):
+        raise UsageError(
+            f"{chosen.id} has no console{f' of rank {rank}' if rank else ''}: what it printed was "
+            "not kept; `operant train` and operant.init(console=True) keep it"
+        )
+    while follow and is_alive:
+        printed.print_new()
+        if waited_for_hang_up([1], LOOK_AGAIN_S):
+            return
+        is_alive = read_status(chosen).is_alive
+    printed.print_new(is_last=True)
+
+
+class _Printed:
+    """The lines of a console, each printed once, also where the middle of it was left out since."""
+
+    def __init__(self, path: Path, num_lines: int | None) -> None:
+        """With `num_lines`, those at the end alone, and what comes after them."""
+        self.path, self._num_lines = path, num_lines
+        self._inode = self._offset = 0  # of the file, and of the next line in it
+        self._newest = b""  # the last line that was printed
+
+    def print_new(self, is_last: bool = False) -> None:
+        """Lines that are whole, and at last the rest."""
+        try:
+            file = os.fdopen(open_regular(self.path, self.path.parent), "rb")
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(self._place_in(file))
+            while line := file.readline(_MOST_BYTES):
+                if not (is_last or line.endswith(b"\n") or len(line) == _MOST_BYTES):
+                    break
+                self._offset, self._newest = file.tell(), line
+                text = line.decode("utf-8", "replace").rstrip("\n")
+                if text.strip():  # at the end of a file that is being written there may be spaces
+                    click.echo(harmless(text.expandtabs(4)).rstrip())
+        sys.stdout.flush()
+
+    def _place_in(self, file: BinaryIO) -> int:
+        """Where the next line begins in the file there is now."""
+        status = os.fstat(file.fileno())
+        is_first, is_same = not self._inode, status.st_ino == self._inode
+        self._inode = status.st_ino
+        if is_same or (is_first and self._num_lines is None):
+            return self._offset
+        file.seek(max(0, status.st_size - LAST_BYTES))
+        last = file.read()
+        if is_first:
+            place = len(last.rstrip())
+            for _ in range(self._num_lines or 0):
+                place = max(0, last.rfind(b"\n", 0, place))
+            return file.tell() - len(last) + (place + 1 if place else 0)
+        return file.tell() - len(last) + max(0, last.rfind(self._newest)) + len(self._newest)

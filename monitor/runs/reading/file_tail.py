@@ -1,0 +1,87 @@
+"""The end of a growing text file, read as it grows."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from ....shared.console.console_file import MAX_OPEN_ROWS, without_time
+from ....shared.runs.small_file import open_regular
+
+MAX_LINES = 10_000
+_READ_BYTES = 2 << 20  # of a file that is longer, its end
+
+
+class FileTail:
+    """The last lines of one file. `read` gives the same tuple as long as the file is the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None  # inode, size and time of the last change
+        self._settled = 0  # as many bytes are in `_lines`, and do not change any more
+        self._lines: deque[str] = deque(maxlen=MAX_LINES - MAX_OPEN_ROWS)
+        self._shown: tuple[str, ...] = ()
+
+    def read(self) -> tuple[str, ...]:
+        """The lines there are; none where there is no such file."""
+        try:
+            status = self._path.stat()
+            seen = status.st_ino, status.st_size, status.st_mtime_ns
+            if seen == self._seen:
+                return self._shown
+            if self._seen is None or self._seen[0] != seen[0] or status.st_size < self._settled:
+                self._lines.clear()  # another file, or cut short
+                self._settled = 0
+            with os.fdopen(open_regular(self._path, self._path.parent), "rb") as file:
+                self._take(file.fileno(), status.st_size)
+        except OSError:
+            return self._shown
+        self._seen = seen
+        return self._shown
+
+    def _take(self, fd: int, size: int) -> None:
+        """The newest lines stay open, as the writer of a console may still change them."""
+        start = max(self._settled, size - _READ_BYTES)
+        lines = os.pread(fd, size - start, start).split(b"\n")
+        if start > self._settled:
+            start += len(lines[0]) + 1 if len(lines) > 1 else 0
+            lines = lines[1:] or lines
+        settled = lines[: -MAX_OPEN_ROWS - 1]
+        self._settled = start + sum(map(len, settled)) + len(settled)
+        self._lines.extend(map(_text, settled))
+        newest = [_text(line) for line in lines[len(settled) :]]
+        if not newest[-1].strip():
+            newest.pop()
+        self._shown = (*self._lines, *newest)
+
+
+def _text(line: bytes) -> str:
+    """Of a line that a carriage return writes over, what stands there at last."""
+    return line.rstrip(b"\r ").rpartition(b"\r")[2].decode("utf-8", "replace")
+
+
+def last_traceback(lines: Sequence[str]) -> tuple[str, ...]:
+    """The last traceback in a console, with the error that ends it; empty if there is none."""
+    starts = traceback_starts(lines, ("Traceback (", "Fatal Python"))
+    if not starts:
+        return ()
+    return tuple(map(without_time, lines[starts[-1] : traceback_end(lines, starts[-1])]))
+
+
+def traceback_starts(lines: Sequence[str], begins: tuple[str, ...] = ("Traceback (",)) -> list[int]:
+    """The places of the lines that tracebacks begin with."""
+    possible = {i for begin in begins for i, line in enumerate(lines) if begin in line}
+    return [i for i in sorted(possible) if without_time(lines[i]).startswith(begins)]
+
+
+def traceback_end(lines: Sequence[str], start: int) -> int:
+    """The place after the traceback that begins at `start`: after the error, as `ValueError: no`,
+    which follows the indented frames.
+    """
+    for place in range(start + 1, len(lines)):
+        text = without_time(lines[place])
+        if text and not text[0].isspace():
+            return place + 1
+    return len(lines)

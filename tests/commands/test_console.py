@@ -1,0 +1,186 @@
+"""`operant console`, and the consoles of runs in the foreground, detached and of one's own loop."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from command_line import SHORT, error_line, operant, python
+from nbclient import NotebookClient
+from waiting import wait_for
+
+from operant.shared.console.console_file import ConsoleFile, time_of, without_time
+from operant.shared.runs.find_runs import latest_run
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import create_run
+from operant.shared.runs.session import RunSession
+
+LOOP = """
+import operant, sys
+with operant.init(name="mine", console=True) as run:
+    for i in range(3):
+        print("step", i)
+        operant.log({"loss": 1.0}, step=i)
+    print("careful", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def catches(monkeypatch):
+    monkeypatch.setenv("OPERANT_CONSOLE", "on")
+
+
+@pytest.fixture
+def session():
+    run, lock = create_run("test", {}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    yield session
+    session.close("finished", 0)
+
+
+def texts(output: str) -> list[str]:
+    lines = output.splitlines()
+    assert all(map(time_of, lines)), output
+    return list(map(without_time, lines))
+
+
+def fill(run, *lines: str, rank: int = 0) -> ConsoleFile:
+    file = ConsoleFile(run.console_path(rank))
+    file.feed("\n".join(lines).encode())
+    file.flush()
+    return file
+
+
+@pytest.mark.usefixtures("catches")
+def test_a_loop_of_ones_own_has_a_console_where_it_asks_for_one():
+    done = python("-c", LOOP)
+    assert (done.stdout, done.stderr) == ("step 0\nstep 1\nstep 2\n", "careful\n")
+    printed = operant("console")
+    assert sorted(texts(printed.stdout)) == ["careful", "step 0", "step 1", "step 2"]
+    assert operant("console", "--lines", "2").stdout == "".join(
+        printed.stdout.splitlines(keepends=True)[-2:]
+    )
+    python("-c", LOOP.replace(", console=True", ""))
+    assert "has no console: what it printed was not kept" in error_line("console")
+
+
+@pytest.mark.usefixtures("catches")
+@pytest.mark.parametrize(("setting", "is_kept"), [("wrap", True), ("off", False)])
+def test_wandbs_setting_asks_for_one_too(setting, is_kept):
+    settings = f'settings=operant.Settings(console="{setting}")'
+    done = python("-c", LOOP.replace("console=True", settings))
+    assert done.returncode == 0, done.stderr
+    assert latest_run().console_path().exists() == is_kept
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("catches")
+def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it():
+    cells = [LOOP, "print('after')"]
+    book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
+    NotebookClient(book, timeout=100, kernel_name="python3").execute()
+    shown = "".join(output["text"] for cell in book.cells for output in cell.outputs)
+    assert shown.replace("careful\n", "").startswith("step 0\nstep 1\nstep 2\n")
+    assert "after" in shown
+    assert sorted(texts(operant("console").stdout)) == ["careful", "step 0", "step 1", "step 2"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("catches", "kill_runs")
+@pytest.mark.parametrize("options", [(), ("--detach",)])
+def test_a_run_of_train_has_a_console(options):
+    done = operant("train", "cart_pole_ppo_smoke", *SHORT, *options)
+    assert done.returncode == 0, done.stderr
+    wait_for(lambda: read_status(latest_run()).state == "finished")
+    printed = operant("console").stdout
+    assert "env steps" in printed
+    assert "  100%  4096 env steps" in printed
+    assert all(map(time_of, printed.splitlines()))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("catches")
+def test_the_traceback_of_a_run_that_fails_is_in_its_console(tmp_path, monkeypatch):
+    (tmp_path / "broken.py").write_text(
+        "import gymnasium as gym\n"
+        "class Env(gym.Env):\n"
+        "    observation_space = gym.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gym.spaces.Discrete(2)\n"
+        "    def reset(self, **_): print('resets'); raise KeyError('why')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = operant("train", "gymnasium:broken:Env", *SHORT)
+    assert done.returncode == 1
+    printed = texts(operant("console").stdout)
+    assert "resets" in printed
+    assert any("KeyError: 'why'" in text for text in printed)
+
+
+def test_following_prints_each_line_once_until_the_run_has_ended(session):
+    file = fill(session.run, "one", "two", "")
+    command = [sys.executable, "-m", "operant", "console", "--follow"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout
+        assert [without_time(following.stdout.readline()) for _ in "12"] == ["one\n", "two\n"]
+        file.feed(b"10%\r20%")
+        file.flush()
+        file.feed(b"\r30%\nthree\n")
+        file.flush()
+        assert [without_time(following.stdout.readline()) for _ in "12"] == ["30%\n", "three\n"]
+        file.feed(b"the last")
+        file.close()
+        session.close("finished", 0)
+        assert without_time(following.stdout.read()) == "the last\n"
+
+
+def test_following_goes_on_where_the_middle_was_left_out(session):
+    file = fill(session.run, "begin", "")
+    command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout
+        assert without_time(following.stdout.readline()) == "begin\n"
+        num_lines = 100_000
+        for start in range(0, num_lines, 1000):
+            file.feed("".join(f"{i:07} {'x' * 70}\n" for i in range(start, start + 1000)).encode())
+            file.flush()
+        file.close()
+        session.close("finished", 0)
+        numbers = [without_time(line).split()[0] for line in following.stdout]
+    assert numbers[-1] == f"{num_lines - 1:07}"
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_ranks_and_runs_of_0_2_0_have_theirs(session):
+    run = session.run
+    fill(run, "of rank 1", rank=1).close()
+    run.rank_log_path(2).write_text("of rank 2\n")
+    (run.folder / "train.log").write_text("of 0.2.0\n")
+    assert texts(operant("console", "--rank", "1").stdout) == ["of rank 1"]
+    assert operant("console", "--rank", "2").stdout == "of rank 2\n"
+    assert operant("console").stdout == "of 0.2.0\n"
+    fill(run, "new").close()
+    assert texts(operant("console").stdout) == ["new"]
+    assert "no console of rank 3" in error_line("console", "--rank", "3")
+
+
+def test_what_another_program_wrote_there_is_harmless(session):
+    session.run.console_path().write_bytes(b"\x1b[31mred\x07\xff\n" + b"y" * 200_000)
+    done = operant("console")
+    assert done.returncode == 0
+    assert all(line.isprintable() for line in done.stdout.splitlines())
+    assert done.stdout.count("y") == 200_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("--lines", "-1"), "-1 is not in the range x>=0"),
+        (("--rank", "x"), "'x' is not a valid integer"),
+        (("a", "--latest"), "give either a run ('a') or --latest"),
+        (("host:run",), "is on another machine"),
+    ],
+)
+def test_wrong_input_is_one_line(arguments, error):
+    assert error in error_line("console", *arguments)
