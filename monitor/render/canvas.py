@@ -18,6 +18,7 @@ DOTS_WIDE, DOTS_HIGH = 2, 4  # in a cell
 _BLANK = ord(" ")
 _BRAILLE = 0x2800
 RULE = "┈"
+_SHADES = "░▒▓█"  # seen without colours only: elsewhere a shade has the colour of its letter
 # The bit of each dot in a braille character, by its column and its row from above.
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BIT_OF = np.array(_BITS, np.uint32).T  # by row and column
@@ -83,6 +84,15 @@ class Canvas:
         codes, styles = self._codes[:, columns], self._styles[:, columns]
         free = (codes == _BLANK) | (codes == ord(RULE))
         codes[free], styles[free] = ord(letter), self._style(style)
+
+    def draw_heat(self, column: int, levels: Integers, style: str) -> None:
+        """Cells from `column` on in the shades `levels` [rows, C] of a series' `style`: 1 to 4, and 0
+        keeps what was there.
+        """
+        cells = slice(column, column + levels.shape[1])
+        for level, letter in enumerate(_SHADES, 1):
+            self._codes[:, cells][levels == level] = ord(letter)
+            self._styles[:, cells][levels == level] = self._style(f"{style}_heat{level}")
 
     def is_free(self, column: int, row: int, width: int) -> bool:
         """Whether nothing but rules is drawn in so many cells."""

@@ -43,7 +43,7 @@ _KEYS = (
     (",.", "cursor"),
     ("esc", "all runs"),
     ("/", "find"),
-    ("1-7", "panes"),
+    ("1-8", "panes"),
     ("r", "replay"),
     ("y", "log"),
     ("s", "smooth"),

@@ -21,6 +21,7 @@ from .config_panel import ConfigPanel
 from .events_panel import EventsPanel
 from .log_panel import LogPanel
 from .machine_panel import MachinePanel
+from .media_panel import MediaPanel
 from .pane import Pane
 from .ranks_panel import RanksPanel
 from .scrolling_pane import ScrollingPane
@@ -44,6 +45,7 @@ class RunPanes(Vertical):
             yield LogPanel()
             yield RanksPanel()
             yield ConfigPanel()
+            yield MediaPanel()
 
     @property
     def grid(self) -> ChartGrid:
@@ -68,6 +70,7 @@ class RunPanes(Vertical):
         self.query_one(ConfigPanel).show(watched)
         self.query_one(RanksPanel).show(view.status.ranks)
         self.query_one(TimePanel).show(view, hint)
+        self.query_one(MediaPanel).show(view)
         if self._empty() != empty:
             self.place()
 
@@ -144,5 +147,6 @@ class RunPanes(Vertical):
             "machine": self.query_one(MachinePanel).has_samples,
             "time": self.query_one(TimePanel).has_phases or not self._has_shown,
             "ranks": self.query_one(RanksPanel).has_ranks,
+            "media": self.query_one(MediaPanel).has_files,
         }
         return [name for name, has in has_something.items() if not has]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 PERCENTS = (5, 25, 50, 75, 95)
+NAMES = tuple(f"p{percent:02d}" for percent in PERCENTS)
 
 
 def names_and_values(values: Any) -> dict[str, float]:
@@ -47,4 +48,4 @@ def of_buckets(counts: Any, edges: Any) -> dict[str, float]:
 
 
 def _named(quantiles: Any) -> dict[str, float]:
-    return {f"p{p:02d}": float(q) for p, q in zip(PERCENTS, quantiles, strict=True)}
+    return dict(zip(NAMES, map(float, quantiles), strict=True))

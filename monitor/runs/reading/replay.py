@@ -40,6 +40,8 @@ def view_at(view: RunView, row: int) -> RunView:
     publish = int(past.publish[-1])
     alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
     points = view.points.until(publish) if view.points else None
+    step = env_steps if env_steps >= 0 else iteration
+    media = tuple(file for file in view.media if file.step <= step)
     return replace(
         view,
         status=status,
@@ -48,6 +50,7 @@ def view_at(view: RunView, row: int) -> RunView:
         publish=publish,
         alerts=alerts,
         points=points,
+        media=media,
     )
 
 

@@ -1,0 +1,185 @@
+"""What a loop logged beside numbers: pictures, first frames of videos, and tables."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from ..render.formatting import format_count
+from ..render.half_blocks import draw_frame
+from ..render.lines import Line, boxed, fit
+from ..render.table import order_of, table_lines
+from ..runs.reading.media import MediaFile, Pixels, Table, content_of, is_drawn
+from ..runs.reading.run_view import RunView
+from .pane import Pane
+from .time_slider import share_at, slider_line
+
+
+class MediaPanel(Pane):
+    """One file at a time: the newest of a name, until somebody goes back to an earlier one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "step(-1)", "an earlier, a later step"),
+        Binding("right", "step(1)", "an earlier, a later step"),
+        Binding("home", "step(-100000)", "the first, the newest step"),
+        Binding("end", "step(100000)", "the first, the newest step"),
+        Binding("left_square_bracket", "next_name(-1)", "the picture or table before, after"),
+        Binding("right_square_bracket", "next_name(1)", "the picture or table before, after"),
+        Binding("up,k", "scroll(-1)", "rows of a table"),
+        Binding("down,j", "scroll(1)", "rows of a table"),
+        Binding("pageup", "scroll(-10)", "ten rows up, down"),
+        Binding("pagedown", "scroll(10)", "ten rows up, down"),
+        Binding("s", "sort(1)", "sort a table by the next column"),
+        Binding("S", "sort(0)", "sort a table the other way round"),
+    ]
+
+    class Loaded(Message):
+        """A file was read."""
+
+        def __init__(self, file: MediaFile, content: Pixels | Table | str) -> None:
+            super().__init__()
+            self.file, self.content = file, content
+
+    def __init__(self) -> None:
+        super().__init__(id="media")
+        self._files: tuple[MediaFile, ...] = ()
+        self._num_elsewhere = 0
+        self._name: tuple[str, str] | None = None  # kind and name
+        self._chosen: MediaFile | None = None  # an earlier step
+        self._loading: MediaFile | None = None
+        self._loaded: MediaFile | None = None
+        self._content: Pixels | Table | str = ""
+        self._sorted_by: tuple[int, bool] | None = None  # a column, and whether it falls
+        self._order: list[int] = []  # of a table's rows
+        self._top = 0  # the first of them that is shown
+
+    @property
+    def has_files(self) -> bool:
+        return bool(self._files or self._num_elsewhere)
+
+    @property
+    def file(self) -> MediaFile | None:
+        """The one to show."""
+        files = self._of_name()
+        return self._chosen if self._chosen in files else files[-1] if files else None
+
+    def show(self, view: RunView) -> None:
+        """Draw what `view` has, if anything was logged since the last time."""
+        if view.media != self._files or view.num_media_elsewhere != self._num_elsewhere:
+            self._files, self._num_elsewhere = view.media, view.num_media_elsewhere
+            self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        file = self.file
+        title: Line = [("media", "text")]
+        if file is None:
+            words = "nothing was logged by then"
+            if self._num_elsewhere:
+                words = f"{self._num_elsewhere} files, which are shown on the run's machine only"
+            return boxed(title, [[(fit(words, width - 4), "dim")]], width, height, self.border)
+        self._load(file)
+        names, files = self._names(), self._of_name()
+        title.append((fit(f"  {file.kind}/{file.name}", max(0, width - 12)).rstrip(), "strong"))
+        if len(names) > 1:
+            title.append((f"  {names.index((file.kind, file.name)) + 1} of {len(names)}", "dim"))
+        rows = height - 2
+        has_slider = rows >= 3
+        body = self._body(width - 4, rows - has_slider)
+        if has_slider:
+            place = files.index(file)
+            label, value = f"step {format_count(file.step)} ", f" {place + 1} of {len(files)}"
+            share = place / max(1, len(files) - 1)
+            body = [*body, *([] for _ in range(rows - 1 - len(body)))]
+            body.append(slider_line(label, share, value, width - 4, self.has_focus))
+        return boxed(title, body, width, height, self.border)
+
+    def action_step(self, steps: int) -> None:
+        """Go that many files on; the newest follows what comes."""
+        file, files = self.file, self._of_name()
+        if file:
+            self._go_to(min(max(files.index(file) + steps, 0), len(files) - 1))
+
+    def action_next_name(self, steps: int) -> None:
+        file, names = self.file, self._names()
+        if file:
+            self._name = names[(names.index((file.kind, file.name)) + steps) % len(names)]
+            self._chosen = self._sorted_by = None
+            self.redraw()
+
+    def action_scroll(self, rows: int) -> None:
+        self._top = max(0, min(self._top + rows, len(self._order) - 1))
+        self.redraw()
+
+    def action_sort(self, columns: int) -> None:
+        """By the column that many further; the other way round for 0."""
+        if isinstance(self._content, Table):
+            column, is_reversed = self._sorted_by or (-columns, False)
+            column = (column + columns) % len(self._content.columns)
+            self._sorted_by = column, not columns and not is_reversed
+            self._sort()
+            self.redraw()
+
+    def on_media_panel_loaded(self, message: Loaded) -> None:
+        self._loading, self._loaded = None, message.file
+        self._content, self._top = message.content, 0
+        self._sort()
+        self.redraw()
+
+    def on_click(self, event: events.Click) -> None:
+        """On the slider, go to the step there."""
+        file, files = self.file, self._of_name()
+        if file and event.y == self.size.height - 2:
+            label, value = f"step {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
+            share = share_at(event.x - 2, label, value, self.size.width - 4)
+            self._go_to(round(share * (len(files) - 1)))
+
+    def on_mouse_scroll_up(self) -> None:
+        self.action_scroll(-1)
+
+    def on_mouse_scroll_down(self) -> None:
+        self.action_scroll(1)
+
+    def _body(self, width: int, rows: int) -> list[Line]:
+        """The file that is loaded: while another one is read, the one before it."""
+        if isinstance(self._content, str):
+            return [[(fit(self._content or "reading the file", width), "dim")]]
+        if isinstance(self._content, Table):
+            self._top = max(0, min(self._top, len(self._order) - rows + 1))
+            shown = self._order[self._top : self._top + rows]
+            return table_lines(self._content, shown, self._sorted_by, width, rows)
+        is_plain = self.session.is_plain
+        colors = None if is_plain else self.app.console.color_system
+        return draw_frame(self._content, width, rows, colors, self.session.is_ascii)
+
+    def _load(self, file: MediaFile) -> None:
+        """Read `file` in a thread, one at a time: large ones take a while."""
+        if file != self._loaded and self._loading is None:
+            self._loading = file
+            self.run_worker(
+                lambda: self.post_message(self.Loaded(file, content_of(file))), thread=True
+            )
+
+    def _sort(self) -> None:
+        if isinstance(self._content, Table):
+            self._order = order_of(self._content, self._sorted_by)
+        else:
+            self._order = []
+
+    def _go_to(self, place: int) -> None:
+        files = self._of_name()
+        self._chosen = files[place] if place < len(files) - 1 else None
+        self.redraw()
+
+    def _names(self) -> list[tuple[str, str]]:
+        """All kinds and names, those that are drawn first."""
+        is_drawn_by_name = {(file.kind, file.name): is_drawn(file) for file in self._files}
+        return sorted(is_drawn_by_name, key=lambda name: not is_drawn_by_name[name])
+
+    def _of_name(self) -> list[MediaFile]:
+        """The files of the selected name; of the first where that has none."""
+        names = self._names()
+        name = self._name if self._name in names else names[0] if names else None
+        return [file for file in self._files if (file.kind, file.name) == name]
