@@ -107,8 +107,8 @@ def log_or_none(x: float | None) -> float | None:
 class Trace:
     """One run in a chart. `dash` and `marker` tell it apart without colour; `label` names it and
     `value` is its value in words, where there is room for a legend. The one in front has a band,
-    and those of which that `has_band` is said. `percent` is that of a quantile: all of them are drawn
-    as heat.
+    and those of which that `has_band` is said. With a `percent` it is a quantile, drawn as heat
+    together with the others.
     """
 
     curve: Curve = NO_CURVE

@@ -30,7 +30,9 @@ class Distribution(Metric):
 
 
 def with_distributions(metrics: Iterable[Metric]) -> list[Metric]:
-    """`metrics`, where one stands for the five of a distribution; a few of these stay as they are."""
+    """`metrics` with one in place of the five of a distribution. Where a filter left only some of
+    the five, they stay as they are.
+    """
     known = {metric.name: metric for metric in metrics}
     joined: list[Metric] = []
     for metric in known.values():

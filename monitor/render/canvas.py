@@ -86,8 +86,8 @@ class Canvas:
         codes[free], styles[free] = ord(letter), self._style(style)
 
     def draw_heat(self, column: int, levels: Integers, style: str) -> None:
-        """Cells from `column` on in the shades `levels` [rows, C] of a series' `style`: 1 to 4, and 0
-        keeps what was there.
+        """Fill cells from `column` on with shades of a series' `style`, by `levels` [rows, C]: 1 to
+        4, and 0 keeps what was there.
         """
         cells = slice(column, column + levels.shape[1])
         for level, letter in enumerate(_SHADES, 1):

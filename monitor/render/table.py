@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from ...shared.text.harmless import one_line
-from ..runs.reading.media import Table
 from .lines import Line, fit
 
 WIDEST = 40  # cells of a column
 _GAP = "  "
+
+
+class Table(NamedTuple):
+    """Cells as they were written: rows may be shorter or longer than the row of the columns. Not
+    `is_whole` where further rows were left out.
+    """
+
+    columns: list[str]
+    rows: list[list[str]]
+    is_whole: bool = True
 
 
 def order_of(table: Table, sorted_by: tuple[int, bool] | None) -> list[int]:

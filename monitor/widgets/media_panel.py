@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import importlib.util
+import sys
+from typing import Any, ClassVar
 
 from textual import events
+from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.containers import Container
 from textual.message import Message
 
-from ..render.formatting import format_count
+from ..render.formatting import counted, format_count
 from ..render.half_blocks import draw_frame
 from ..render.lines import Line, boxed, fit
-from ..render.table import order_of, table_lines
-from ..runs.reading.media import MediaFile, Pixels, Table, content_of, is_drawn
+from ..render.table import Table, order_of, table_lines
+from ..runs.reading.media import MediaFile, Pixels, content_of, is_drawn
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 from .time_slider import share_at, slider_line
@@ -66,6 +70,11 @@ class MediaPanel(Pane):
         files = self._of_name()
         return self._chosen if self._chosen in files else files[-1] if files else None
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether it shows another file than it will."""
+        return self.display and self.file != self._loaded
+
     def show(self, view: RunView) -> None:
         """Draw what `view` has, if anything was logged since the last time."""
         if view.media != self._files or view.num_media_elsewhere != self._num_elsewhere:
@@ -85,14 +94,17 @@ class MediaPanel(Pane):
         title.append((fit(f"  {file.kind}/{file.name}", max(0, width - 12)).rstrip(), "strong"))
         if len(names) > 1:
             title.append((f"  {names.index((file.kind, file.name)) + 1} of {len(names)}", "dim"))
+        if isinstance(self._content, Table):
+            first = "" if self._content.is_whole else "the first "
+            title.append((f"  {first}{counted(len(self._order), 'row')}", "dim"))
         rows = height - 2
         has_slider = rows >= 3
         body = self._body(width - 4, rows - has_slider)
         if has_slider:
             place = files.index(file)
-            label, value = f"step {format_count(file.step)} ", f" {place + 1} of {len(files)}"
             share = place / max(1, len(files) - 1)
             body = [*body, *([] for _ in range(rows - 1 - len(body)))]
+            label, value = self._around_slider(file)
             body.append(slider_line(label, share, value, width - 4, self.has_focus))
         return boxed(title, body, width, height, self.border)
 
@@ -126,14 +138,18 @@ class MediaPanel(Pane):
         self._loading, self._loaded = None, message.file
         self._content, self._top = message.content, 0
         self._sort()
+        self._show_graphics()
         self.redraw()
+
+    def watch_is_enlarged(self) -> None:
+        super().watch_is_enlarged()
+        self._show_graphics()
 
     def on_click(self, event: events.Click) -> None:
         """On the slider, go to the step there."""
         file, files = self.file, self._of_name()
         if file and event.y == self.size.height - 2:
-            label, value = f"step {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
-            share = share_at(event.x - 2, label, value, self.size.width - 4)
+            share = share_at(event.x - 2, *self._around_slider(file), self.size.width - 4)
             self._go_to(round(share * (len(files) - 1)))
 
     def on_mouse_scroll_up(self) -> None:
@@ -150,9 +166,25 @@ class MediaPanel(Pane):
             self._top = max(0, min(self._top, len(self._order) - rows + 1))
             shown = self._order[self._top : self._top + rows]
             return table_lines(self._content, shown, self._sorted_by, width, rows)
-        is_plain = self.session.is_plain
+        is_plain = self.session.palette_name == "plain"
         colors = None if is_plain else self.app.console.color_system
         return draw_frame(self._content, width, rows, colors, self.session.is_ascii)
+
+    def _show_graphics(self) -> None:
+        """Put an enlarged picture over its half blocks, in pixels where the terminal can."""
+        for child in self.query(Container):
+            child.children[0].image = None  # type: ignore[attr-defined]  # frees the terminal's copy
+            child.remove()
+        if self.is_enlarged and not isinstance(self._content, str | Table):
+            graphics = None if self.session.is_ascii else graphics_of(self.app)
+            if graphics:
+                from PIL import Image
+
+                self.mount(Container(graphics(Image.fromarray(self._content))))
+
+    def _around_slider(self, file: MediaFile) -> tuple[str, str]:
+        files = self._of_name()
+        return f"step {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
 
     def _load(self, file: MediaFile) -> None:
         """Read `file` in a thread, one at a time: large ones take a while."""
@@ -183,3 +215,21 @@ class MediaPanel(Pane):
         names = self._names()
         name = self._name if self._name in names else names[0] if names else None
         return [file for file in self._files if (file.kind, file.name) == name]
+
+
+def graphics_of(app: App[Any]) -> Any:
+    """The widget of textual-image that draws in this terminal's pixels, by kitty's protocol or
+    sixel; None where there is none. That package asks the terminal when it is imported, so Textual
+    must not read the answer.
+    """
+    if app.console.color_system != "truecolor" or not importlib.util.find_spec("textual_image"):
+        return None
+    try:
+        if "textual_image.widget" not in sys.modules:
+            with app.suspend():
+                importlib.import_module("textual_image.widget")
+        from textual_image.renderable import Image, SixelImage, TGPImage
+        from textual_image.widget import Image as Graphics
+    except Exception:  # whatever the terminal answers; in a browser it cannot be asked
+        return None
+    return Graphics if Image in (SixelImage, TGPImage) else None

@@ -51,6 +51,11 @@ class RunPanes(Vertical):
     def grid(self) -> ChartGrid:
         return self.query_one(ChartGrid)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a pane will show more than it does, once it has read a file."""
+        return self.query_one(MediaPanel).is_reading
+
     def show(
         self,
         watched: Sequence[Watched],

@@ -22,6 +22,7 @@ from ....shared.integrations.media_folder import MAX_FILE_BYTES
 from ....shared.runs.run_folder import Run
 from ....shared.runs.small_file import open_regular
 from ....shared.text.harmless import one_line
+from ...render.table import Table
 
 MAX_LISTED = 10_000  # files of one kind
 MAX_MEGAPIXELS = 64  # of a picture before it is shrunk
@@ -47,16 +48,8 @@ class MediaFile(NamedTuple):
     num_bytes: int
 
 
-class Table(NamedTuple):
-    """Cells as they were written: rows may be shorter or longer than the row of the columns."""
-
-    columns: list[str]
-    rows: list[list[str]]
-    is_whole: bool = True
-
-
 class RecordedMedia:
-    """The files of one run by kind, name and step. The same tuple comes while there are no others."""
+    """The files of one run by kind, name and step; the same tuple comes until they change."""
 
     def __init__(self, run: Run) -> None:
         self._folder = run.folder / "media"
@@ -67,20 +60,22 @@ class RecordedMedia:
         try:
             with os.scandir(self._folder) as entries:
                 folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            times = {entry.name: entry.stat(follow_symlinks=False).st_mtime_ns for entry in folders}
+            self._known = {entry.name: self._kind(entry) for entry in folders}
         except OSError:
             return self._files
-        before, now = self._known, time.time_ns()
-        self._known = {
-            kind: before[kind]
-            if kind in before and before[kind][0] == changed_ns < now - _SETTLED_NS
-            else (changed_ns, _files_in(self._folder / kind))
-            for kind, changed_ns in sorted(times.items())
-        }
-        files = tuple(itertools.chain.from_iterable(files for _, files in self._known.values()))
+        kinds = (self._known[kind][1] for kind in sorted(self._known))
+        files = tuple(itertools.chain.from_iterable(kinds))
         if files != self._files:
             self._files = files
         return self._files
+
+    def _kind(self, folder: os.DirEntry[str]) -> tuple[int, list[MediaFile]]:
+        """When the folder changed, and its files, which are listed anew where it did."""
+        changed_ns = folder.stat(follow_symlinks=False).st_mtime_ns
+        known = self._known.get(folder.name)
+        if known and known[0] == changed_ns < time.time_ns() - _SETTLED_NS:
+            return known
+        return changed_ns, _files_in(Path(folder))
 
 
 def is_drawn(file: MediaFile) -> bool:
