@@ -268,12 +268,15 @@ def _draw(
         for trace, columns in zip(chart.traces, gathered, strict=True)
         if trace.percent is not None
     }
+    cursor = None
+    if chart.cursor is not None and 0 <= share_of(chart.cursor, chart.x_range) <= 1:
+        cursor = cell_of(chart.cursor, chart.x_range, canvas.columns)
     if quantiles:
-        draw_heat(canvas, quantiles, y_range, chart.traces[0].style)
+        draw_heat(canvas, quantiles, y_range, chart.traces[0].style, cursor)
     else:
         _draw_curves(canvas, chart, gathered, y_range)
-    if chart.cursor is not None and 0 <= share_of(chart.cursor, chart.x_range) <= 1:
-        canvas.draw_upright(cell_of(chart.cursor, chart.x_range, canvas.columns), "│", "focus")
+    if cursor is not None:
+        canvas.draw_upright(cursor, "│", "focus")
 
 
 def _draw_curves(

@@ -9,11 +9,10 @@ import numpy as np
 
 from ...shared import Metric
 from ...shared.integrations.quantiles import NAMES, PERCENTS
-from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas
+from ..render.canvas import DOTS_HIGH, DOTS_WIDE, HEAT_LEVELS, Canvas
 from .curves import Columns, between_breaks, line_spans
 
 MEDIAN = 50
-_LEVELS = 4  # of a canvas's heat
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,15 @@ def with_distributions(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def draw_heat(
-    canvas: Canvas, quantiles: Mapping[int, Columns], y_range: tuple[float, float], style: str
+    canvas: Canvas,
+    quantiles: Mapping[int, Columns],
+    y_range: tuple[float, float],
+    style: str,
+    cursor: int | None = None,
 ) -> None:
     """Shade each cell by the share of the values in it, strongest where a column has most of them,
-    and draw the median on top. Quantiles, by their percent, go straight from point to point.
+    and draw the median on top. Quantiles, by their percent, go straight from point to point. The
+    column of the `cursor` stays free.
     """
     median = quantiles[MEDIAN]
     known = {percent: columns for percent, columns in sorted(quantiles.items()) if len(columns)}
@@ -67,8 +71,10 @@ def draw_heat(
     below = np.stack([np.interp(edges, each, list(known)) for each in np.sort(values, axis=1)])
     share = -np.diff(below, axis=1).T
     relative = share / np.maximum(share.max(axis=0), 1e-9)
-    levels = np.ceil(np.sqrt(relative) * _LEVELS - 1e-6).astype(np.intp)
+    levels = np.ceil(relative * HEAT_LEVELS - 1e-6).astype(np.intp)
     levels[:, between_breaks(median, places.astype(np.intp))] = 0
+    if cursor is not None and first <= cursor <= last:
+        levels[:, cursor - first] = 0
     canvas.draw_heat(first, levels, style)
     line = line_spans(median, y_range, canvas.dot_columns, canvas.dot_rows)
     canvas.draw_spans(line, style.replace("series", "block"))

@@ -81,7 +81,8 @@ COARSE = Palette(
     spread="#444444",
 )
 _DIM_SHARE = 0.22
-_HEAT_SHARES = (0.2, 0.4, 0.65, 1.0)  # of a series' colour in the shades of a heat map
+# Of a series' colour in the shades of a canvas's heat.
+_HEAT_SHARES = (0.16, 0.28, 0.4, 0.52, 0.64, 0.76, 0.88, 1.0)
 
 # Groups people know keep their colour from run to run; others get one by their name.
 _SERIES_OF_GROUP = {

@@ -106,8 +106,19 @@ def test_a_chart_with_room_lists_the_quantiles_at_the_cursor():
         assert f"{percent}% {value}" in words
 
 
+def test_the_cursor_is_seen_through_the_heat():
+    lines = drawn(view_of(41), options=ChartOptions(cursor=20.0))[1:-1]
+    assert all("│" in line[8:-2] for line in lines if "█" in line)
+
+
 def test_shades_of_a_canvas_keep_what_is_under_level_zero():
     canvas = Canvas(3, 1)
     canvas.draw_text(0, 0, "abc", "text")
-    canvas.draw_heat(1, np.array([[0, 4]]), "series2")
-    assert canvas.lines() == [[("ab", "text"), ("█", "series2_heat4")]]
+    canvas.draw_heat(1, np.array([[0, 8]]), "series2")
+    assert canvas.lines() == [[("ab", "text"), ("█", "series2_heat8")]]
+
+
+def test_a_blank_cell_does_not_go_on_with_the_shade_before_it():
+    canvas = Canvas(2, 1)
+    canvas.draw_heat(0, np.array([[8]]), "series2")
+    assert canvas.lines() == [[("█", "series2_heat8"), (" ", "")]]
