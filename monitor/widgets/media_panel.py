@@ -14,7 +14,7 @@ from textual.message import Message
 
 from ..render.formatting import counted, format_count
 from ..render.half_blocks import draw_frame
-from ..render.lines import Line, boxed, fit
+from ..render.lines import Line, boxed, fit, fit_middle
 from ..render.table import Table, order_of, table_lines
 from ..runs.reading.media import MediaFile, Pixels, content_of, is_drawn
 from ..runs.reading.run_view import RunView
@@ -83,30 +83,23 @@ class MediaPanel(Pane):
 
     def draw(self, width: int, height: int) -> list[Line]:
         file = self.file
-        title: Line = [("media", "text")]
         if file is None:
             words = "nothing was logged by then"
             if self._num_elsewhere:
                 words = f"{self._num_elsewhere} files, which are shown on the run's machine only"
-            return boxed(title, [[(fit(words, width - 4), "dim")]], width, height, self.border)
+            body: list[Line] = [[(fit(words, width - 4), "dim")]]
+            return boxed([("media", "text")], body, width, height, self.border)
         self._load(file)
-        names, files = self._names(), self._of_name()
-        title.append((fit(f"  {file.kind}/{file.name}", max(0, width - 12)).rstrip(), "strong"))
-        if len(names) > 1:
-            title.append((f"  {names.index((file.kind, file.name)) + 1} of {len(names)}", "dim"))
-        if isinstance(self._content, Table):
-            first = "" if self._content.is_whole else "the first "
-            title.append((f"  {first}{counted(len(self._order), 'row')}", "dim"))
         rows = height - 2
         has_slider = rows >= 3
-        body = self._body(width - 4, rows - has_slider)
+        body = self._body(file, width - 4, rows - has_slider)
         if has_slider:
-            place = files.index(file)
-            share = place / max(1, len(files) - 1)
-            body = [*body, *([] for _ in range(rows - 1 - len(body)))]
+            files = self._of_name()
+            share = files.index(file) / max(1, len(files) - 1)
             label, value = self._around_slider(file)
+            body = [*body, *([] for _ in range(rows - 1 - len(body)))]
             body.append(slider_line(label, share, value, width - 4, self.has_focus))
-        return boxed(title, body, width, height, self.border)
+        return boxed(self._title(file, width - 6), body, width, height, self.border)
 
     def action_step(self, steps: int) -> None:
         """Go that many files on; the newest follows what comes."""
@@ -158,10 +151,23 @@ class MediaPanel(Pane):
     def on_mouse_scroll_down(self) -> None:
         self.action_scroll(1)
 
-    def _body(self, width: int, rows: int) -> list[Line]:
-        """The file that is loaded: while another one is read, the one before it."""
+    def _title(self, file: MediaFile, width: int) -> Line:
+        names = self._names()
+        counts = ""
+        if len(names) > 1:
+            counts = f"  {names.index((file.kind, file.name)) + 1} of {len(names)}"
+        if isinstance(self._content, Table):
+            first = "" if self._content.is_whole else "the first "
+            counts += f"  {first}{counted(len(self._order), 'row')}"
+        name = fit_middle(f"{file.kind}/{file.name}", width - len("media  ") - len(counts))
+        return [("media  ", "text"), (name, "strong"), (counts, "dim")]
+
+    def _body(self, file: MediaFile, width: int, rows: int) -> list[Line]:
+        """What is known of `file`: while it is read, the step before."""
+        if self._loaded is None or self._loaded[:2] != file[:2]:  # another kind or name
+            return [[(fit("reading the file", width), "dim")]]
         if isinstance(self._content, str):
-            return [[(fit(self._content or "reading the file", width), "dim")]]
+            return [[(fit(self._content, width), "dim")]]
         if isinstance(self._content, Table):
             self._top = max(0, min(self._top, len(self._order) - rows + 1))
             shown = self._order[self._top : self._top + rows]
