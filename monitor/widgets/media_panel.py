@@ -1,4 +1,4 @@
-"""What a loop logged beside numbers: pictures, first frames of videos, and tables."""
+"""What a run has beside numbers: pictures, first frames of videos, tables, and episodes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import sys
 from typing import Any, ClassVar
 
 from textual import events
+from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 
+from ...shared.episodes.episode_file import RecordedEpisode
+from ...shared.episodes.scene import Frame
+from ..play.dots import draw_scene
+from ..play.player import Player
+from ..render.canvas import Canvas
 from ..render.formatting import counted, format_count
-from ..render.half_blocks import draw_frame
+from ..render.half_blocks import Pixels, draw_frame
 from ..render.lines import Line, boxed, fit, fit_middle
 from ..render.table import Table, order_of, table_lines
-from ..runs.reading.media import MediaFile, Pixels, content_of, is_drawn
+from ..runs.reading.media import Content, MediaFile, content_of
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 from .time_slider import share_at, slider_line
+
+FRAMES_PER_S = 10  # of an episode
+MAX_RETURNS = 4  # of its agents, that have room
 
 
 class MediaPanel(Pane):
@@ -38,12 +47,13 @@ class MediaPanel(Pane):
         Binding("pagedown", "scroll(10)", "ten rows up, down"),
         Binding("s", "sort(1)", "sort a table by the next column"),
         Binding("S", "sort(0)", "sort a table the other way round"),
+        Binding("space", "pause", "pause an episode, and go on"),
     ]
 
     class Loaded(Message):
         """A file was read."""
 
-        def __init__(self, file: MediaFile, content: Pixels | Table | str) -> None:
+        def __init__(self, file: MediaFile, content: Content) -> None:
             super().__init__()
             self.file, self.content = file, content
 
@@ -55,7 +65,8 @@ class MediaPanel(Pane):
         self._chosen: MediaFile | None = None  # an earlier step
         self._loading: MediaFile | None = None
         self._loaded: MediaFile | None = None
-        self._content: Pixels | Table | str = ""
+        self._content: Content = ""
+        self._player: Player | None = None  # of an episode
         self._sorted_by: tuple[int, bool] | None = None  # a column, and whether it falls
         self._order: list[int] = []  # of a table's rows
         self._top = 0  # the first of them that is shown
@@ -127,11 +138,25 @@ class MediaPanel(Pane):
             self._sort()
             self.redraw()
 
+    def action_pause(self) -> None:
+        if self._player is None:
+            raise SkipAction  # the key is the screen's
+        self._player.pause()
+
+    def on_mount(self) -> None:
+        self._timer = self.set_interval(1 / FRAMES_PER_S, self._play, pause=True)
+
     def on_media_panel_loaded(self, message: Loaded) -> None:
         self._loading, self._loaded = None, message.file
         self._content, self._top = message.content, 0
         self._sort()
         self._show_graphics()
+        if isinstance(message.content, RecordedEpisode):
+            self._player = Player(message.content, fps=FRAMES_PER_S)
+            self._timer.resume()
+        else:
+            self._player = None
+            self._timer.pause()
         self.redraw()
 
     def watch_is_enlarged(self) -> None:
@@ -172,16 +197,35 @@ class MediaPanel(Pane):
             self._top = max(0, min(self._top, len(self._order) - rows + 1))
             shown = self._order[self._top : self._top + rows]
             return table_lines(self._content, shown, self._sorted_by, width, rows)
+        if not isinstance(self._content, RecordedEpisode):
+            return self._picture(self._content, width, rows)
+        assert self._player
+        moment = self._player.moment()
+        returns = ", ".join(f"{return_:.1f}" for return_ in moment.returns[:MAX_RETURNS])
+        words = f"env step {moment.step}  return {returns}  {moment.endings[0]}"
+        head: Line = [(fit(words, width), "dim")]
+        if isinstance(moment.view, Frame):
+            return [head, *self._picture(moment.view.pixels, width, rows - 1)]
+        canvas = Canvas(width, max(1, rows - 1))
+        draw_scene(canvas, moment.view)
+        return [head, *canvas.lines()]
+
+    def _picture(self, pixels: Pixels, width: int, rows: int) -> list[Line]:
         is_plain = self.session.palette_name == "plain"
         colors = None if is_plain else self.app.console.color_system
-        return draw_frame(self._content, width, rows, colors, self.session.is_ascii)
+        return draw_frame(pixels, width, rows, colors, self.session.is_ascii)
+
+    def _play(self) -> None:
+        """Let the time between two frames pass, where somebody sees it."""
+        if self.display and self._player and self._player.frame():
+            self.redraw()
 
     def _show_graphics(self) -> None:
         """Put an enlarged picture over its half blocks, in pixels where the terminal can."""
         for child in self.query(Container):
             child.children[0].image = None  # type: ignore[attr-defined]  # frees the terminal's copy
             child.remove()
-        if self.is_enlarged and not isinstance(self._content, str | Table):
+        if self.is_enlarged and not isinstance(self._content, str | Table | RecordedEpisode):
             graphics = None if self.session.is_ascii else graphics_of(self.app)
             if graphics:
                 from PIL import Image
@@ -190,7 +234,8 @@ class MediaPanel(Pane):
 
     def _around_slider(self, file: MediaFile) -> tuple[str, str]:
         files = self._of_name()
-        return f"step {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
+        step = "iteration" if file.is_episode else "step"
+        return f"{step} {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
 
     def _load(self, file: MediaFile) -> None:
         """Read `file` in a thread, one at a time: large ones take a while."""
@@ -213,7 +258,7 @@ class MediaPanel(Pane):
 
     def _names(self) -> list[tuple[str, str]]:
         """All kinds and names, those that are drawn first."""
-        is_drawn_by_name = {(file.kind, file.name): is_drawn(file) for file in self._files}
+        is_drawn_by_name = {(file.kind, file.name): file.is_drawn for file in self._files}
         return sorted(is_drawn_by_name, key=lambda name: not is_drawn_by_name[name])
 
     def _of_name(self) -> list[MediaFile]:

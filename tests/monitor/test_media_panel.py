@@ -16,6 +16,8 @@ from operant.monitor.runs.reading.media import RecordedMedia
 from operant.monitor.runs.reading.replay import view_at
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.media_panel import MediaPanel
+from operant.shared.episodes.episode_file import write_moments
+from operant.shared.episodes.scene import Moment, Scene, line
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.integrations.pictures import picture_bytes
 from operant.shared.runs.run_folder import Run
@@ -170,11 +172,51 @@ async def test_without_colours_pictures_have_shades(run):
         await until(pilot, shows(pilot, "████"))
 
 
-def test_in_the_past_there_are_only_files_of_then(run):
+def record(folder: Path, iteration: int) -> None:
+    """An episode of a stick that turns, as a run records it."""
+    moments = []
+    for step in range(6):
+        stick = line([(0, 0), (np.cos(step), np.sin(step))], "part")
+        view = Scene((-1, -1), (1, 1), (stick,))
+        moments.append(
+            Moment(view, step, (float(step),), ("ended" if step == 5 else "",), step == 5)
+        )
+    with open(folder / f"iteration-{iteration:09d}.episode.gz", "wb") as file:
+        write_moments(file, "stick", 1, moments)
+
+
+async def test_an_episode_plays_beside_the_charts_and_can_be_paused(run, tmp_path):
+    (tmp_path / "run" / "episodes").mkdir(mode=0o700)
+    record(tmp_path / "run" / "episodes", 7)
+    async with app_of(run).run_test(size=SIZE) as pilot:
+        await until(
+            pilot, shows(pilot, "episode/return", "iteration 7", "env step 5  return 5.0  ended")
+        )
+        await until(pilot, shows(pilot, "env step 2"))  # from its start again
+        panel = await focus(pilot)
+        await pilot.press("space")
+        assert panel._player.is_paused
+        assert not pilot.app.screen.is_paused
+        run.log(1)  # a picture is no episode: then the key is that of the screen
+        await pilot.press("right_square_bracket")
+        await until(pilot, shows(pilot, "images/shot"))
+        await until(pilot, lambda: bool(colours(panel)))
+        await pilot.press("space")
+        assert pilot.app.screen.is_paused
+
+
+def test_in_the_past_there_are_only_files_of_then(run, tmp_path):
     for step in (2048, 4096, 200 * 2048):
         run.log(step)
+    (tmp_path / "run" / "episodes").mkdir(mode=0o700)
+    for iteration in (1, 3):
+        record(tmp_path / "run" / "episodes", iteration)
     view = view_at(run.poll(), 1)  # two iterations of 2048 env steps
-    assert [file.step for file in view.media] == [2048, 4096]
+    assert [(file.kind, file.step) for file in view.media] == [
+        ("episodes", 1),
+        ("images", 2048),
+        ("images", 4096),
+    ]
 
 
 def test_a_picture_of_the_screen_waits_for_the_file(make_session):

@@ -1,4 +1,5 @@
-"""What a loop logged beside numbers: the files in `media/` of a run's folder, listed and read.
+"""What a run has beside numbers: the files in `media/` and `episodes/` of its folder, listed and
+read.
 
 Anyone may have written them: all that is read is bounded, and what cannot be drawn is one line.
 """
@@ -16,26 +17,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ....shared.episodes.episode_file import RecordedEpisode, read_episode
 from ....shared.integrations.media_folder import MAX_FILE_BYTES
 from ....shared.runs.run_folder import Run
 from ....shared.runs.small_file import open_regular
 from ....shared.text.harmless import one_line
+from ...render.half_blocks import Pixels
 from ...render.table import Table
 
 MAX_LISTED = 10_000  # files of one kind
 MAX_MEGAPIXELS = 64  # of a picture before it is shrunk
 LONGEST_SIDE = 2048  # pixels of what is kept of one
+MAX_EPISODE_BYTES = 64 << 20  # unpacked
 MAX_ROWS, MAX_COLUMNS = 100_000, 256  # of a table
 FFMPEG_S = 10
 _SETTLED_NS = 2 * 10**9  # a folder may change twice within one tick of its clock
 # <name>[.<place in a list>]-<step>[.<how many had name and step before>][<ending>]
-_FILE_NAME = re.compile(r"(.+?)(?:\.(\d{1,6}))?-(\d{8,18})(?:\.(\d{1,6}))?(?:\.[a-z0-9]{1,8})?")
+_FILE_NAME = re.compile(r"(.+?)(?:\.(\d{1,6}))?-(\d{8,18})(?:\.(\d{1,6}))?(?:\.[a-z0-9]{1,8})*")
 _PICTURES, _TABLES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"), (".csv",)
 _VIDEOS = (".mp4", ".webm", ".mkv", ".mov", ".avi")
 
-Pixels = NDArray[np.uint8]
+_EPISODES = "episodes"
+
+Content = Pixels | Table | RecordedEpisode | str
 
 
 class MediaFile(NamedTuple):
@@ -47,19 +52,27 @@ class MediaFile(NamedTuple):
     path: Path
     num_bytes: int
 
+    @property
+    def is_episode(self) -> bool:
+        """An episode that the trainer recorded: its step is an iteration."""
+        return self.kind == _EPISODES
+
+    @property
+    def is_drawn(self) -> bool:
+        return self.is_episode or self.path.suffix in (*_PICTURES, *_VIDEOS, *_TABLES)
+
 
 class RecordedMedia:
     """The files of one run by kind, name and step; the same tuple comes until they change."""
 
     def __init__(self, run: Run) -> None:
-        self._folder = run.folder / "media"
+        self._folder = run.folder
         self._known: dict[str, tuple[int, list[MediaFile]]] = {}  # by kind, with its folder's time
         self._files: tuple[MediaFile, ...] = ()
 
     def read(self) -> tuple[MediaFile, ...]:
         try:
-            with os.scandir(self._folder) as entries:
-                folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            folders = [*_folders_in(self._folder / "media"), *_folders_in(self._folder, _EPISODES)]
             self._known = {entry.name: self._kind(entry) for entry in folders}
         except OSError:
             return self._files
@@ -78,16 +91,14 @@ class RecordedMedia:
         return changed_ns, _files_in(Path(folder))
 
 
-def is_drawn(file: MediaFile) -> bool:
-    return file.path.suffix in (*_PICTURES, *_VIDEOS, *_TABLES)
-
-
-def content_of(file: MediaFile) -> Pixels | Table | str:
-    """A picture [height, width, 3], the first frame of a video, or a table; one line where the
-    file cannot be drawn.
+def content_of(file: MediaFile) -> Content:
+    """A picture [height, width, 3], the first frame of a video, a table or an episode; one line
+    where the file cannot be drawn.
     """
     ending = file.path.suffix
     try:
+        if file.is_episode:
+            return read_episode(file.path, file.path.parents[1], MAX_EPISODE_BYTES)
         descriptor = open_regular(file.path, file.path.parents[2])
         with os.fdopen(descriptor, "rb") as opened:
             if ending in _PICTURES:
@@ -106,6 +117,16 @@ def content_of(file: MediaFile) -> Pixels | Table | str:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return f"{file.path.name} cannot be drawn: {one_line(reason, 200)}"
     return f"{ending or 'such'} files are not drawn: {file.path}"
+
+
+def _folders_in(folder: Path, name: str = "") -> list[os.DirEntry[str]]:
+    """All folders there, or that of the `name`, none of them a link."""
+    try:
+        with os.scandir(folder) as entries:
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [folder for folder in folders if name in ("", folder.name)]
+    except FileNotFoundError:
+        return []
 
 
 def _files_in(folder: Path) -> list[MediaFile]:

@@ -41,7 +41,9 @@ def view_at(view: RunView, row: int) -> RunView:
     alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
     points = view.points.until(publish) if view.points else None
     step = env_steps if env_steps >= 0 else iteration
-    media = tuple(file for file in view.media if file.step <= step)
+    media = tuple(
+        file for file in view.media if file.step <= (iteration if file.is_episode else step)
+    )
     return replace(
         view,
         status=status,

@@ -16,6 +16,8 @@ import operant
 from operant.monitor.render.table import Table
 from operant.monitor.runs.reading import media
 from operant.monitor.runs.reading.media import MediaFile, RecordedMedia, content_of
+from operant.shared.episodes.episode_file import write_moments
+from operant.shared.episodes.scene import Frame, Moment
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.integrations.pictures import picture_bytes, video_bytes
 from operant.shared.runs.run_folder import Run
@@ -165,6 +167,26 @@ def test_a_table_that_cannot_be_read_is_one_line(run, data):
 def test_other_files_are_not_drawn_but_named(run):
     path = write(run, "sound", b"x", "audio", ending=".wav")
     assert content(run) == f".wav files are not drawn: {path}"
+
+
+def test_recorded_episodes_are_listed_by_iteration_and_read_within_bounds(run, monkeypatch):
+    folder = run.folder / "episodes"
+    folder.mkdir(mode=0o700)
+    moments = [
+        Moment(Frame(np.full((2, 3, 3), step, np.uint8)), step, (1.0,), ("",), step == 3)
+        for step in range(4)
+    ]
+    with open(folder / "iteration-000000050.episode.gz", "wb") as file:
+        write_moments(file, "sea", 3, moments)
+    (file,) = RecordedMedia(run).read()
+    assert (file.name, file.step, file.is_episode, file.is_drawn) == ("iteration", 50, True, True)
+    assert content_of(file).num_agents == 1
+    monkeypatch.setattr(media, "MAX_EPISODE_BYTES", 3 * 18)
+    assert "cannot be drawn" in content_of(file)
+    assert "too large" in content_of(file)
+    file.path.unlink()
+    file.path.symlink_to("/etc/passwd")
+    assert "cannot be drawn" in content_of(file)
 
 
 def test_videos_need_ffmpeg(run, monkeypatch, tmp_path):
