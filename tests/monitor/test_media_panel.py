@@ -178,9 +178,8 @@ def record(folder: Path, iteration: int) -> None:
     for step in range(6):
         stick = line([(0, 0), (np.cos(step), np.sin(step))], "part")
         view = Scene((-1, -1), (1, 1), (stick,))
-        moments.append(
-            Moment(view, step, (float(step),), ("ended" if step == 5 else "",), step == 5)
-        )
+        ending = "ended" if step == 5 else ""
+        moments.append(Moment(view, step, (float(step),), (ending,), step == 5))
     with open(folder / f"iteration-{iteration:09d}.episode.gz", "wb") as file:
         write_moments(file, "stick", 1, moments)
 
@@ -198,6 +197,7 @@ async def test_an_episode_plays_beside_the_charts_and_can_be_paused(run, tmp_pat
         assert panel._player.is_paused
         assert not pilot.app.screen.is_paused
         run.log(1)  # a picture is no episode: then the key is that of the screen
+        await until(pilot, shows(pilot, "1 of 2"))
         await pilot.press("right_square_bracket")
         await until(pilot, shows(pilot, "images/shot"))
         await until(pilot, lambda: bool(colours(panel)))
