@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from textual import events
 from textual.actions import SkipAction
@@ -13,19 +15,19 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 
-from ...shared.episodes.episode_file import RecordedEpisode
-from ...shared.episodes.scene import Frame
-from ..play.dots import draw_scene
-from ..play.player import Player
 from ..render.canvas import Canvas
 from ..render.formatting import counted, format_count
 from ..render.half_blocks import Pixels, draw_frame
 from ..render.lines import Line, boxed, fit, fit_middle
 from ..render.table import Table, order_of, table_lines
-from ..runs.reading.media import Content, MediaFile, content_of
+from ..runs.reading.media import MediaFile, content_of
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 from .time_slider import share_at, slider_line
+
+if TYPE_CHECKING:  # loaded once there is an episode: not before the first frame
+    from ..play.player import Player
+    from ..runs.reading.media import Content
 
 FRAMES_PER_S = 10  # of an episode
 MAX_RETURNS = 4  # of its agents, that have room
@@ -151,12 +153,13 @@ class MediaPanel(Pane):
         self._content, self._top = message.content, 0
         self._sort()
         self._show_graphics()
-        if isinstance(message.content, RecordedEpisode):
+        self._player = None
+        self._timer.pause()
+        if not isinstance(message.content, np.ndarray | Table | str):
+            from ..play.player import Player
+
             self._player = Player(message.content, fps=FRAMES_PER_S)
             self._timer.resume()
-        else:
-            self._player = None
-            self._timer.pause()
         self.redraw()
 
     def watch_is_enlarged(self) -> None:
@@ -197,10 +200,16 @@ class MediaPanel(Pane):
             self._top = max(0, min(self._top, len(self._order) - rows + 1))
             shown = self._order[self._top : self._top + rows]
             return table_lines(self._content, shown, self._sorted_by, width, rows)
-        if not isinstance(self._content, RecordedEpisode):
-            return self._picture(self._content, width, rows)
-        assert self._player
-        moment = self._player.moment()
+        if self._player:
+            return self._episode(self._player, width, rows)
+        assert isinstance(self._content, np.ndarray)
+        return self._picture(self._content, width, rows)
+
+    def _episode(self, player: Player, width: int, rows: int) -> list[Line]:
+        from ...shared.episodes.scene import Frame
+        from ..play.dots import draw_scene
+
+        moment = player.moment()
         returns = ", ".join(f"{return_:.1f}" for return_ in moment.returns[:MAX_RETURNS])
         words = f"env step {moment.step}  return {returns}  {moment.endings[0]}"
         head: Line = [(fit(words, width), "dim")]
@@ -225,7 +234,7 @@ class MediaPanel(Pane):
         for child in self.query(Container):
             child.children[0].image = None  # type: ignore[attr-defined]  # frees the terminal's copy
             child.remove()
-        if self.is_enlarged and not isinstance(self._content, str | Table | RecordedEpisode):
+        if self.is_enlarged and isinstance(self._content, np.ndarray):
             graphics = None if self.session.is_ascii else graphics_of(self.app)
             if graphics:
                 from PIL import Image

@@ -6,7 +6,6 @@ Anyone may have written them: all that is read is bounded, and what cannot be dr
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import os
@@ -14,17 +13,21 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....shared.episodes.episode_file import RecordedEpisode, read_episode
 from ....shared.integrations.media_folder import MAX_FILE_BYTES
 from ....shared.runs.run_folder import Run
 from ....shared.runs.small_file import open_regular
 from ....shared.text.harmless import one_line
-from ...render.half_blocks import Pixels
 from ...render.table import Table
+
+if TYPE_CHECKING:  # loaded once there is a file to read: not before the first frame
+    from ....shared.episodes.episode_file import RecordedEpisode
+    from ...render.half_blocks import Pixels
+
+    Content = Pixels | Table | RecordedEpisode | str
 
 MAX_LISTED = 10_000  # files of one kind
 MAX_MEGAPIXELS = 64  # of a picture before it is shrunk
@@ -39,8 +42,6 @@ _PICTURES, _TABLES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"), (".csv"
 _VIDEOS = (".mp4", ".webm", ".mkv", ".mov", ".avi")
 
 _EPISODES = "episodes"
-
-Content = Pixels | Table | RecordedEpisode | str
 
 
 class MediaFile(NamedTuple):
@@ -98,6 +99,8 @@ def content_of(file: MediaFile) -> Content:
     ending = file.path.suffix
     try:
         if file.is_episode:
+            from ....shared.episodes.episode_file import read_episode
+
             return read_episode(file.path, file.path.parents[1], MAX_EPISODE_BYTES)
         descriptor = open_regular(file.path, file.path.parents[2])
         with os.fdopen(descriptor, "rb") as opened:
@@ -178,6 +181,8 @@ def _first_frame(descriptor: int) -> bytes:
 
 def _table(data: bytes) -> Table:
     """Raises ValueError or csv.Error where it is no table."""
+    import csv
+
     is_cut = len(data) > MAX_FILE_BYTES
     if is_cut:
         data = data.rpartition(b"\n")[0]
