@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-
 from textual import events
 from textual.actions import SkipAction
 from textual.app import App
