@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -150,6 +151,8 @@ def _picture(file: Any) -> Pixels:
     """Raises ModuleNotFoundError without Pillow, and whatever Pillow raises."""
     from PIL import Image, UnidentifiedImageError
 
+    # What is too large is one line, and nothing on standard error, where the screen is.
+    warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     try:
         # Not all that Pillow knows: some of it calls other programs.
         image = Image.open(file, formats=("PNG", "JPEG", "GIF", "WEBP", "BMP"))
