@@ -8,18 +8,13 @@ import signal
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from command_line import ENDLESS
 from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
-from operant.shared.integrations.media_folder import MediaFolder
-from operant.shared.integrations.pictures import picture_bytes
 from operant.shared.runs.find_runs import latest_run, list_runs
 from operant.shared.runs.ranks import read_status
-from operant.shared.runs.run_folder import create_run
-from operant.shared.runs.session import RunSession
 
 pytestmark = pytest.mark.usefixtures("kill_runs")
 
@@ -67,36 +62,3 @@ def test_ctrl_c_on_a_foreground_run_with_a_bar_stops_it_in_good_order():
         os.write(terminal, b"\x03")
         text = read_until(terminal, b"stopped (by SIGINT)")
     assert b"finishing the iteration" in text
-
-
-# What the monitor asks a terminal when a picture is enlarged, and what terminals answer.
-SIXEL = {b"\x1b[c": b"\x1b[?62;4c"}
-KITTY = {b"\x1b[c": b"\x1b[?62c", b"a=q": b"\x1b_Gi=1;OK\x1b\\"}
-NEITHER = {b"\x1b[c": b"\x1b[?62c"}
-
-
-@pytest.mark.parametrize(
-    ("answers", "drawn"),
-    [(SIXEL, b"\x1bP0;0;0q"), (KITTY, b"U=1"), (NEITHER, "▀".encode())],
-    ids=["sixel", "kitty", "neither"],
-)
-def test_an_enlarged_picture_has_the_pixels_of_the_terminal(answers, drawn, monkeypatch):
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    run, lock = create_run("test", {}, rank=0)
-    session = RunSession(run, lock, publish_interval_s=100.0)
-    session.metrics.publish({"loss": 1.0}, 1, 1)
-    pixels = np.full((40, 40, 3), (200, 16, 16), np.uint8)
-    MediaFolder(run.folder / "media").write("images", "shot", 1, ".png", picture_bytes(pixels))
-    with operant_in_a_terminal("monitor", run.id) as (_, terminal):
-        read_until(terminal, "▀".encode())
-        os.write(terminal, b"\x1b[Z")  # to the last pane
-        os.write(terminal, b"\r")
-        for question, answer in answers.items():
-            read_until(terminal, question)
-            os.write(terminal, answer)
-        read_until(terminal, drawn)
-        os.write(terminal, b"\r")
-        read_until(terminal, "▀".encode())
-        os.write(terminal, b"q")
-        read_until(terminal, run.id.encode())
-    session.close("stopped", 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from screens import screen_text, shows, until
+from terminal import operant_in_a_terminal, read_until
 from views import StillRun, StillRuns, all_states, make_view
 
 from operant.monitor.app import MonitorApp
@@ -227,3 +229,34 @@ def test_a_picture_of_the_screen_waits_for_the_file(make_session):
         "images", "shot", 1, ".png", picture_bytes(np.full((8, 8, 3), (200, 16, 16), np.uint8))
     )
     assert b"#cc1414" in picture(session.run, SIZE).lower()  # 200 and 16, in steps of 8
+
+
+# What the monitor asks a terminal when a picture is enlarged, and what terminals answer.
+SIXEL = {b"\x1b[c": b"\x1b[?62;4c"}
+KITTY = {b"\x1b[c": b"\x1b[?62c", b"a=q": b"\x1b_Gi=1;OK\x1b\\"}
+NEITHER = {b"\x1b[c": b"\x1b[?62c"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "drawn"),
+    [(SIXEL, b"\x1bP0;0;0q"), (KITTY, b"U=1"), (NEITHER, "▀".encode())],
+    ids=["sixel", "kitty", "neither"],
+)
+def test_an_enlarged_picture_has_the_pixels_of_the_terminal(answers, drawn, make_session):
+    session = make_session()
+    session.metrics.publish({"loss": 1.0}, 1, 1)
+    folder = MediaFolder(session.run.folder / "media")
+    pixels = np.full((40, 40, 3), (200, 16, 16), np.uint8)
+    folder.write("images", "shot", 1, ".png", picture_bytes(pixels))
+    with operant_in_a_terminal("monitor", session.run.id) as (_, terminal):
+        read_until(terminal, "▀".encode())
+        os.write(terminal, b"\x1b[Z")  # to the last pane
+        os.write(terminal, b"\r")
+        for question, answer in answers.items():
+            read_until(terminal, question)
+            os.write(terminal, answer)
+        read_until(terminal, drawn)
+        os.write(terminal, b"\r")
+        read_until(terminal, "▀".encode())
+        os.write(terminal, b"q")
+        read_until(terminal, b"\x1b[?1049l")  # it leaves the screen
