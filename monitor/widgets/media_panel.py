@@ -62,7 +62,7 @@ class MediaPanel(Pane):
         super().__init__(id="media")
         self._files: tuple[MediaFile, ...] = ()
         self._num_elsewhere = 0
-        self._name: tuple[str, str] | None = None  # kind and name
+        self._selected: tuple[str, str] | None = None  # kind and name
         self._chosen: MediaFile | None = None  # an earlier step
         self._loading: MediaFile | None = None
         self._loaded: MediaFile | None = None
@@ -122,7 +122,7 @@ class MediaPanel(Pane):
     def action_next_name(self, steps: int) -> None:
         file, names = self.file, self._names()
         if file:
-            self._name = names[(names.index((file.kind, file.name)) + steps) % len(names)]
+            self._selected = names[(names.index((file.kind, file.name)) + steps) % len(names)]
             self._chosen = self._sorted_by = None
             self.redraw()
 
@@ -272,7 +272,7 @@ class MediaPanel(Pane):
     def _of_name(self) -> list[MediaFile]:
         """The files of the selected name; of the first where that has none."""
         names = self._names()
-        name = self._name if self._name in names else names[0] if names else None
+        name = self._selected if self._selected in names else names[0] if names else None
         return [file for file in self._files if (file.kind, file.name) == name]
 
 

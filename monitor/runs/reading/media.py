@@ -155,7 +155,7 @@ def _picture(file: Any) -> Pixels:
     warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     try:
         # Not all that Pillow knows: some of it calls other programs.
-        image = Image.open(file, formats=("PNG", "JPEG", "GIF", "WEBP", "BMP"))
+        image: Image.Image = Image.open(file, formats=("PNG", "JPEG", "GIF", "WEBP", "BMP"))
     except UnidentifiedImageError:
         raise ValueError("it is no picture") from None
     megapixels = image.width * image.height / 1e6
