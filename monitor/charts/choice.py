@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...shared import Metric
-from ...shared.integrations.quantiles import PERCENTS
+from ...shared.page.schema import QUANTILES
 from ...shared.text.patterns import pattern
 from ..render.formatting import format_count, format_difference, format_value
 from ..render.palette import series_of_group
@@ -137,7 +137,7 @@ def chart_of(
                     metric.quantile(percent), options.strength, span,
                     step_metric=step_metric, shown=part,
                 ), options.cursor)
-                for percent in sorted(PERCENTS, key=lambda p: (p != MEDIAN, -p))
+                for percent in sorted(QUANTILES.values(), key=lambda p: (p != MEDIAN, -p))
             ]  # fmt: skip
     return Chart(
         title=_title(metric, options, shows_difference),

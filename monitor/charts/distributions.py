@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...shared import Metric
-from ...shared.integrations.quantiles import NAMES, PERCENTS
+from ...shared.page.schema import QUANTILES
 from ..render.canvas import DOTS_HIGH, DOTS_WIDE, HEAT_LEVELS, Canvas
 from .curves import Columns, between_breaks, line_spans
 
 MEDIAN = 50
+_NAMES = {percent: name for name, percent in QUANTILES.items()}
 
 
 @dataclass(frozen=True)
@@ -25,20 +27,24 @@ class Distribution(Metric):
 
     def quantile(self, percent: int) -> str:
         """The name of the metric with that quantile."""
-        return f"{self.title}/{NAMES[PERCENTS.index(percent)]}"
+        return f"{self.title}/{_NAMES[percent]}"
 
 
-def with_distributions(metrics: Iterable[Metric]) -> list[Metric]:
+def with_distributions(metrics: Sequence[Metric]) -> list[Metric]:
     """`metrics` with one in place of the five of a distribution. Where a filter left only some of
     the five, they stay as they are.
     """
-    known = {metric.name: metric for metric in metrics}
+    found = Counter(
+        title
+        for title, _, quantile in (metric.name.rpartition("/") for metric in metrics)
+        if quantile in QUANTILES
+    )
     joined: list[Metric] = []
-    for metric in known.values():
+    for metric in metrics:
         title, _, quantile = metric.name.rpartition("/")
-        if quantile not in NAMES or not known.keys() >= {f"{title}/{name}" for name in NAMES}:
+        if quantile not in QUANTILES or found[title] < len(QUANTILES):
             joined.append(metric)
-        elif quantile == NAMES[PERCENTS.index(MEDIAN)]:
+        elif QUANTILES[quantile] == MEDIAN:
             joined.append(Distribution(**vars(metric)))
     return joined
 

@@ -14,7 +14,7 @@ from ..render.lines import Line, boxed
 from ..session.keys import Section, help_lines
 from ..widgets.drawing import Drawing
 
-_WIDTH = 76
+_WIDTH = 78
 
 
 class KeyList(Drawing, can_focus=True):

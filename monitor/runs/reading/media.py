@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....shared.integrations.media_folder import MAX_FILE_BYTES
 from ....shared.runs.run_folder import Run
 from ....shared.runs.small_file import open_regular
 from ....shared.text.harmless import one_line
@@ -34,7 +33,7 @@ MAX_LISTED = 10_000  # files of one kind
 MAX_MEGAPIXELS = 64  # of a picture before it is shrunk
 LONGEST_SIDE = 2048  # pixels of what is kept of one
 MAX_EPISODE_BYTES = 64 << 20  # unpacked
-MAX_ROWS, MAX_COLUMNS = 100_000, 256  # of a table
+MAX_TABLE_BYTES, MAX_ROWS, MAX_COLUMNS = 16 << 20, 100_000, 256
 FFMPEG_S = 10
 _SETTLED_NS = 2 * 10**9  # a folder may change twice within one tick of its clock
 # <name>[.<place in a list>]-<step>[.<how many had name and step before>][<ending>]
@@ -110,7 +109,7 @@ def content_of(file: MediaFile) -> Content:
             if ending in _VIDEOS:
                 return _picture(io.BytesIO(_first_frame(descriptor)))
             if ending in _TABLES:
-                return _table(opened.read(MAX_FILE_BYTES + 1))
+                return _table(opened.read(MAX_TABLE_BYTES + 1))
     except ModuleNotFoundError:
         return "pictures need Pillow: pip install 'operant-rl[media]'"
     except FileNotFoundError as error:
@@ -186,7 +185,7 @@ def _table(data: bytes) -> Table:
     """Raises ValueError or csv.Error where it is no table."""
     import csv
 
-    is_cut = len(data) > MAX_FILE_BYTES
+    is_cut = len(data) > MAX_TABLE_BYTES
     if is_cut:
         data = data.rpartition(b"\n")[0]
     lines = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""))

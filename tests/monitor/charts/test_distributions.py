@@ -13,10 +13,10 @@ from operant.monitor.charts.shown_run import Look, ShownRun, Watched, shown_run
 from operant.monitor.render.canvas import Canvas
 from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Metric
-from operant.shared.integrations.quantiles import PERCENTS
+from operant.shared.page.schema import QUANTILES
 from operant.shared.runs.status import RunStatus
 
-NAN = float("nan")
+PERCENTS = tuple(QUANTILES.values())
 
 
 def view_of(

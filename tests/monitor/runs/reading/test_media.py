@@ -160,7 +160,7 @@ def test_a_table_of_a_million_rows_is_cut(run):
 
 def test_a_table_is_cut_at_a_whole_row_where_the_file_is_too_large(run, monkeypatch):
     write(run, "big", b"n\n" + b"123\n" * 100, "tables", ending=".csv")
-    monkeypatch.setattr(media, "MAX_FILE_BYTES", 40)
+    monkeypatch.setattr(media, "MAX_TABLE_BYTES", 40)
     assert content(run) == Table(["n"], [["123"]] * 9, False)
 
 
