@@ -148,8 +148,9 @@ class MediaPanel(Pane):
         self._timer = self.set_interval(1 / FRAMES_PER_S, self._play, pause=True)
 
     def on_media_panel_loaded(self, message: Loaded) -> None:
-        self._loading, self._loaded = None, message.file
-        self._content, self._top = message.content, 0
+        if self._loaded is None or self._loaded[:2] != message.file[:2]:  # another kind or name
+            self._top = 0
+        self._loading, self._loaded, self._content = None, message.file, message.content
         self._sort()
         self._show_graphics()
         self._player = None
