@@ -13,6 +13,7 @@ from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, dashed
 from ..render.formatting import format_ticks, log_tick_label
 from ..render.lines import Line, fit, fit_middle, line_width
 from .curves import NO_CURVE, Columns, Curve, band_spans, gather, line_spans
+from .distributions import draw_heat
 from .layers import (
     Mark,
     cell_of,
@@ -106,7 +107,8 @@ def log_or_none(x: float | None) -> float | None:
 class Trace:
     """One run in a chart. `dash` and `marker` tell it apart without colour; `label` names it and
     `value` is its value in words, where there is room for a legend. The one in front has a band,
-    and those of which that `has_band` is said.
+    and those of which that `has_band` is said. With a `percent` it is a quantile, drawn as heat
+    together with the others.
     """
 
     curve: Curve = NO_CURVE
@@ -117,6 +119,7 @@ class Trace:
     value: str = ""
     has_band: bool = False
     is_reference: bool = False
+    percent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -256,15 +259,35 @@ def _labels(scale: Scale, num_rows: int, is_log: bool) -> dict[int, str]:
 def _draw(
     canvas: Canvas, chart: Chart, gathered: Sequence[Columns], scale: Scale, rules: Sequence[int]
 ) -> None:
-    """Behind all the rules and the range of the values in each column of the first run; before
-    them the lines of the means, the first run's last.
-    """
-    size = canvas.dot_columns, canvas.dot_rows
+    """Behind all the rules, before them the curves."""
     y_range = scale.low, scale.high
     for row in rules:
         canvas.draw_rule(row, "faint")
     if chart.selection:
         draw_selection(canvas, chart.selection, chart.x_range)
+    quantiles = {
+        trace.percent: columns
+        for trace, columns in zip(chart.traces, gathered, strict=True)
+        if trace.percent is not None
+    }
+    cursor = None
+    if chart.cursor is not None and 0 <= share_of(chart.cursor, chart.x_range) <= 1:
+        cursor = cell_of(chart.cursor, chart.x_range, canvas.columns)
+    if quantiles:
+        draw_heat(canvas, quantiles, y_range, chart.traces[0].style, cursor)
+    else:
+        _draw_curves(canvas, chart, gathered, y_range)
+    if cursor is not None:
+        canvas.draw_upright(cursor, "│", "focus")
+
+
+def _draw_curves(
+    canvas: Canvas, chart: Chart, gathered: Sequence[Columns], y_range: tuple[float, float]
+) -> None:
+    """The range of the values in each column of the first run; before it the lines of the means,
+    the first run's last.
+    """
+    size = canvas.dot_columns, canvas.dot_rows
     for place in reversed(range(len(gathered))):
         trace, columns = chart.traces[place], gathered[place]
         if len(columns) and (place == 0 or trace.has_band):
@@ -276,8 +299,6 @@ def _draw(
         for column in _marker_columns(columns, trace, place):
             row = min(max(int(line.top[column]) // DOTS_HIGH, 0), canvas.rows - 1)
             canvas.draw_letter(column // DOTS_WIDE, row, trace.marker or _POINT, trace.style)
-    if chart.cursor is not None and 0 <= share_of(chart.cursor, chart.x_range) <= 1:
-        canvas.draw_upright(cell_of(chart.cursor, chart.x_range, canvas.columns), "│", "focus")
 
 
 def _draw_words(canvas: Canvas, chart: Chart, gathered: Sequence[Columns], scale: Scale) -> None:

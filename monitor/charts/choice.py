@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ...shared import Metric
+from ...shared.page.schema import QUANTILES
 from ...shared.text.patterns import pattern
 from ..render.formatting import (
     UNKNOWN,
@@ -21,6 +22,7 @@ from ..runs.list.group_statistics import Middle, interval_text
 from .chart import Chart, Trace
 from .charted_metrics import is_charted, is_learning_curve, steps_name
 from .curves import Curve, difference, value_at
+from .distributions import MEDIAN, Distribution, with_distributions
 from .layers import Mark
 from .options import ChartOptions
 from .seeds import SEEDS, SeedsHistory
@@ -83,7 +85,8 @@ def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> l
     wanted = [
         metric for metric in metrics.values() if is_charted(metric) and is_wanted(metric.name)
     ]
-    return sorted(wanted, key=lambda metric: (metric.level, _rank(metric.name)))
+    joined = with_distributions(wanted)
+    return sorted(joined, key=lambda metric: (metric.level, _rank(metric.name)))
 
 
 def chart_of(
@@ -135,10 +138,21 @@ def chart_of(
     count, interval = _of_runs(
         metric.name, front, drawn[0], None if step_metric else options.cursor
     )
+    traces = [_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)]
+    if isinstance(metric, Distribution):
+        unit = unit or "median"
+        if len(runs) == 1 and not isinstance(front.view.history, SeedsHistory):
+            traces = [
+                _quantile(traces[0], percent, front.curve(
+                    metric.quantile(percent), options.strength, span,
+                    step_metric=step_metric, shown=part,
+                ), options.cursor)
+                for percent in sorted(QUANTILES.values(), key=lambda p: (p != MEDIAN, -p))
+            ]  # fmt: skip
     return Chart(
-        title=_title(metric.name, options, shows_difference),
+        title=_title(metric, options, shows_difference),
         value=value,
-        traces=tuple(_trace(metric, r, c, options) for r, c in zip(shown, drawn, strict=True)),
+        traces=tuple(traces),
         x_range=(low, high),
         note=_note(metric, front, options, step_metric),
         unit=unit,
@@ -179,11 +193,12 @@ def _at_same_share(x: float, axis: tuple[float, float], other: tuple[float, floa
     return other[0] + share_of(x, axis) * (other[1] - other[0])
 
 
-def _title(name: str, options: ChartOptions, shows_difference: bool) -> str:
-    logs = "".join(axis for axis, names in _logs(options) if name in names)
-    title = f"Δ {name}" if shows_difference else name
+def _title(metric: Metric, options: ChartOptions, shows_difference: bool) -> str:
+    logs = "".join(axis for axis, names in _logs(options) if metric.name in names)
+    title = metric.title if isinstance(metric, Distribution) else metric.name
+    title = f"Δ {title}" if shows_difference else title
     title = f"{title} log {logs}" if logs else title
-    return f"{title} full" if name in options.full_y else title
+    return f"{title} full" if metric.name in options.full_y else title
 
 
 def _logs(options: ChartOptions) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -198,6 +213,12 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
         curve, run.look.style, run.look.dash, run.look.marker, run.label, format_value(value),
         has_band=isinstance(run.view.history, SeedsHistory), is_reference=run.is_reference,
     )  # fmt: skip
+
+
+def _quantile(front: Trace, percent: int, curve: Curve, cursor: float | None) -> Trace:
+    """The trace of one quantile of the metric whose median is `front`."""
+    value = format_value(_at(curve, cursor))
+    return replace(front, curve=curve, label=f"{percent}%", value=value, percent=percent)
 
 
 def _of_runs(name: str, run: ShownRun, curve: Curve, cursor: float | None) -> tuple[str, str]:

@@ -156,7 +156,7 @@ def line_spans(
     spans.top[first : last + 1] = rows.min(axis=0)
     spans.bottom[first : last + 1] = rows.max(axis=0)
     if columns.breaks[1:].any():
-        blank = _between_breaks(columns, between)
+        blank = between_breaks(columns, between)
         spans.top[first : last + 1][blank] = 1
         spans.bottom[first : last + 1][blank] = 0
     return spans
@@ -172,7 +172,7 @@ def band_spans(
     return spans
 
 
-def _between_breaks(columns: Columns, between: Integers) -> Flags:
+def between_breaks(columns: Columns, between: Integers) -> Flags:
     """Which of the columns `between` lie inside a break [like `between`]."""
     left = np.searchsorted(columns.places, between, side="right") - 1
     breaks_after = np.append(columns.breaks[1:], False)

@@ -159,6 +159,7 @@ class HeadMessage(Message):
     knobs: KnobsMessage | None = None
     notes: NotesMessage | None = None
     description: DescriptionMessage | None = None
+    num_media: Annotated[int, Field(ge=0, lt=1 << 31)] = 0
 
 
 class _GpuProcessMessage(Message):

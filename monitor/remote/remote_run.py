@@ -124,6 +124,7 @@ class RemoteRun:
             "alerts": before.alerts if head.alerts is None else alerts_in(head.alerts),
             "is_recorded": before.is_recorded if head.is_recorded is None else head.is_recorded,
             "knobs": before.knobs if head.knobs is None else head.knobs.knobs(),
+            "num_media_elsewhere": head.num_media,
             "notes": before.notes if head.notes is None else head.notes.notes(),
             "description": (
                 before.description if head.description is None else head.description.description()

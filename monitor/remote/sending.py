@@ -100,6 +100,7 @@ class _Sender:
         head = {
             "status": view.status.as_fields(),
             "is_page_expected": view.is_page_expected,
+            "num_media": len(view.media),
         }
         if view.notes != self._notes:
             self._notes = view.notes

@@ -18,6 +18,9 @@ DOTS_WIDE, DOTS_HIGH = 2, 4  # in a cell
 _BLANK = ord(" ")
 _BRAILLE = 0x2800
 RULE = "┈"
+# From the weakest. Without colours the letters tell them apart; elsewhere each fills its cell.
+_SHADES = "░░▒▒▓▓██"
+HEAT_LEVELS = len(_SHADES)
 # The bit of each dot in a braille character, by its column and its row from above.
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BIT_OF = np.array(_BITS, np.uint32).T  # by row and column
@@ -45,6 +48,7 @@ class Canvas:
         self._codes: Codes = np.full((rows, columns), _BLANK, np.uint32)
         self._styles: Integers = np.zeros((rows, columns), np.intp)
         self._style_names = [""]
+        self._has_heat = False
 
     @property
     def dot_columns(self) -> int:
@@ -83,6 +87,16 @@ class Canvas:
         codes, styles = self._codes[:, columns], self._styles[:, columns]
         free = (codes == _BLANK) | (codes == ord(RULE))
         codes[free], styles[free] = ord(letter), self._style(style)
+
+    def draw_heat(self, column: int, levels: Integers, style: str) -> None:
+        """Fill cells from `column` on with shades of a series' `style`, by `levels` [rows, C]: 1 to
+        `HEAT_LEVELS`, and 0 keeps what was there.
+        """
+        self._has_heat = True
+        cells = slice(column, column + levels.shape[1])
+        for level, letter in enumerate(_SHADES, 1):
+            self._codes[:, cells][levels == level] = ord(letter)
+            self._styles[:, cells][levels == level] = self._style(f"{style}_heat{level}")
 
     def is_free(self, column: int, row: int, width: int) -> bool:
         """Whether nothing but rules is drawn in so many cells."""
@@ -129,11 +143,13 @@ class Canvas:
     def lines(self) -> list[Line]:
         """The canvas as text, in as few pieces as its styles allow."""
         blank = self._codes == _BLANK
-        styles = self._styles.copy()
-        # A blank cell looks the same in any style: let it continue the one before it.
-        columns = np.where(blank, 0, np.arange(self.columns))
-        np.maximum.accumulate(columns, axis=1, out=columns)
-        styles = np.take_along_axis(styles, columns, axis=1)
+        if self._has_heat:
+            styles = np.where(blank, 0, self._styles)
+        else:
+            # A blank cell looks the same in any style: let it continue the one before it.
+            columns = np.where(blank, 0, np.arange(self.columns))
+            np.maximum.accumulate(columns, axis=1, out=columns)
+            styles = np.take_along_axis(self._styles, columns, axis=1)
         text = self._codes.astype("<u4").tobytes().decode("utf-32-le")
         changes = np.ones((self.rows, self.columns), bool)
         changes[:, 1:] = styles[:, 1:] != styles[:, :-1]

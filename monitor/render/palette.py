@@ -81,6 +81,8 @@ COARSE = Palette(
     spread="#444444",
 )
 _DIM_SHARE = 0.22
+# Of a series' colour in the shades of a canvas's heat.
+_HEAT_SHARES = (0.16, 0.28, 0.4, 0.52, 0.64, 0.76, 0.88, 1.0)
 
 # Groups people know keep their colour from run to run; others get one by their name.
 _SERIES_OF_GROUP = {
@@ -137,7 +139,7 @@ def plain_styles() -> dict[str, Style]:
 
 def make_styles(palette: Palette) -> dict[str, Style]:
     """Every style by its name: `bar_` for the first and the last row of a screen, `cursor_` for the
-    row that is selected, `block` for text on a series' colour.
+    row that is selected, `block` for text on a series' colour, `heat` for shades of it.
     """
     plain = vars(palette).copy()
     del plain["series"], plain["spread"]
@@ -153,6 +155,9 @@ def make_styles(palette: Palette) -> dict[str, Style]:
         styles[f"series{i}"] = Style(color=color, bgcolor=background)
         styles[f"series{i}_dim"] = Style(color=dim, bgcolor=background)
         styles[f"block{i}"] = Style(color=background, bgcolor=color)
+        for level, share in enumerate(_HEAT_SHARES, 1):
+            shade = _mixed(color, background, share)
+            styles[f"series{i}_heat{level}"] = Style(color=shade, bgcolor=shade)
     return styles
 
 

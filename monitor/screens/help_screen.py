@@ -17,7 +17,7 @@ from ..session.keys import Section, found_sections, help_lines
 from ..widgets.drawing import Drawing
 from ..widgets.filter_line import Words
 
-_WIDTH = 76
+_WIDTH = 78
 
 
 class KeyList(Drawing):

@@ -43,7 +43,7 @@ _KEYS = (
     (",.", "cursor"),
     ("esc", "all runs"),
     ("/", "find"),
-    ("1-7", "panes"),
+    ("1-8", "panes"),
     ("r", "replay"),
     ("y", "log"),
     ("s", "smooth"),
@@ -143,10 +143,10 @@ class RunScreen(MonitorScreen):
 
     @property
     def has_all_rows(self) -> bool:
-        """Whether `has_looked`, and the charts show what they will show."""
+        """Whether `has_looked`, and charts and media show what they will show."""
         looked = self._looked
         is_loading = looked and any(one.view.is_loading for one in looked.watched)
-        return self.has_looked and not is_loading
+        return self.has_looked and not is_loading and not self._panes.is_reading
 
     @property
     def state(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -55,7 +56,12 @@ class Drawing(Widget):
         styles = styles_for(self.app.console.color_system, self.session.palette_name)
         plain = styles["text"]
         shown = ascii_text if self.session.is_ascii else harmless
-        segments = [Segment(shown(harmless(text)), styles.get(name, plain)) for text, name in line]
+        segments = [
+            # Pixels name their colours themselves.
+            Segment(shown(harmless(text)), Style.parse(name) if " on " in name
+                    else styles.get(name, plain))
+            for text, name in line
+        ]  # fmt: skip
         return Strip(segments).adjust_cell_length(width, plain)
 
     def _draw(self, width: int, height: int) -> list[Line]:

@@ -21,6 +21,7 @@ from .config_panel import ConfigPanel
 from .console_panel import ConsolePanel
 from .events_panel import EventsPanel
 from .machine_panel import MachinePanel
+from .media_panel import MediaPanel
 from .pane import Pane
 from .ranks_panel import RanksPanel
 from .scrolling_pane import ScrollingPane
@@ -45,10 +46,16 @@ class RunPanes(Vertical):
             yield ConsolePanel()
             yield RanksPanel()
             yield ConfigPanel()
+            yield MediaPanel()
 
     @property
     def grid(self) -> ChartGrid:
         return self.query_one(ChartGrid)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a pane will show more than it does, once it has read a file."""
+        return self.query_one(MediaPanel).is_reading
 
     def show(
         self,
@@ -69,6 +76,7 @@ class RunPanes(Vertical):
         self.query_one(ConfigPanel).show(watched)
         self.query_one(RanksPanel).show(view.status.ranks)
         self.query_one(TimePanel).show(view, hint)
+        self.query_one(MediaPanel).show(view)
         if self._empty() != empty:
             self.place()
 
@@ -155,5 +163,6 @@ class RunPanes(Vertical):
             "machine": self.query_one(MachinePanel).has_samples,
             "time": self.query_one(TimePanel).has_phases or not self._has_shown,
             "ranks": self.query_one(RanksPanel).has_ranks,
+            "media": self.query_one(MediaPanel).has_files,
         }
         return [name for name, has in has_something.items() if not has]

@@ -51,19 +51,7 @@ class TimeSlider(Drawing, can_focus=True):
         self.set_interval(_PLAY_EVERY_S, self._play)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        value = f" {format_percent(self.share)} ".rjust(8)
-        room = max(1, width - len(_LABEL) - len(value))
-        knob = round(self.share * (room - 1))
-        style = "focus" if self.has_focus else "text"
-        return [
-            [
-                (_LABEL, "strong" if self.has_focus else "dim"),
-                ("━" * knob, style),
-                ("●", "focus"),
-                ("─" * (room - 1 - knob), "faint"),
-                (value, "text"),
-            ]
-        ]
+        return [slider_line(_LABEL, self.share, self._value(), width, self.has_focus)]
 
     def play_or_pause(self) -> None:
         """Go on from here, from the start of the run where this is its end; or stand still."""
@@ -99,5 +87,26 @@ class TimeSlider(Drawing, can_focus=True):
             self.is_playing = self.share < 1.0
 
     def _go_to(self, column: int) -> None:
-        room = max(2, self.size.width - len(_LABEL) - 8)
-        self.share = min(max((column - len(_LABEL)) / (room - 1), 0.0), 1.0)
+        self.share = share_at(column, _LABEL, self._value(), self.size.width)
+
+    def _value(self) -> str:
+        return f" {format_percent(self.share)} ".rjust(8)
+
+
+def slider_line(label: str, share: float, value: str, width: int, has_focus: bool) -> Line:
+    """A knob at `share` of the room between `label` and `value`."""
+    room = max(1, width - len(label) - len(value))
+    knob = round(share * (room - 1))
+    return [
+        (label, "strong" if has_focus else "dim"),
+        ("━" * knob, "focus" if has_focus else "text"),
+        ("●", "focus"),
+        ("─" * (room - 1 - knob), "faint"),
+        (value, "text"),
+    ]
+
+
+def share_at(column: int, label: str, value: str, width: int) -> float:
+    """The share at which the knob of such a line is in `column`."""
+    room = max(2, width - len(label) - len(value))
+    return min(max((column - len(label)) / (room - 1), 0.0), 1.0)

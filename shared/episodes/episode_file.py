@@ -76,16 +76,26 @@ def _number(x: float) -> float | None:
     return round(float(x), 4) if math.isfinite(x) else None
 
 
-def read_episode(path: Path) -> RecordedEpisode:
-    """Raises UsageError where that is no whole file of this kind."""
+def read_episode(
+    path: Path, beneath: Path | None = None, most_bytes: float = math.inf
+) -> RecordedEpisode:
+    """The file at `path`, see `open_regular`, with frames of at most `most_bytes` in all. Raises
+    UsageError where that is no whole file of this kind.
+    """
     try:
-        with os.fdopen(open_regular(path), "rb") as file:
-            lines = _lines(file)
+        with os.fdopen(open_regular(path, beneath), "rb") as file:
+            lines = _lines(file, min(MOST_BYTES, most_bytes))
             head = next(lines, None)
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise UsageError(f"{path} is not a file of an episode that operant recorded")
             shapes: list[Shape] = []
-            moments = [_moment(values, shapes) for values in lines]
+            moments = []
+            for values in lines:
+                moments.append(_moment(values, shapes))
+                view = moments[-1].view
+                most_bytes -= view.pixels.nbytes if isinstance(view, Frame) else 0
+                if most_bytes < 0:
+                    raise ValueError("it is too large")
             if not moments or len({len(moment.returns) for moment in moments}) > 1:
                 raise ValueError("no moments, or a changing number of agents")
             return RecordedEpisode(str(head["env"]), int(head["seed"]), moments)
@@ -96,8 +106,7 @@ def read_episode(path: Path) -> RecordedEpisode:
         raise UsageError(f"{path} is damaged: {str(error)[:100] or type(error).__name__}") from None
 
 
-def _lines(file: IO[bytes]) -> Iterator[Any]:
-    left = MOST_BYTES
+def _lines(file: IO[bytes], left: float) -> Iterator[Any]:
     with gzip.GzipFile(fileobj=file) as packed:
         for number in range(MOST_MOMENTS + 2):
             line = packed.readline(MOST_LINE_BYTES + 1)

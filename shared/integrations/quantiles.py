@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-PERCENTS = (5, 25, 50, 75, 95)
+from ..page.schema import QUANTILES
 
 
 def names_and_values(values: Any) -> dict[str, float]:
@@ -14,7 +14,7 @@ def names_and_values(values: Any) -> dict[str, float]:
     import numpy as np
 
     numbers = finite(values)
-    return _named(np.percentile(numbers, PERCENTS)) if numbers.size else {}
+    return _named(np.percentile(numbers, list(QUANTILES.values()))) if numbers.size else {}
 
 
 def finite(values: Any) -> Any:
@@ -43,8 +43,8 @@ def of_buckets(counts: Any, edges: Any) -> dict[str, float]:
     if not counts.sum():
         return {}
     below = np.concatenate([[0.0], np.cumsum(counts)])
-    return _named(np.interp(np.array(PERCENTS) / 100 * below[-1], below, edges))
+    return _named(np.interp(np.array([*QUANTILES.values()]) / 100 * below[-1], below, edges))
 
 
 def _named(quantiles: Any) -> dict[str, float]:
-    return {f"p{p:02d}": float(q) for p, q in zip(PERCENTS, quantiles, strict=True)}
+    return dict(zip(QUANTILES, map(float, quantiles), strict=True))

@@ -18,6 +18,8 @@ Better = Literal["none", "up", "down"]
 
 KINDS: tuple[Kind, ...] = ("gauge", "counter", "timer", "text")
 BETTER: tuple[Better, ...] = ("none", "up", "down")
+# A distribution is five metrics, `name/p05` and so on: so many percent of its values are below.
+QUANTILES = {f"p{percent:02d}": percent for percent in (5, 25, 50, 75, 95)}
 _MARK_LETTERS = 8  # of the hash that tells names apart which cannot be kept as they are
 
 

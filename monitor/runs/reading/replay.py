@@ -42,6 +42,10 @@ def view_at(view: RunView, row: int) -> RunView:
     publish = int(past.publish[-1])
     alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
     points = view.points.until(publish) if view.points else None
+    step = env_steps if env_steps >= 0 else iteration
+    media = tuple(
+        file for file in view.media if file.step <= (iteration if file.is_episode else step)
+    )
     return replace(
         view,
         status=status,
@@ -51,6 +55,7 @@ def view_at(view: RunView, row: int) -> RunView:
         alerts=alerts,
         points=points,
         console=view.console[: bisect_right(view.console, time_text(int(wall_ns)), key=time_of)],
+        media=media,
     )
 
 

@@ -22,6 +22,7 @@ from ..machine.machine import MachineSample
 from ..machine.machine_sampler import MachineSampler
 from .alerts import RecordedAlerts
 from .file_tail import FileTail
+from .media import RecordedMedia
 from .recorded_notes import RecordedNotes
 from .run_description import RecordedManifest
 from .run_rows import RunRows, has_each_row
@@ -69,6 +70,7 @@ class RunPoller:
         self._alerts = RecordedAlerts(run.events_path)
         self._manifest = RecordedManifest(run)
         self._notes = RecordedNotes(run)
+        self._media = RecordedMedia(run)
         self._sampler = MachineSampler(run.folder.parent)
         self._process: tuple[int, int] | None = None  # its id and start, of the open page
 
@@ -121,7 +123,10 @@ class RunPoller:
         """With what the run's folder tells, whether there is a page or not."""
         try:
             knobs, description = self._manifest.read()
-            return replace(view, knobs=knobs, description=description, notes=self._notes.read())
+            return replace(
+                view, knobs=knobs, description=description, notes=self._notes.read(),
+                media=self._media.read(),
+            )  # fmt: skip
         except Exception:  # whatever somebody wrote there
             return view
 

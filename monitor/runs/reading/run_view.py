@@ -10,6 +10,7 @@ from ....shared.runs.run_notes import NO_NOTES, RunNotes
 from ....shared.runs.status import RunStatus
 from ..machine.tuning_advice import Knobs
 from .alerts import Alert
+from .media import MediaFile
 from .run_description import NO_DESCRIPTION, Description
 from .run_rows import RowPoints
 
@@ -26,7 +27,8 @@ class RunView:
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
     `knobs` are None where nothing is known of the run's configuration. The history and all that
     comes from a page is that of a `rank`. `notes` are what people wrote about the run,
-    `description` what it was run with.
+    `description` what it was run with, `media` the files that it logged, `num_media_elsewhere` how
+    many there are on another machine.
     """
 
     status: RunStatus
@@ -45,6 +47,8 @@ class RunView:
     rank: int = 0
     notes: RunNotes = NO_NOTES
     description: Description = NO_DESCRIPTION
+    media: tuple[MediaFile, ...] = ()
+    num_media_elsewhere: int = 0
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from operant.monitor.remote.sending import _Sender
 from operant.monitor.runs.machine.machine import GpuProcess, GpuSample, MachineSample
 from operant.monitor.runs.machine.tuning_advice import knobs_of
 from operant.monitor.runs.reading.run_description import Setting, description_of
+from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.runs.run_notes import change_notes
 
 
@@ -52,6 +53,19 @@ def test_what_hints_name_is_told_where_it_is_known(make_session):
     said = read_head(json.loads(json.dumps(sender.greeting().head))).knobs
     assert said.knobs() == knobs_of(session.run.manifest())
     assert said.knobs().is_on_gpu
+    sender.close()
+
+
+def test_files_that_a_loop_logged_are_counted_and_not_sent(make_session):
+    session = make_session()
+    session.metrics.publish({"loss": 1.0}, 1, 1)
+    sender = _Sender(session.run)
+    assert sender.greeting().head["num_media"] == 0
+    for step in (1, 2):
+        MediaFolder(session.run.folder / "media").write("images", "a", step, ".png", b"pixels")
+    frame = sender.look()
+    assert read_head(json.loads(json.dumps(frame.head))).num_media == 2
+    assert b"pixels" not in frame.body
     sender.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from operant.monitor.play.screen import draw_frame
+from operant.monitor.render.half_blocks import draw_frame
 from operant.monitor.render.lines import line_width
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
