@@ -28,6 +28,7 @@ from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
 from .screens.noting import note_dialog, tags_dialog, why_not
+from .screens.processes_screen import ProcessesScreen
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
@@ -169,6 +170,14 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         else:
             dialog = note_dialog if message.what == "note" else tags_dialog
             self.push_screen(dialog(message.run, message.notes))
+
+    def on_monitor_screen_processes_wanted(self, message: MonitorScreen.ProcessesWanted) -> None:
+        if isinstance(message.run, RunElsewhere):
+            host = message.run.remote.host
+            reason = f"the run is on {host}: processes of other machines are not listed"
+            self.notify(reason, severity="warning", markup=False)
+        else:
+            self.push_screen(ProcessesScreen(message.run, self.is_readonly))
 
     def on_run_screen_alarmed(self) -> None:
         if self.session.settings.bell:
