@@ -295,8 +295,8 @@ def watch(
     rank: int = 0,
     machines: Machines | None = None,
 ) -> None:
-    """Show `run`, or the list of runs, until somebody quits. But for two requests that ask first,
-    nothing of it reaches the trainer.
+    """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer but
+    requests and signals, which ask first.
 
     `source` gives the views of `run` where it is on another machine. Charts are those of `rank`.
     The list is of this machine, or of all `machines`.

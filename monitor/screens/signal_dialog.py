@@ -50,8 +50,8 @@ _WORKER = (
     _GOES_ON,
 )
 _RECORDER = (
-    "ends a recorder that was started by hand",
-    "no effect: it ends with its run",
+    "ends a recorder that was started by hand; no effect on others",
+    "writes what there is, and continues until its run ends",
     "ends at once; training goes on, and `operant record` starts another",
     "pauses; training goes on",
     _GOES_ON,

@@ -33,7 +33,7 @@ def columns_of(width: int, has_gpus: bool) -> dict[str, int]:
             cells.pop(name, None)
     room = width - _MARK_WIDTH - sum(cells.values()) - _MIN_COMMAND_WIDTH
     if "run" in cells:
-        cells["run"] = min(cells["run"] + room // 3, _MAX_RUN_WIDTH)
+        cells["run"] = min(cells["run"] + room // 2, _MAX_RUN_WIDTH)
     return {**cells, "command": max(0, width - _MARK_WIDTH - sum(cells.values()))}
 
 
