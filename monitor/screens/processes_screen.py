@@ -19,7 +19,7 @@ from ..runs.list.choices import Choice
 from ..runs.list.filter_terms import FilterError, words_filter
 from ..runs.list.run_values import STAMP
 from ..runs.machine.process_order import ORDERS, arranged
-from ..runs.machine.processes import ProcessRow, ProcessSampler, send_signal, use_of
+from ..runs.machine.processes import ProcessRow, ProcessSampler, send_signal
 from ..runs.reading.poll_loop import PollLoop
 from ..runs.reading.run_feed import MACHINE_EVERY_S
 from ..widgets.choice_line import ChoiceLine
@@ -50,7 +50,7 @@ class ProcessesHead(Drawing):
 
     def __init__(self, run: Run | None) -> None:
         super().__init__(id="processes-head")
-        self._run, self._run_name = run, run.name if run else ""
+        self._run, self._run_name = run, STAMP.sub("", run.name) if run else ""
         self._rows: Sequence[ProcessRow] = ()
 
     def show(self, rows: Sequence[ProcessRow]) -> None:
@@ -61,15 +61,14 @@ class ProcessesHead(Drawing):
         own = [row for row in self._rows if row.member and row.member.run == self._run]
         runs = [row for row in self._rows if row.member and row.member.run != self._run]
         rest = [row for row in self._rows if not row.member]
-        count = f"  {format_count(len(self._rows))}" if self._rows else ""
-        title: Line = [(" operant", "bar_strong"), ("  processes", "bar_dim"), (count, "bar_dim")]
+        title: Line = [(" operant", "bar_strong"), ("  processes", "bar_dim")]
         if not self._rows:
             return [spread(title, [], width, "bar_text"), spread([], [], width, "bar_text")]
+        title.append((f"  {format_count(len(self._rows))}", "bar_dim"))
         use = ""
         if self._run:
             use = f"  {_words(own)} " if own else "  has no process here "
-        room = width - line_width(title) - len(use) - 2
-        name = fit_middle(STAMP.sub("", self._run_name), room)
+        name = fit_middle(self._run_name, width - line_width(title) - len(use) - 2)
         others = f"{'other runs' if self._run else 'runs'} {_words(runs)} · others {_words(rest)} "
         return [
             spread(title, [(name, "bar_focus"), (use, "bar_text")], width, "bar_text"),
@@ -79,8 +78,8 @@ class ProcessesHead(Drawing):
 
 def _words(rows: Sequence[ProcessRow]) -> str:
     """`1.8 cores 1.2 GiB`."""
-    use = use_of(rows)
-    return f"{use.cpu_cores:.1f} cores {format_bytes(use.memory_bytes)}"
+    cores = sum(row.cpu_cores or 0.0 for row in rows)
+    return f"{cores:.1f} cores {format_bytes(sum(row.memory_bytes for row in rows))}"
 
 
 class ProcessesScreen(MonitorScreen):
@@ -201,7 +200,7 @@ class ProcessesScreen(MonitorScreen):
         self._show()
 
     def action_ask(self, request: str) -> None:
-        """Ask which signal; with `--readonly` none is sent."""
+        """Ask which signal. `--readonly` removes all keys that `ask`."""
         row = self.query_one(ProcessTable).row
         if row is None or self._is_readonly:
             return

@@ -239,7 +239,8 @@ class RunsScreen(MonitorScreen):
         self.app.push_screen(SweepScreen(str(wanted)))
 
     def action_processes(self) -> None:
-        self.post_message(self.ProcessesWanted(self.query_one(RunsTable).run))
+        run = None if self.session.grouped_by else self.query_one(RunsTable).run
+        self.post_message(self.ProcessesWanted(run))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter.text)

@@ -78,19 +78,17 @@ class SignalChoices(Drawing):
 
     def lines(self, width: int) -> list[tuple[Line, str]]:
         """Each line with the key that a click on it stands for."""
-        row = self._row
-        about = [f"user {row.user}", *(reversed(row.member[1:]) if row.member else ())]
+        about = [f"user {self._row.user}", *(self._row.member or ())[1:]]
         lines: list[tuple[Line, str]] = [
-            ([(fit(row.command, width), "strong")], ""),
+            ([(fit(self._row.command, width), "strong")], ""),
             ([(fit(" · ".join(about), width), "dim")], ""),
             ([], ""),
         ]
         for key, number in _KEYS.items():
-            texts = textwrap.wrap(self._effects[number], max(8, width - _EFFECT_AT))
-            for place, text in enumerate(texts):
-                name = fit(number.name if place == 0 else "", _EFFECT_AT - 2)
-                lines.append(([(f"{key if place == 0 else ' '} ", "strong"), (name, "text"),
-                               (text, "dim")], key))  # fmt: skip
+            text = f"{key} {number.name:<{_EFFECT_AT - 2}}{self._effects[number]}"
+            for row in textwrap.wrap(text, max(16, width), subsequent_indent=" " * _EFFECT_AT):
+                line: Line = [(row[:_EFFECT_AT], "strong"), (row[_EFFECT_AT:], "dim")]
+                lines.append((line, key))
         lines += [([], ""), ([("esc", "strong"), (" sends nothing", "dim")], "escape")]
         return lines
 

@@ -18,7 +18,7 @@ from ..runs.machine.processes import ProcessRow
 from .row_list import RowList
 
 # The width of every column but the last, with the space that ends it.
-_WIDTHS = {"pid": 8, "user": 9, "cpu": 7, "memory": 9, "gpu": 9, "state": 9, "run": 15}
+_WIDTHS = {"pid": 8, "user": 9, "cpu": 7, "memory": 9, "gpu": 9, "state": 11, "run": 14}
 _LEFT_OUT_FIRST = ("state", "user", "gpu", "run")  # on a narrow screen
 _MARK_WIDTH, _MIN_COMMAND_WIDTH, _MAX_RUN_WIDTH = 2, 20, 40
 _AT_THE_RIGHT = ("pid", "cpu", "memory", "gpu")

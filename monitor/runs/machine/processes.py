@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import psutil
@@ -52,20 +52,6 @@ class ProcessRow(NamedTuple):
     cpu_cores: float | None = None
     gpu_bytes: int = 0
     member: Membership | None = None
-
-
-class Use(NamedTuple):
-    """What some processes use together."""
-
-    num_processes: int
-    cpu_cores: float
-    memory_bytes: int
-
-
-def use_of(rows: Iterable[ProcessRow]) -> Use:
-    rows = list(rows)
-    cores = sum(row.cpu_cores or 0.0 for row in rows)
-    return Use(len(rows), cores, sum(row.memory_bytes for row in rows))
 
 
 def send_signal(row: ProcessRow, number: signal.Signals) -> None:

@@ -15,7 +15,7 @@ import pytest
 from waiting import wait_for
 
 from operant.monitor.runs.machine import processes
-from operant.monitor.runs.machine.processes import ProcessSampler, send_signal, use_of
+from operant.monitor.runs.machine.processes import ProcessSampler, send_signal
 from operant.shared.errors import OperantError
 from operant.shared.processes.lock import RECORDER, RunLock
 from operant.shared.runs.run_folder import create_run
@@ -160,11 +160,6 @@ def test_an_ended_run_that_is_resumed_is_seen_again():
     assert row_of(ME, sampler).member.run == run
     lock.release()
     assert row_of(ME, sampler).member is None
-
-
-def test_use_is_a_sum(start):
-    rows = [row_of(start(*python()).pid)._replace(cpu_cores=cores) for cores in (0.5, None)]
-    assert use_of(rows) == (2, 0.5, sum(row.memory_bytes for row in rows))
 
 
 def test_a_signal_reaches_the_process(start):
