@@ -94,7 +94,7 @@ async def test_the_head_says_what_the_run_other_runs_and_all_others_take(still):
         first, second = shown(app, "#processes-head")
         assert first.startswith(" operant  processes  12")
         assert first.endswith("cart_pole-ppo-k3f9  1.8 cores 4.7 GiB")
-        assert second.endswith("other runs 0.6 cores 2.0 GiB · others 0.9 cores 9.9 GiB")
+        assert second.endswith("other runs 0.6 cores 2.0 GiB · others 0.9 cores 7.5 GiB")
 
 
 async def test_a_run_without_processes_here_is_said(still, monkeypatch):
