@@ -67,7 +67,7 @@ class ProcessesHead(Drawing):
         title.append((f"  {format_count(len(self._rows))}", "bar_dim"))
         use = ""
         if self._run:
-            use = f"  {_words(own)} " if own else "  has no process here "
+            use = f"  {_words(own)} " if own else "  no process here "
         name = fit_middle(self._run_name, width - line_width(title) - len(use) - 2)
         others = f"{'other runs' if self._run else 'runs'} {_words(runs)} · others {_words(rest)} "
         return [
