@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -33,7 +34,7 @@ def columns_of(width: int, has_gpus: bool) -> dict[str, int]:
             cells.pop(name, None)
     room = width - _MARK_WIDTH - sum(cells.values()) - _MIN_COMMAND_WIDTH
     if "run" in cells:
-        cells["run"] = min(cells["run"] + room // 2, _MAX_RUN_WIDTH)
+        cells["run"] = min(cells["run"] + room // 3, _MAX_RUN_WIDTH)
     return {**cells, "command": max(0, width - _MARK_WIDTH - sum(cells.values()))}
 
 
@@ -62,7 +63,7 @@ def draw_row(
         "memory": format_bytes(row.memory_bytes),
         "gpu": format_bytes(row.gpu_bytes) if row.gpu_bytes else "",
         "state": row.state,
-        "command": place.branch + row.command,
+        "command": place.branch + re.sub(r"^/\S*/", "", row.command),  # without the folder
     }
     styles = {
         "run": style,
