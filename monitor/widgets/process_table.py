@@ -21,7 +21,7 @@ from .row_list import RowList
 # The width of every column but the last, with the space that ends it.
 _WIDTHS = {"pid": 8, "user": 9, "cpu": 7, "memory": 9, "gpu": 9, "state": 11, "run": 14}
 _LEFT_OUT_FIRST = ("state", "user", "gpu", "run")  # on a narrow screen
-_MARK_WIDTH, _MIN_COMMAND_WIDTH, _MAX_RUN_WIDTH = 2, 20, 40
+_MARK_WIDTH, _MIN_COMMAND_WIDTH, _MAX_RUN_WIDTH = 2, 18, 30
 _AT_THE_RIGHT = ("pid", "cpu", "memory", "gpu")
 _ODD_STATES = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP, psutil.STATUS_ZOMBIE)
 
@@ -34,7 +34,7 @@ def columns_of(width: int, has_gpus: bool) -> dict[str, int]:
             cells.pop(name, None)
     room = width - _MARK_WIDTH - sum(cells.values()) - _MIN_COMMAND_WIDTH
     if "run" in cells:
-        cells["run"] = min(cells["run"] + room // 3, _MAX_RUN_WIDTH)
+        cells["run"] = min(cells["run"] + room // 2, _MAX_RUN_WIDTH)
     return {**cells, "command": max(0, width - _MARK_WIDTH - sum(cells.values()))}
 
 
