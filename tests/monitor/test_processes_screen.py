@@ -114,7 +114,8 @@ async def test_processes_of_the_run_and_of_others_are_marked_and_named(still):
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)
         lines = {line[2:10].strip(): line for line in shown(app)}
-        assert re.search(r"●.* 97.0 +1.2 GiB +5.0 GiB running +trainer cart_pole-ppo-k3f9 python3 ", lines["1200"])
+        numbers = r"●.* 97.0 +1.2 GiB +5.0 GiB running +trainer cart_pole-ppo-k3f9 +python3 -m"
+        assert re.search(numbers, lines["1200"])
         assert re.search(r"●.* worker cart_pole-ppo-k3f9", lines["1210"])
         assert re.search(r"○.* trainer pendulum-sac-x2aa", lines["2001"])
         assert re.search(r"^   .* root .* /sbin/init", lines["1"])
