@@ -79,11 +79,9 @@ class SignalChoices(Drawing):
     def lines(self, width: int) -> list[tuple[Line, str]]:
         """Each line with the key that a click on it stands for."""
         about = [f"user {self._row.user}", *(self._row.member or ())[1:]]
-        lines: list[tuple[Line, str]] = [
-            ([(fit(self._row.command, width), "strong")], ""),
-            ([(fit(" · ".join(about), width), "dim")], ""),
-            ([], ""),
-        ]
+        command = textwrap.wrap(self._row.command, max(16, width), max_lines=3, placeholder="…")
+        lines: list[tuple[Line, str]] = [([(fit(row, width), "strong")], "") for row in command]
+        lines += [([(fit(" · ".join(about), width), "dim")], ""), ([], "")]
         for key, number in _KEYS.items():
             text = f"{key} {number.name:<{_EFFECT_AT - 2}}{self._effects[number]}"
             for row in textwrap.wrap(text, max(16, width), subsequent_indent=" " * _EFFECT_AT):
