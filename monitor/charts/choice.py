@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...shared import Metric
 from ...shared.page.schema import QUANTILES
-from ...shared.text.patterns import pattern
 from ..render.formatting import (
     UNKNOWN,
     format_count,
@@ -17,7 +16,7 @@ from ..render.formatting import (
     format_value,
 )
 from ..render.palette import series_of_group
-from ..runs.list.filter_terms import FilterError, Term, parse_filter
+from ..runs.list.filter_terms import words_filter
 from ..runs.list.group_statistics import Middle, interval_text
 from .chart import Chart, Trace
 from .charted_metrics import is_charted, is_learning_curve, steps_name
@@ -48,37 +47,11 @@ _FIRST = (
 _COUNTED = ("episodes", "runs", "env steps", "steps", "updates", "iterations")  # units
 
 
-Test = Callable[[str], bool]
-
-
-def metric_filter(text: str) -> Test:
-    """Whether a metric of a name is looked for. Raises FilterError where `text` is not understood
-    or asks for more than names.
-    """
-    tests = [[_test(term) for term in terms] for terms in parse_filter(text)]
-    return lambda name: any(all(test(name) for test in each) for each in tests)
-
-
-def _test(term: Term) -> Test:
-    if term.key != "name":
-        raise FilterError(f"charts can be searched by name only, not by {term.key}")
-    holds = _plain_test(term)
-    return (lambda name: not holds(name)) if term.is_negated else holds
-
-
-def _plain_test(term: Term) -> Test:
-    if term.how == "~":
-        return pattern(term.value).search
-    words = [word for word in term.value.lower().split(",") if word] or [","]
-    is_wanted = term.how != "!="
-    return lambda name: any(word in name.lower() for word in words) == is_wanted
-
-
 def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> list[Metric]:
     """The metrics of all runs that get a chart, those that the filter of `words` leaves, in the
     order of the charts: details last. Raises FilterError where it is not understood.
     """
-    is_wanted = metric_filter(" ".join(words))
+    is_wanted = words_filter(" ".join(words), "charts")
     metrics: dict[str, Metric] = {}
     for metric in (metric for schema in schemas for metric in schema):
         metrics.setdefault(metric.name, metric)

@@ -20,6 +20,7 @@ from ..panels.pane_layout import PANES
 from ..render.palette import THEMES
 from ..runs.list.group_statistics import SPREADS, Spread
 from ..runs.list.run_order import is_order
+from ..runs.machine.process_order import ORDERS as PROCESS_ORDERS
 
 MAX_BYTES = 1 << 20
 REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -47,6 +48,9 @@ class Settings:
     order: str = "newest"
     reversed_order: bool = False
     seeds_spread: Spread = "quartiles"
+    process_order: str = "cpu"
+    reversed_process_order: bool = False
+    process_tree: bool = False
 
     def chart_options(self) -> ChartOptions:
         """The charts as they were left."""
@@ -151,5 +155,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "order": lambda v: isinstance(v, str) and is_order(v),
     "reversed_order": _is_bool,
     "seeds_spread": _is_one_of(SPREADS),
+    "process_order": _is_one_of(PROCESS_ORDERS),
+    "reversed_process_order": _is_bool,
+    "process_tree": _is_bool,
 }
 assert set(_CHECKS) == {field.name for field in fields(Settings)}

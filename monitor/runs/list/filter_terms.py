@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....shared.errors import nearest
@@ -55,6 +56,7 @@ class Term:
         return f"{self.key}{self.how}{self.value}"
 
 
+Test = Callable[[str], bool]
 Filter = tuple[tuple[Term, ...], ...]  # alternatives; all terms of one of them must hold
 
 
@@ -73,6 +75,25 @@ def parse_filter(text: str) -> Filter:
     if len(alternatives) > 1 and not alternatives[-1]:
         raise FilterError("the last 'or' has no term after it")
     return tuple(tuple(terms) for terms in alternatives)
+
+
+def words_filter(text: str, things: str) -> Test:
+    """Whether the words of a filter hold for a text. Raises FilterError where the filter is not
+    understood, or asks for more than words of `things`.
+    """
+    tests = [[_words_test(term, things) for term in terms] for terms in parse_filter(text)]
+    return lambda searched: any(all(test(searched) for test in each) for each in tests)
+
+
+def _words_test(term: Term, things: str) -> Test:
+    if term.key != "name":
+        raise FilterError(f"{things} can be searched by words only, not by {term.key}")
+    if term.how == "~":
+        search = pattern(term.value).search
+        return lambda searched: search(searched) != term.is_negated
+    words = [word for word in term.value.lower().split(",") if word] or [","]
+    is_wanted = (term.how != "!=") != term.is_negated
+    return lambda searched: any(word in searched.lower() for word in words) == is_wanted
 
 
 def _joined(words: list[str]) -> list[str]:

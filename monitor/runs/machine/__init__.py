@@ -1,1 +1,1 @@
-"""The machine of a run: processors, memory, GPUs and disks."""
+"""The machine of a run: processors, memory, GPUs, disks and processes."""

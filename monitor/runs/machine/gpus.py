@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -51,15 +52,8 @@ class Gpus:
 
     def sample(self, pids: Collection[int]) -> tuple[GpuSample, ...]:
         """The GPUs that these processes use."""
-        if self._is_ready is None:
-            self._is_ready = _start_nvml()
-        if not self._is_ready:
-            return ()
-        import pynvml
-
-        try:
-            running = [(unit, _running(unit.own)) for unit in _units()]
-        except pynvml.NVMLError:
+        running = self._running()
+        if not running:
             return ()
         used = [(unit, found) for unit, found in running if set(pids) & found.keys()]
         if used:
@@ -75,6 +69,26 @@ class Gpus:
             for unit, _ in running
             if _ask("nvmlDeviceGetMinorNumber", unit.whole) in opened
         )
+
+    def memory_by_process(self) -> dict[int, int]:
+        """Bytes of GPU memory that processes hold, on all GPUs together, as far as is known."""
+        held: Counter[int] = Counter()
+        for _, found in self._running():
+            held.update({pid: memory for pid, memory in found.items() if memory})
+        return held
+
+    def _running(self) -> list[tuple[_Unit, dict[int, int | None]]]:
+        """All GPUs and the processes on them; empty if NVML is missing or refuses."""
+        if self._is_ready is None:
+            self._is_ready = _start_nvml()
+        if not self._is_ready:
+            return []
+        import pynvml
+
+        try:
+            return [(unit, _running(unit.own)) for unit in _units()]
+        except pynvml.NVMLError:
+            return []
 
     def _sample(self, unit: _Unit, others: dict[int, int | None] | None) -> GpuSample:
         import pynvml

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.monitor.charts.arrangement import Arrangement
-from operant.monitor.charts.choice import metric_filter
 from operant.monitor.charts.grid_layout import grid_layout
 from operant.monitor.charts.sections import HIDDEN, MAX_UNGROUPED, PINNED, arranged
-from operant.monitor.runs.list.filter_terms import FilterError
+from operant.monitor.runs.list.filter_terms import FilterError, words_filter
 from operant.shared import Metric
 
 METRICS = [Metric(f"{'abcd'[i % 4]}/{i}") for i in range(40)]
@@ -81,10 +80,10 @@ def test_what_is_selected_is_in_view_and_nothing_overlaps(
 )
 def test_metrics_are_found_by_words_and_expressions(text, found):
     names = ["loss/value", "loss/policy", "episode/return"]
-    assert [name for name in names if metric_filter(text)(name)] == found
+    assert [name for name in names if words_filter(text, "charts")(name)] == found
 
 
 @pytest.mark.parametrize("text", ["/(/", "loss>3", "state:running", '"loss'])
 def test_what_is_no_filter_of_names_is_said(text):
     with pytest.raises(FilterError):
-        metric_filter(text)
+        words_filter(text, "charts")
