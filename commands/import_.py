@@ -21,7 +21,8 @@ def command(paths: tuple[Path, ...]) -> int:
     """
     from ..monitor.imports.sources import import_all
     from ..monitor.render.formatting import counted
-    from .helpers.output import print_line, warn
+    from ..shared.text.harmless import harmless
+    from .helpers.output import print_line
 
     exit_code = 0
     for path in paths:
@@ -29,7 +30,7 @@ def command(paths: tuple[Path, ...]) -> int:
             place = done.source.path
             if done.error:
                 exit_code = done.error.exit_code
-                warn(f"{place} is not imported: {done.error}")
+                click.echo(harmless(f"operant: {place} is not imported: {done.error}"), err=True)
             elif done.num_rows:
                 print_line(f"{done.run_id}: {counted(done.num_rows, 'row')} from {place}")
             else:

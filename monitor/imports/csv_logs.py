@@ -1,4 +1,4 @@
-"""Imports the CSV files of Stable-Baselines3, RL Zoo, Lightning and operant's own export."""
+"""Imports the CSV files of Stable-Baselines3, RL Zoo and Lightning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,9 +23,9 @@ _STEPS = (
     "env_steps", "time/total_timesteps", "total_timesteps", "timesteps", "global_step", "step",
     "_step",
 )  # fmt: skip
-_WALL_S = ("wall_s", "_timestamp", "wall_time", "timestamp")
-_ELAPSED_S = ("elapsed_s", "time/time_elapsed", "_runtime")
-_NO_METRICS = ("publish", "iteration")  # of operant's export
+_WALL_S = ("_timestamp", "wall_time", "timestamp")
+_ELAPSED_S = ("time/time_elapsed", "_runtime", "elapsed_s")
+_NO_METRICS = frozenset((*_STEPS, *_WALL_S, *_ELAPSED_S))
 _ORDERED_DICT = "tag:yaml.org,2002:python/object/apply:collections.OrderedDict"
 
 
@@ -65,9 +64,9 @@ class CsvLog:
             if wall_s is None:
                 # Without any times, all rows have that of the file.
                 wall_s = last_s - elapsed_s + (since_s or 0.0)
-            others = (*_STEPS, *_WALL_S, *_ELAPSED_S, *_NO_METRICS)
-            values = {name: value for name, value in cells.items() if name not in others}
-            yield Row(None if step is None else int(step), wall_s, values)
+            values = {name: cells[name] for name in cells if name not in _NO_METRICS}
+            if values:
+                yield Row(None if step is None else int(step), wall_s, values)
 
 
 class MonitorLogs:
@@ -120,9 +119,9 @@ class MonitorLogs:
 
 def _cells(
     path: Path, run: ImportedRun | None, num_head_lines: int = 0
-) -> Iterator[dict[str, Any]]:
-    """Each line of a table by its columns: numbers, or text where there is no number; empty cells
-    are left out. Ends where the file is damaged, and warns `run` of that.
+) -> Iterator[dict[str, float]]:
+    """The numbers of each line of a table, by column. Ends where the file is damaged, and warns
+    `run` of that.
     """
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(itertools.islice(file, num_head_lines, None))
@@ -131,30 +130,28 @@ def _cells(
             names = next(lines, [])
             for cells in lines:
                 num_lines += 1
-                yield {
-                    name: _number(cell)
-                    for name, cell in zip(names, cells, strict=False)
-                    if cell.strip()
-                }
+                numbers = ((name, _number(cell)) for name, cell in zip(names, cells, strict=False))
+                yield {name: number for name, number in numbers if number is not None}
         except csv.Error as error:
             if run:
                 run.warn_once(str(path), f"{path}: stopped after {num_lines} lines: {error}")
 
 
-def _number(cell: str) -> float | str:
-    with suppress(ValueError):
+def _number(cell: str) -> float | None:
+    try:
         return float(cell)
-    return cell
+    except ValueError:
+        return None
 
 
-def _first(cells: dict[str, Any], names: tuple[str, ...]) -> float | None:
+def _first(cells: dict[str, float], names: tuple[str, ...]) -> float | None:
     """The number in the first of the columns `names` that the row has."""
-    numbers = (cells[name] for name in names if isinstance(cells.get(name), float))
+    numbers = (cells[name] for name in names if name in cells)
     return next((number for number in numbers if math.isfinite(number)), None)
 
 
 def _monitor_head(path: Path) -> tuple[float, dict[str, Any]]:
-    """The time since 1970 at which a file of `Monitor` begins, and what else its first line says."""
+    """When a file of `Monitor` begins, in seconds since 1970, and all that its first line says."""
     with path.open(encoding="utf-8", errors="replace") as file:
         line = file.readline(1 << 16)
     try:
