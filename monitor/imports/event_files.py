@@ -27,7 +27,7 @@ class EventFiles:
         firsts = [next(_events(file, problems.append), None) for file in self.files]
         times = [event.wall_time for _, event in filter(None, firsts)]
         if not times:
-            raise UsageError(problems[0] if problems else "it is empty")
+            raise UsageError("it has no event that can be read" if problems else "it is empty")
         return min(times)
 
     def write(self, run: ImportedRun) -> None:

@@ -44,7 +44,7 @@ class WandbFolder:
         config: dict[str, Any] = {}
         summary: dict[str, Any] = {}
         files = self.path.parent / "files"
-        for record in self._records(lambda text: run.warn_once(text, text)):
+        for record in self._records(lambda text: run.warn_once(text, f"{self.path}: {text}")):
             kind = record.WhichOneof("record_type")
             if kind == "history":
                 row = _values(record.history.item)
@@ -88,7 +88,7 @@ class WandbFolder:
                     yield Record.FromString(data)
                     num_records += 1
         except Exception as error:
-            warn(f"{self.path}: stopped after {num_records} records: {error}")
+            warn(f"stopped after {num_records} records: {error}")
 
 
 def _values(items: Iterable[Any]) -> dict[str, Any]:

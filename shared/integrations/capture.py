@@ -103,16 +103,11 @@ class _CapturedLog:
 
 
 def _name_of(command: Sequence[str]) -> str:
-    """The script or module that a Python runs, else the program."""
-    program = Path(command[0]).name
-    if program.startswith("python"):
-        arguments = iter(command[1:])
-        for argument in arguments:
-            if argument == "-m":
-                return next(arguments, program).rpartition(".")[2]
-            if not argument.startswith("-"):
-                return Path(argument).stem
-    return program
+    """The script or module that the command runs, else its program."""
+    script = next((argument for argument in command if argument.endswith(".py")), None)
+    if script is None and "-m" in command[:-1]:
+        script = command[command.index("-m") + 1].rpartition(".")[2]
+    return Path(script or command[0]).stem
 
 
 def _ending_of_code(code: int) -> Ending:

@@ -32,7 +32,7 @@ class Sender:
 
     def _forget_connection(self) -> None:
         self._connection = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may log in the middle of a send
 
     def send(self, **message: Any) -> None:
         # Imported here, because every Python below `operant capture` imports this module.
@@ -97,8 +97,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _before(owner: Any, name: str, tell: Callable[..., Any]) -> None:
-    """Call `tell` with the arguments of each call of the method `name`, before the call."""
+def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -> None:
+    """Call `tell` with the arguments of each call of a class's method `name`, before the call."""
+    owner = getattr(module, owner_name, None)
     original = getattr(owner, name, None)
     if original is None:  # another version of the library
         return
@@ -123,7 +124,7 @@ def _follow_events(module: Any) -> None:
             data = base64.b64encode(event.SerializeToString()).decode()
             _sender.send(event=data, log_dir=str(writer.get_logdir()))
 
-    _before(module.EventFileWriter, "add_event", add_event)
+    _before(module, "EventFileWriter", "add_event", add_event)
 
 
 def _follow_stable_baselines3(module: Any) -> None:
@@ -135,18 +136,21 @@ def _follow_stable_baselines3(module: Any) -> None:
             numbers = {key: v for key, v in values.items() if hasattr(v, "__float__")}
             _sender.send(log=numbers, step=step, commit=True)
 
-    _before(module.Logger, "dump", dump)
+    _before(module, "Logger", "dump", dump)
 
 
 def _follow_lightning_metrics(module: Any) -> None:
     def log_metrics(writer: Any, metrics_dict: Any, step: int | None = None) -> None:
         _sender.send(log=metrics_dict, step=step, commit=True)
 
-    _before(module._ExperimentWriter, "log_metrics", log_metrics)
+    _before(module, "_ExperimentWriter", "log_metrics", log_metrics)
 
 
 def _follow_lightning_hyperparameters(module: Any) -> None:
-    _before(module.ExperimentWriter, "log_hparams", lambda _, params: _sender.send(config=params))
+    def log_hparams(_: Any, params: Any) -> None:
+        _sender.send(config=params)
+
+    _before(module, "ExperimentWriter", "log_hparams", log_hparams)
 
 
 def _follow_wandb(module: Any) -> None:
@@ -175,13 +179,16 @@ def _follow_wandb(module: Any) -> None:
     def alert(_: Any, record: Any) -> None:
         _sender.send(alert=record.title, text=record.text, level=record.level)
 
-    interface = module.InterfaceShared
-    _before(interface, "_publish_partial_history", history)
-    _before(interface, "_publish_config", lambda _, r: _sender.send(config=values(r.update)))
-    _before(interface, "_publish_summary", lambda _, r: _sender.send(summary=values(r.update)))
-    _before(interface, "_deliver_run", run)
-    _before(interface, "_publish_metric", metric)
-    _before(interface, "_publish_alert", alert)
+    methods = {
+        "_publish_partial_history": history,
+        "_publish_config": lambda _, record: _sender.send(config=values(record.update)),
+        "_publish_summary": lambda _, record: _sender.send(summary=values(record.update)),
+        "_deliver_run": run,
+        "_publish_metric": metric,
+        "_publish_alert": alert,
+    }
+    for name, tell in methods.items():
+        _before(module, "InterfaceShared", name, tell)
 
 
 _FOLLOWED = {
