@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import click
@@ -24,6 +26,7 @@ def command(paths: tuple[Path, ...]) -> int:
     from ..shared.text.harmless import harmless
     from .helpers.output import print_line
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves no half a run
     exit_code = 0
     for path in paths:
         for done in import_all(path):

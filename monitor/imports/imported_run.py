@@ -123,10 +123,12 @@ class ImportedRun(LoggedRun):
 
 
 def import_run(source: Source) -> ImportedRun:
-    """Write `source` as a new run. Raises OperantError, and leaves no run, if nothing of it can be
-    read or if it cannot be written.
+    """Write `source` as a new run. Raises OperantError or OSError, and leaves no run, if nothing of
+    it can be read or if it cannot be written.
     """
     began_s = source.began_s()
+    if not 0 <= began_s < MAX_WALL_S:
+        raise UsageError(f"its first row is of {began_s} seconds since 1970")
     manifest = {
         "name": source.name,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began_s)),
@@ -143,14 +145,12 @@ def import_run(source: Source) -> ImportedRun:
         if not imported.num_rows:
             raise UsageError(NO_ROWS)
         imported.complete()
-    except BaseException as error:
+    except BaseException:
         if imported:
             imported.discard()
         else:
             lock.release()
             shutil.rmtree(run.folder, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise UsageError(f"{error.filename or source.path}: {error.strerror}") from None
         raise
     return imported
 

@@ -34,7 +34,7 @@ def import_all(path: Path) -> Iterator[Imported]:
     try:
         sources = list(_sources(path))
     except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from None
+        raise UsageError(_in_words(error)) from None
     yield from map(_imported, sources)
     if not sources:
         raise UsageError(f"{path} has nothing that can be imported: {_KNOWN}")
@@ -47,21 +47,29 @@ _KNOWN = (
 
 
 def _imported(source: Source) -> Imported:
-    path = str(source.path.resolve())
-    for run in own_runs():
-        manifest = run.manifest()
-        if manifest.get(IMPORTED_FROM) == path:
-            has_changed = manifest.get(IMPORTED_BYTES) != num_bytes(source)
-            return Imported(source, run.id, has_changed=has_changed)
     try:
+        path = str(source.path.resolve())
+        for run in own_runs():
+            manifest = run.manifest()
+            if manifest.get(IMPORTED_FROM) == path:
+                has_changed = manifest.get(IMPORTED_BYTES) != num_bytes(source)
+                return Imported(source, run.id, has_changed=has_changed)
         imported = import_run(source)
     except OperantError as error:
         return Imported(source, error=error)
+    except OSError as error:
+        return Imported(source, error=UsageError(_in_words(error)))
     return Imported(source, imported.id, imported.num_rows)
+
+
+def _in_words(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}"
 
 
 def _sources(path: Path) -> Iterator[Source]:
     """The runs at `path`: the file, the folder, or else what is in the folders below it."""
+    if _is_run(path):
+        raise UsageError(f"{path} is a run of operant's already")
     if path.is_dir():
         yield from _sources_in(path)
     elif not path.is_file():
@@ -77,8 +85,6 @@ def _sources(path: Path) -> Iterator[Source]:
 
 
 def _sources_in(folder: Path) -> Iterator[Source]:
-    if (folder / MANIFEST_FILE).exists() and (folder / "lock").exists():
-        raise UsageError(f"{folder} is a run of operant's already")
     if logs := sorted(folder.glob("run-*.wandb")):
         yield from map(WandbFolder, logs)
     elif any(folder.glob(EVENTS)):
@@ -89,5 +95,10 @@ def _sources_in(folder: Path) -> Iterator[Source]:
         yield MonitorLogs(folder, monitors)
     else:
         for inner in sorted(folder.iterdir()):
-            if inner.is_dir() and not inner.is_symlink():  # wandb links `latest-run`
+            # wandb links `latest-run`.
+            if inner.is_dir() and not inner.is_symlink() and not _is_run(inner):
                 yield from _sources_in(inner)
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / MANIFEST_FILE).exists() and (folder / "lock").exists()
