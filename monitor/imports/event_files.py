@@ -24,11 +24,13 @@ class EventFiles:
 
     def began_s(self) -> float:
         problems: list[str] = []
-        firsts = [next(_events(file, problems.append), None) for file in self.files]
-        times = [event.wall_time for _, event in filter(None, firsts)]
+        files = [_events(file, problems.append) for file in self.files]
+        # The first event is no row: it says when the file was made, by another clock perhaps.
+        rows = [next((e for _, e in events if e.summary.value), None) for events in files]
+        times = [row.wall_time for row in rows if row]
         if not times:
             raise UsageError("it has no event that can be read" if problems else "it is empty")
-        return min(times)
+        return float(min(times))
 
     def write(self, run: ImportedRun) -> None:
         recorder = EventRecorder(run, str(self._root))

@@ -15,6 +15,7 @@ from ...shared.errors import UsageError
 from ...shared.integrations.process_end import ending_of
 from ...shared.integrations.wandb_values import logged_values
 from ...shared.runs.recorder_process import lacking
+from ...shared.text.plain_values import described_error
 from .imported_run import NO_ROWS, ImportedRun
 
 _FILE_HEAD = struct.pack("<4sHB", b":W&B", 0xBEE1, 0)
@@ -43,37 +44,46 @@ class WandbFolder:
     def write(self, run: ImportedRun) -> None:
         config: dict[str, Any] = {}
         summary: dict[str, Any] = {}
-        files = self.path.parent / "files"
-        for record in self._records(lambda text: run.warn_once(text, f"{self.path}: {text}")):
-            kind = record.WhichOneof("record_type")
-            if kind == "history":
-                row = _values(record.history.item)
-                step = record.history.step.num if record.history.HasField("step") else None
-                wall_s, step = float(row.get("_timestamp", 0)), row.get("_step", step)
-                run.log_at(wall_s, logged_values(row, files), step)
-            elif kind == "run":
-                about = record.run
-                run.project, run.group, run.job_type = (
-                    about.project,
-                    about.run_group,
-                    about.job_type,
-                )
-                run.tags, run.notes = tuple(about.tags), about.notes
-                config |= _values(about.config.update)
-            elif kind == "config":
-                config |= _values(record.config.update)
-            elif kind == "summary":
-                summary |= logged_values(_values(record.summary.update), files)
-            elif kind == "metric":
-                metric = record.metric
-                run.define_metric(metric.name or metric.glob_name, metric.step_metric)
-            elif kind == "alert":
-                run.alert(record.alert.title, record.alert.text, record.alert.level)
-            elif kind == "exit":
-                run.ending = ending_of(SystemExit(record.exit.exit_code))
-        config.pop("_wandb", None)
+
+        def warn(text: str) -> None:
+            run.warn_once(text, f"{self.path}: {text}")
+
+        for record in self._records(warn):
+            try:
+                self._take(record, run, config, summary)
+            except Exception as error:  # the messages are bytes that anyone may have written
+                warn(f"a record is not imported: {described_error(error)}")
+        config.pop("_wandb", None)  # about the library
         run.config.update(config)
         run.summary.update(summary)
+
+    def _take(
+        self, record: Any, run: ImportedRun, config: dict[str, Any], summary: dict[str, Any]
+    ) -> None:
+        """Log a record. Configuration and summary are collected: each change writes run.toml."""
+        kind = record.WhichOneof("record_type")
+        files = self.path.parent / "files"
+        if kind == "history":
+            row = _values(record.history.item)
+            step = record.history.step.num if record.history.HasField("step") else None
+            step = row.get("_step", step)
+            run.log_at(float(row.get("_timestamp", 0)), logged_values(row, files), step)
+        elif kind == "run":
+            about = record.run
+            run.project, run.group = about.project, about.run_group
+            run.job_type, run.notes, run.tags = about.job_type, about.notes, tuple(about.tags)
+            config |= _values(about.config.update)
+        elif kind == "config":
+            config |= _values(record.config.update)
+        elif kind == "summary":
+            summary |= logged_values(_values(record.summary.update), files)
+        elif kind == "metric":
+            metric = record.metric
+            run.define_metric(metric.name or metric.glob_name, metric.step_metric)
+        elif kind == "alert":
+            run.alert(record.alert.title, record.alert.text, record.alert.level)
+        elif kind == "exit":
+            run.ending = ending_of(SystemExit(record.exit.exit_code))
 
     def _records(self, warn: Callable[[str], None]) -> Iterator[Any]:
         """The messages up to the first that is damaged."""
@@ -92,7 +102,15 @@ class WandbFolder:
 
 
 def _values(items: Iterable[Any]) -> dict[str, Any]:
-    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+    """Names and values; wandb has an item for each leaf of a nested one."""
+    values: dict[str, Any] = {}
+    for item in items:
+        *outer, name = item.nested_key or [item.key]
+        inner = values
+        for key in outer:
+            inner = inner.setdefault(key, {})
+        inner[name] = json.loads(item.value_json)
+    return values
 
 
 def _log_records(log: BinaryIO) -> Iterator[bytes]:

@@ -91,6 +91,7 @@ class _CapturedLog:
             if value:
                 setattr(run, key, value)
         if "config" in message:
+            message["config"].pop("_wandb", None)  # about the library
             run.config.update(message["config"])
         if "summary" in message:
             run.summary.update(logged_values(message["summary"], Path()))

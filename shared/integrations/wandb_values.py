@@ -39,7 +39,7 @@ def _logged_value(value: Any, files: Path) -> Any:
     kind = value.get("_type") if isinstance(value, Mapping) else None
     if kind is None:
         return value
-    if kind == "histogram" and "bins" in value:
+    if kind == "histogram":
         return Histogram(np_histogram=(value["values"], value["bins"]))
     if kind == "images/separated":
         return [_file(Image, path, files) for path in value.get("filenames", ())]

@@ -78,7 +78,7 @@ TENSORBOARDX = """
 from tensorboardX import SummaryWriter
 writer = SummaryWriter("logs")
 for step in range(500):
-    writer.add_scalar("loss", 1 / (step + 1), 10 * step)
+    writer.add_scalar("loss", step / 2, 10 * step)
     writer.add_scalar("charts/SPS", step, 10 * step)
 writer.add_text("note", "hello", 5000)
 writer.close()
@@ -90,7 +90,7 @@ def test_every_row_that_tensorboard_gets_is_captured(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
     run = the_run()
-    assert series(run, "loss") == [(10 * step, 1 / (step + 1)) for step in range(500)]
+    assert series(run, "loss") == [(10 * step, step / 2) for step in range(500)]
     assert [value for _, value in series(run, "charts/SPS")] == [*range(500)]
     assert "note: hello" in run.events_path.read_text()
     assert read_status(run).state == "finished"
@@ -126,7 +126,7 @@ def test_the_sitecustomize_of_the_environment_runs_as_well(tmp_path, monkeypatch
     done = capture_script(
         "import sys; print(sys.modules['sitecustomize'].__file__)" + TENSORBOARDX, tmp_path
     )
-    assert done.stdout.splitlines() == ["customized", str(tmp_path / "sitecustomize.py")]
+    assert done.stdout.splitlines()[-2:] == ["customized", str(tmp_path / "sitecustomize.py")]
     assert len(series(the_run(), "loss")) == 500
 
 

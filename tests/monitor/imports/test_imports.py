@@ -47,7 +47,7 @@ def test_every_row_of_event_files_is_there_with_its_step_and_time(tmp_path):
     write_events(tmp_path / "runs" / "a", num_steps)
     done = operant("import", str(tmp_path / "runs"))
     run = the_run()
-    assert done.stdout == f"{run.id}: 3.00k rows from {tmp_path}/runs/a\n", done.stderr
+    assert done.stdout == f"{run.id}: 3000 rows from {tmp_path}/runs/a\n", done.stderr
     assert done.stderr == ""
     rows = kept_rows(run)
     assert len(rows) == num_steps
