@@ -178,7 +178,7 @@ def _settings(path: Path, run: ImportedRun) -> dict[str, Any]:
         return {}
     try:
         yaml = importlib.import_module("yaml")
-        loader = type("Loader", (yaml.SafeLoader,), {})
+        loader: Any = type("Loader", (yaml.SafeLoader,), {})
         loader.add_constructor(  # as RL Zoo writes its settings
             _ORDERED_DICT, lambda loader, node: dict(loader.construct_sequence(node, deep=True)[0])
         )

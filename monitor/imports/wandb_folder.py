@@ -4,6 +4,7 @@ format of LevelDB's logs, and media beside it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import struct
 import zlib
@@ -89,13 +90,12 @@ class WandbFolder:
         """The messages up to the first that is damaged."""
         if missing := lacking("wandb"):
             raise UsageError(missing)
-        from wandb.proto.wandb_internal_pb2 import Record
-
+        messages = importlib.import_module("wandb.proto.wandb_internal_pb2")
         num_records = 0
         try:
             with self.path.open("rb") as log:
                 for data in _log_records(log):
-                    yield Record.FromString(data)
+                    yield messages.Record.FromString(data)
                     num_records += 1
         except Exception as error:
             warn(f"stopped after {num_records} records: {error}")
