@@ -15,8 +15,9 @@ from .shared.text.harmless import one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "console", "stop", "trace", "eval", "play",
-    "export", "push", "pull", "record", "alerts", "note", "tag", "rename", "archive", "rm",
-    "completion", "bench", "autotune", "sweep", "tinyphysics", "mcp", "stream", "rank",
+    "export", "push", "pull", "capture", "import", "record", "alerts", "note", "tag", "rename",
+    "archive", "rm", "completion", "bench", "autotune", "sweep", "tinyphysics", "mcp", "stream",
+    "rank",
 )  # fmt: skip
 
 # Of a stream without a name, as standard output is.
@@ -24,8 +25,8 @@ OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO
 
 # Those that import PyTorch, or that files are written for where they are called.
 IN_A_FOLDER = frozenset((
-    "train", "eval", "play", "export", "push", "pull", "snapshot", "bench", "autotune", "sweep",
-    "tinyphysics", "stream", "rank",
+    "train", "eval", "play", "export", "push", "pull", "capture", "import", "snapshot", "bench",
+    "autotune", "sweep", "tinyphysics", "stream", "rank",
 ))  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +12,12 @@ import click
 
 from ..shared.errors import UsageError, nearest
 
-MAY_BE_EMPTY = ("text", "press")  # of a note, which "" takes away; of the keys of a picture
+# Of a note, which "" takes away; of the keys of a picture; of the command that is captured.
+MAY_BE_EMPTY = ("text", "press", "command_line")
 
 
 class LazyGroup(click.Group):
-    """A group of commands, each in a module of its name in one package."""
+    """A group of commands, each in a module of its name in one package: `import` in `import_`."""
 
     def __init__(self, *args: Any, package: str, names: Sequence[str], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -27,7 +29,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._names:
             return None
-        module = importlib.import_module(f".{cmd_name}", self._package)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        module = importlib.import_module(f".{name}", self._package)
         command: click.Command = module.command
         return command
 

@@ -7,15 +7,17 @@ loop's own files are written as before.
 
 from __future__ import annotations
 
-import importlib.machinery
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from importlib.abc import MetaPathFinder
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from ..errors import UsageError
 from .accepted import say_once
+from .capture_hook.sitecustomize import when_imported
 from .current_run import open_run
 from .media import Audio, Histogram, Image, Text, Video
 from .tracked_run import TrackedRun
@@ -37,18 +39,15 @@ def follow() -> None:
     _recorders.clear()
     _recorders[id(run)] = EventRecorder(run)
     for name in _WRITERS:
-        if name in sys.modules:
-            _wrap(sys.modules[name])
-        elif not any(getattr(finder, "follows", "") == name for finder in sys.meta_path):
-            sys.meta_path.insert(0, _Finder(name))
+        when_imported(name, _wrap)
 
 
 class EventRecorder:
     """Logs TensorBoard's events, messages of Google's protocol buffers, into one run."""
 
-    def __init__(self, run: TrackedRun) -> None:
-        self._run = run
-        self._root: str | None = None
+    def __init__(self, run: TrackedRun, root: str | None = None) -> None:
+        """Names of values written for `root`, by default the first folder, have no prefix."""
+        self._run, self._root = run, root
         self._unprefixed: set[str] = set()
 
     def record(self, log_dir: str, event: Any) -> None:
@@ -88,6 +87,18 @@ class EventRecorder:
             if within.startswith(part):
                 return f"{tag}/{within.removeprefix(part)}"
         return f"{within.replace(os.sep, '/')}/{tag}"
+
+
+def event_class() -> Any:
+    """The message of an event, as the library describes it that is installed. Raises UsageError
+    where none is.
+    """
+    events = ("tensorboard.compat.proto.event_pb2", "tensorboardX.proto.event_pb2")
+    for event, hyperparameters in zip(events, _HPARAMS, strict=True):
+        with suppress(ImportError):
+            importlib.import_module(hyperparameters)
+            return importlib.import_module(event).Event
+    raise UsageError("TensorBoard's events are read with `pip install operant-rl[tensorboard]`")
 
 
 def _value_of(summary: Any, plugin: str) -> Any:
@@ -162,27 +173,3 @@ def _record(writer: Any, event: Any) -> None:
         recorder.record(str(writer.get_logdir()), event)
     except Exception as error:  # the loop is worth more than its numbers
         say_once("events", f"cannot record TensorBoard's event: {type(error).__name__}: {error}")
-
-
-class _Finder(MetaPathFinder):
-    """Wraps a library's writer once the loop imports it."""
-
-    follows: str
-
-    def __init__(self, name: str) -> None:
-        self.follows = name
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname != self.follows:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _wrap(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections import deque
 from dataclasses import dataclass
@@ -62,9 +61,9 @@ class EventWriter:
         # All that the page should hold, for when it is truncated.
         self._newest: deque[Event] = deque(maxlen=section.num_records)
 
-    def append(self, level: Level, text: str, env_steps: int) -> None:
+    def append(self, level: Level, text: str, env_steps: int, wall_ns: int) -> None:
         number = self._newest[-1].number + 1 if self._newest else 1
-        self.put(Event(number, time.time_ns(), level, text, env_steps))
+        self.put(Event(number, wall_ns, level, text, env_steps))
 
     def put(self, event: Event) -> None:
         """Store `event`, the newest, at the place of its number."""

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import SupportsFloat
+from typing import Protocol, SupportsFloat
 
 from ..processes.host import boot_id, host_name, process_start
 from ..runs.outcome import Outcome, State
@@ -43,6 +43,14 @@ _MOST_ROWS_RESTORED = 50_000  # at about 10 us each
 OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
 
 
+class Clock(Protocol):
+    """Tells the time, as the module `time` does. An import replays rows at their own times."""
+
+    def time_ns(self) -> int: ...
+
+    def monotonic_ns(self) -> int: ...
+
+
 class MetricsWriter:
     """Publishes numbers into one page; after its creation nothing it does can block the caller.
 
@@ -55,11 +63,12 @@ class MetricsWriter:
         header: Header,
         metrics: Iterable[Metric],
         beginning: Beginning | None,
+        clock: Clock = time,
     ) -> None:
         """Fill the new page `page`. `create` is the way in."""
         layout = header.layout
         self.path, self.fd, self.header = page.path, page.fd, header
-        self._lock = page.lock
+        self._lock, self._clock = page.lock, clock
         self.num_publishes = 0
         self.copy_path: Path | None = None  # of a copy on disk, from which a lost page is restored
         self._newest = b""  # the newest record of the snapshot
@@ -104,13 +113,14 @@ class MetricsWriter:
         beginning: Beginning | None = None,
         rows_bytes: int = at.ROWS_BYTES,
         folder: Path | None = None,
+        clock: Clock = time,
     ) -> MetricsWriter:
         """Make a page at `path`, or one without a name when it is None.
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
         A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
         room for rows that wait for the recorder, `folder` that of the run; a `host` is another
-        machine that the page tells of.
+        machine that the page tells of. All times are those of `clock`.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
         """
         header = Header(
@@ -121,18 +131,18 @@ class MetricsWriter:
             process_start=process_start(os.getpid()),
             boot_id=boot_id(),
             host=host or host_name(),
-            created_wall_ns=time.time_ns(),
-            created_monotonic_ns=time.monotonic_ns(),
+            created_wall_ns=clock.time_ns(),
+            created_monotonic_ns=clock.monotonic_ns(),
             publish_interval_s=publish_interval_s,
             layout=at.make_layout(max_metrics, rows_bytes=rows_bytes),
             place=FolderPlace.of(folder) if folder else None,
         )
         size_bytes = header.layout.page_bytes
         if path is None:
-            return cls(create_unnamed_page_file(size_bytes), header, metrics, beginning)
+            return cls(create_unnamed_page_file(size_bytes), header, metrics, beginning, clock)
         building = create_page_file(path, size_bytes)
         try:
-            writer = cls(building, header, metrics, beginning)
+            writer = cls(building, header, metrics, beginning, clock)
             writer.path = publish_page_file(building, path).path
         except BaseException:
             remove_page_file(building)
@@ -205,7 +215,7 @@ class MetricsWriter:
         self.header = dataclasses.replace(
             self.header,
             created_wall_ns=beginning.header.created_wall_ns,
-            created_monotonic_ns=time.monotonic_ns() - beginning.monotonic_ns,
+            created_monotonic_ns=self._clock.monotonic_ns() - beginning.monotonic_ns,
         )
 
     def publish(
@@ -222,8 +232,8 @@ class MetricsWriter:
         if self._words[-1] != at.READY:
             self._restore()
         number = self.num_publishes + 1
-        wall_ns = time.time_ns()
-        elapsed_ns = time.monotonic_ns() - self.header.created_monotonic_ns
+        wall_ns = self._clock.time_ns()
+        elapsed_ns = self._clock.monotonic_ns() - self.header.created_monotonic_ns
         record = self._records.of_all(values, number, wall_ns, elapsed_ns, iteration, env_steps)
         if record is None:
             moment = Moment(number, wall_ns, elapsed_ns, iteration, env_steps)
@@ -286,7 +296,7 @@ class MetricsWriter:
             f"another program truncated the page after publish {newest}: "
             "every row is in the run's files, charts may lack the newest"
         )
-        self._events.append("warning", text, -1)
+        self._events.append("warning", text, -1, self._clock.time_ns())
 
     def _kept_of_the_page(self) -> Beginning | None:
         """What is left of this page, here or in its copy, whichever has more rows."""
@@ -354,7 +364,7 @@ class MetricsWriter:
     def event(self, level: Level, text: str, env_steps: int = -1) -> None:
         """Add a message to the page's ring of events."""
         if self._can_write():
-            self._events.append(level, text, env_steps)
+            self._events.append(level, text, env_steps, self._clock.time_ns())
 
     def finish(
         self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
@@ -364,7 +374,7 @@ class MetricsWriter:
         """
         if not self._can_write():
             return
-        outcome = Outcome(state, exit_code, message, time.time_ns(), is_provisional)
+        outcome = Outcome(state, exit_code, message, self._clock.time_ns(), is_provisional)
         start = self._outcome.offset
         self._bytes[start : start + at.OUTCOME_BYTES] = outcome.encode()
 

@@ -399,13 +399,15 @@ def create_run(
         raise
 
 
-def make_run_id(name: str) -> str:
-    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), what, and four letters against chance."""
+def make_run_id(name: str, began_s: float | None = None) -> str:
+    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), by default now; what, and four letters
+    against chance.
+    """
     words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     if len(words) > _NAME_LETTERS:  # the end tells runs of a sweep apart
         words = f"{words[:_FIRST_LETTERS]}..{words[2 + _FIRST_LETTERS - _NAME_LETTERS :]}"
     tail = "".join(secrets.choice(_TAIL_LETTERS) for _ in range(4))
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{words}-{tail}"
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(began_s))}-{words}-{tail}"
 
 
 def name_in(run_id: str) -> str:

@@ -19,7 +19,7 @@ from ..page.layout import ROWS_BYTES
 from ..page.rank_place import page_path
 from ..page.resumed_page import Beginning
 from ..page.schema import Metric
-from ..page.writer import DEFAULT_MAX_METRICS, MetricsWriter
+from ..page.writer import DEFAULT_MAX_METRICS, Clock, MetricsWriter
 from ..processes.host import boot_id, process_start
 from ..processes.lock import RECORDER, RunLock, lock_holder
 from ..text.harmless import one_line
@@ -111,6 +111,7 @@ class RunSession:
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
         console: bool = False,
         warn: Callable[[str], None] = warn_on_stderr,
+        clock: Clock = time,
     ) -> None:
         """Make the page. Where memory for it cannot be had, warn once and train on: the page then
         lives in the process, and readers of the same user still find it through /proc.
@@ -131,7 +132,7 @@ class RunSession:
         self.run, self.rank = run, rank
         self._host, self._is_whole = host, is_whole
         self._ends_with_process = ends_with_process
-        self._lock, self._warn = lock, warn
+        self._lock, self._warn, self._clock = lock, warn, clock
         self._is_open = True
         self._closing = threading.Lock()  # held from `close` on: only the first outcome counts
         self._is_deletion_told = False
@@ -149,6 +150,7 @@ class RunSession:
                 beginning=beginning,
                 rows_bytes=rows_bytes,
                 folder=run.folder,
+                clock=clock,
             )
 
         # Before the page, so that a process that dies while it makes one is recorded as well.
@@ -239,7 +241,7 @@ class RunSession:
             # From where, and since when, this process goes on: what was recorded of a former one
             # after that publish no longer holds.
             "after_publish": self.metrics.num_publishes,
-            "since_wall_ns": time.time_ns(),
+            "since_wall_ns": self._clock.time_ns(),
         }
         if self._host:
             place["host"] = self._host

@@ -1,0 +1,43 @@
+"""`operant import`: runs that other programs logged."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command("import")
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(path_type=Path)
+)
+def command(paths: tuple[Path, ...]) -> int:
+    """Make runs of what other programs logged at PATH: a file, a folder, or a folder of many runs.
+
+    It reads TensorBoard's event files, wandb's folders (also of offline runs), progress.csv of
+    Stable-Baselines3, metrics.csv of Lightning, and monitor.csv with evaluations.npz of RL Zoo.
+    Every row is kept with its step and its time. The files stay as they are. What was imported
+    before is not imported again.
+    """
+    from ..monitor.imports.sources import import_all
+    from ..monitor.render.formatting import counted
+    from ..shared.text.harmless import harmless
+    from .helpers.output import print_line
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves no half a run
+    exit_code = 0
+    for path in paths:
+        for done in import_all(path):
+            place = done.source.path
+            if done.error:
+                exit_code = done.error.exit_code
+                click.echo(harmless(f"operant: {place} is not imported: {done.error}"), err=True)
+            elif done.num_rows:
+                print_line(f"{done.run_id}: {counted(done.num_rows, 'row')} from {place}")
+            else:
+                again = f"; it has changed since: `operant rm {done.run_id}`, then import it again"
+                note = again if done.has_changed else ""
+                print_line(f"{place} is imported already, as {done.run_id}{note}")
+    return exit_code

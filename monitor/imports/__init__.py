@@ -1,0 +1,1 @@
+"""Runs that other programs logged into files, written as runs of operant's."""

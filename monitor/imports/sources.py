@@ -1,0 +1,104 @@
+"""Finds the runs that other programs logged, and imports those that are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ...shared.errors import OperantError, UsageError
+from ...shared.runs.find_runs import own_runs
+from ...shared.runs.run_notes import MANIFEST_FILE
+from .csv_logs import CsvLog, MonitorLogs
+from .event_files import EventFiles
+from .imported_run import IMPORTED_BYTES, IMPORTED_FROM, Source, import_run, num_bytes
+from .wandb_folder import WandbFolder
+
+EVENTS, MONITORS, TABLES = "*tfevents*", "*monitor.csv", ("progress.csv", "metrics.csv")
+
+
+class Imported(NamedTuple):
+    """What became of one source: a new run with `num_rows` rows, or an earlier import, which
+    `has_changed` if files grew since; or why it could not be imported.
+    """
+
+    source: Source
+    run_id: str = ""
+    num_rows: int = 0
+    has_changed: bool = False
+    error: OperantError | None = None
+
+
+def import_all(path: Path) -> Iterator[Imported]:
+    """Import every run at `path` and below. Raises UsageError if there is none."""
+    try:
+        sources = list(_sources(path))
+    except OSError as error:
+        raise UsageError(_in_words(error)) from None
+    yield from map(_imported, sources)
+    if not sources:
+        raise UsageError(f"{path} has nothing that can be imported: {_KNOWN}")
+
+
+_KNOWN = (
+    "expected TensorBoard's event files, folders of wandb, progress.csv of Stable-Baselines3, "
+    "metrics.csv of Lightning, or monitor.csv of RL Zoo"
+)
+
+
+def _imported(source: Source) -> Imported:
+    try:
+        path = str(source.path.resolve())
+        for run in own_runs():
+            manifest = run.manifest()
+            if manifest.get(IMPORTED_FROM) == path:
+                has_changed = manifest.get(IMPORTED_BYTES) != num_bytes(source)
+                return Imported(source, run.id, has_changed=has_changed)
+        imported = import_run(source)
+    except OperantError as error:
+        return Imported(source, error=error)
+    except OSError as error:
+        return Imported(source, error=UsageError(_in_words(error)))
+    return Imported(source, imported.id, imported.num_rows)
+
+
+def _in_words(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}"
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    """The runs at `path`: the file, the folder, or else what is in the folders below it."""
+    if _is_run(path):
+        raise UsageError(f"{path} is a run of operant's already")
+    if path.is_dir():
+        yield from _sources_in(path)
+    elif not path.is_file():
+        raise UsageError(f"{path}: there is no such file or folder")
+    elif path.match(EVENTS):
+        yield EventFiles(path, [path])
+    elif path.suffix == ".wandb":
+        yield WandbFolder(path)
+    elif path.match(MONITORS):
+        yield MonitorLogs(path, [path])
+    elif path.suffix == ".csv":
+        yield CsvLog(path)
+
+
+def _sources_in(folder: Path) -> Iterator[Source]:
+    if logs := sorted(folder.glob("run-*.wandb")):
+        yield from map(WandbFolder, logs)
+    elif any(folder.glob(EVENTS)):
+        yield EventFiles(folder, sorted(path for path in folder.rglob(EVENTS) if path.is_file()))
+    elif tables := [path for name in TABLES if (path := folder / name).is_file()]:
+        yield CsvLog(tables[0])
+    elif monitors := sorted(folder.glob(MONITORS)):
+        yield MonitorLogs(folder, monitors)
+    else:
+        for inner in sorted(folder.iterdir()):
+            # wandb links `latest-run`.
+            if inner.is_dir() and not inner.is_symlink() and not _is_run(inner):
+                yield from _sources_in(inner)
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / MANIFEST_FILE).exists() and (folder / "lock").exists()

@@ -1,0 +1,205 @@
+"""`operant capture`: any command as a run. Its Python processes send what they log through other
+libraries, see `capture_hook`, and this process publishes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..errors import UsageError
+from ..text.masking import masked_arguments
+from ..text.plain_values import described_error
+from .begin import Wanted, begin_run
+from .capture_hook import sitecustomize
+from .current_run import set_current_run
+from .logged_run import LoggedRun
+from .process_end import Ending, ending_of
+from .tensorboard_events import EventRecorder, event_class
+from .wandb_values import logged_values
+
+LOOK_EVERY_S = 0.05  # whether the command has ended
+PATIENCE_S = 2.0  # for the last messages of its processes
+MAX_MESSAGE_BYTES = 64 << 20
+
+
+def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]) -> int:
+    """Run `command` as a run of this process; returns its exit code, 128 and the number of a signal
+    that killed it. `say` takes lines for the user.
+
+    Raises UsageError if it cannot be started.
+    """
+    with _listening() as (listener, address), _started(command, address) as process:
+        details = {"command_line": shlex.join(masked_arguments(command))}
+        run = begin_run(LoggedRun, Wanted(name or _name_of(command), details))
+        set_current_run(run)
+        if run.id:
+            say(f"captured as {run.id}")
+        log = _CapturedLog(run)
+        for line in _lines(listener, lambda: process.poll() is not None):
+            log.take(line)
+        code = process.wait()
+        if not log.num_logged:
+            say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
+        run.end(_ending_of_code(code))
+    return code if code >= 0 else 128 - code
+
+
+_LIBRARIES = "wandb, TensorBoard, Stable-Baselines3 or Lightning's CSVLogger"
+
+
+class _CapturedLog:
+    """Logs the messages of `sitecustomize` into one run."""
+
+    def __init__(self, run: LoggedRun) -> None:
+        self._run = run
+        self._events = EventRecorder(run)
+        self.num_logged = 0
+
+    def take(self, line: bytes) -> None:
+        """Log one message. Nothing that a process sends ends the capture."""
+        try:
+            self._take(json.loads(line))
+        except Exception as error:
+            text = f"a message of the command is not captured: {described_error(error)}"
+            self._run.warn_once(type(error).__name__, text)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        run = self._run
+        self.num_logged += "event" in message or "log" in message
+        if "event" in message:
+            event = event_class().FromString(base64.b64decode(message["event"]))
+            self._events.record(message["log_dir"], event)
+        if "log" in message:
+            values = logged_values(message["log"], Path(message.get("files", "")))
+            run.log(values, message["step"], message["commit"])
+        for key, value in message.get("details", {}).items():
+            if value:
+                setattr(run, key, value)
+        if "config" in message:
+            message["config"].pop("_wandb", None)  # about the library
+            run.config.update(message["config"])
+        if "summary" in message:
+            run.summary.update(logged_values(message["summary"], Path()))
+        if "metric" in message:
+            run.define_metric(message["metric"], message["step_metric"])
+        if "alert" in message:
+            run.alert(message["alert"], message["text"], message["level"])
+        if "warning" in message:
+            run.warn_once(message["warning"], message["warning"])
+
+
+def _name_of(command: Sequence[str]) -> str:
+    """The script or module that the command runs, else its program."""
+    script = next((argument for argument in command if argument.endswith(".py")), None)
+    if script is None and "-m" in command[:-1]:
+        script = command[command.index("-m") + 1].rpartition(".")[2]
+    return Path(script or command[0]).stem
+
+
+def _ending_of_code(code: int) -> Ending:
+    """`code` is that of `Popen`: minus the number of a signal that killed the process."""
+    if code >= 0:
+        return ending_of(SystemExit(code))
+    name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+    is_stop = -code in (signal.SIGINT, signal.SIGTERM)
+    return Ending("stopped" if is_stop else "failed", 128 - code, f"by {name}")
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[tuple[socket.socket, str]]:
+    """A socket in a folder of this user's alone, and its path."""
+    with (
+        tempfile.TemporaryDirectory(prefix="operant-capture-") as folder,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
+        address = os.path.join(folder, "socket")
+        try:
+            listener.bind(address)
+            listener.listen()
+        except OSError as error:  # a path of over 100 bytes
+            raise UsageError(f"cannot listen at {address}: {error}; set TMPDIR") from None
+        yield listener, address
+
+
+@contextlib.contextmanager
+def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command's process. It gets the signals that ask this one to stop; a Ctrl-C in a terminal
+    reaches both, and only ends the command.
+    """
+    if shutil.which(command[0]) is None:
+        raise UsageError(f"there is no command '{command[0]}'")
+    hook = os.path.dirname(os.path.abspath(sitecustomize.__file__))
+    paths = [hook, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {sitecustomize.ADDRESS: address, "PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        process = subprocess.Popen(command, env={**os.environ, **environment})
+    except OSError as error:
+        raise UsageError(f"cannot start {command[0]}: {error.strerror}") from None
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGINT:
+            process.send_signal(number)
+
+    former = {
+        number: signal.signal(number, pass_on)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield process
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _lines(listener: socket.socket, is_over: Callable[[], bool]) -> Iterator[bytes]:
+    """What processes send to `listener`, until `is_over` and all has come that was sent before."""
+    deadline = None
+    with selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        while deadline is None or time.monotonic() < deadline:
+            if deadline is None and is_over():
+                deadline = time.monotonic() + PATIENCE_S
+            ready = selector.select(LOOK_EVERY_S if deadline is None else 0)
+            if deadline and not ready:
+                return
+            for key, _ in ready:
+                if key.fileobj is listener:
+                    connection, _ = listener.accept()
+                    selector.register(connection, selectors.EVENT_READ, bytearray())
+                else:
+                    yield from _received(selector, key)
+
+
+def _received(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> Iterator[bytes]:
+    """The lines that are complete of one connection, whose `data` is the beginning of the next."""
+    connection, waiting = key.fileobj, key.data
+    assert isinstance(connection, socket.socket)
+    try:
+        data = connection.recv(1 << 16)
+    except OSError:
+        data = b""
+    if b"\n" in data:
+        *lines, rest = (waiting + data).split(b"\n")
+        waiting[:] = rest
+        yield from lines
+    else:
+        waiting += data
+    if not data or len(waiting) > MAX_MESSAGE_BYTES:
+        selector.unregister(connection)
+        connection.close()

@@ -1,0 +1,222 @@
+"""Python imports this at its start in all processes below `operant capture`. It sends to the
+capturing process what they log through wandb, TensorBoard, Stable-Baselines3 and Lightning.
+
+It uses the standard library alone: operant need not be installed for the Python that runs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+ADDRESS = "OPERANT_CAPTURE"  # in the environment: the path of the socket that takes messages
+PATIENCE_S = 1.0  # for a capturing process that takes no messages; then nothing more is sent
+
+
+class Sender:
+    """Sends messages as lines of JSON. Never raises, and never waits longer than PATIENCE_S."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._is_lost = False
+        self._connection: Any = None
+        self._forget_connection()
+        # Two processes that share a connection would mix their lines.
+        os.register_at_fork(after_in_child=self._forget_connection)
+
+    def _forget_connection(self) -> None:
+        self._connection = None
+        self._lock = threading.RLock()  # a signal's handler may log in the middle of a send
+
+    def send(self, **message: Any) -> None:
+        # Imported here, because every Python below `operant capture` imports this module.
+        import json
+
+        if self._is_lost:
+            return
+        try:
+            data = json.dumps(message, default=_plain).encode() + b"\n"
+        except Exception as error:
+            data = json.dumps({"warning": repr(error)}).encode() + b"\n"
+        with self._lock:
+            try:
+                self._connected().sendall(data)
+            except OSError:
+                self._is_lost = True
+
+    def _connected(self) -> Any:
+        import socket
+
+        if self._connection is None:
+            self._connection = socket.socket(socket.AF_UNIX)
+            self._connection.settimeout(PATIENCE_S)
+            self._connection.connect(self._address)
+        return self._connection
+
+
+class _Finder:
+    """Calls `follow` with the module `name` once it is imported, before others see it."""
+
+    def __init__(self, name: str, follow: Callable[[Any], None]) -> None:
+        self.name, self.follow = name, follow
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                execute(module)
+                self.follow(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def when_imported(name: str, follow: Callable[[Any], None]) -> None:
+    """Call `follow` with the module `name`: now, or once it is imported."""
+    if name in sys.modules:
+        follow(sys.modules[name])
+        return
+    waiting = [vars(each) for each in sys.meta_path if isinstance(each, _Finder)]
+    if {"name": name, "follow": follow} not in waiting:
+        sys.meta_path.insert(0, _Finder(name, follow))
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists for an array or a tensor, text for anything else."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -> None:
+    """Call `tell` with the arguments of each call of a class's method `name`, before the call."""
+    owner = getattr(module, owner_name, None)
+    original = getattr(owner, name, None)
+    if original is None:  # another version of the library
+        return
+
+    @functools.wraps(original)
+    def method(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            tell(*arguments, **keywords)
+        except Exception as error:  # the script goes on as it would without operant
+            _sender.send(warning=f"{name}() is not captured: {error!r}")
+        return original(*arguments, **keywords)
+
+    setattr(owner, name, method)
+
+
+def _follow_events(module: Any) -> None:
+    """TensorBoard's writer of events, or tensorboardX's."""
+    import base64
+
+    def add_event(writer: Any, event: Any, *_: Any, **__: Any) -> None:
+        if event.HasField("summary"):
+            data = base64.b64encode(event.SerializeToString()).decode()
+            _sender.send(event=data, log_dir=str(writer.get_logdir()))
+
+    _before(module, "EventFileWriter", "add_event", add_event)
+
+
+def _follow_stable_baselines3(module: Any) -> None:
+    def dump(logger: Any, step: int = 0) -> None:
+        formats = {type(each).__name__ for each in logger.output_formats}
+        # TensorBoard's writer gets the same values, and is followed itself.
+        if logger.level != module.DISABLED and "TensorBoardOutputFormat" not in formats:
+            values = logger.name_to_value
+            numbers = {key: v for key, v in values.items() if hasattr(v, "__float__")}
+            _sender.send(log=numbers, step=step, commit=True)
+
+    _before(module, "Logger", "dump", dump)
+
+
+def _follow_lightning_metrics(module: Any) -> None:
+    def log_metrics(writer: Any, metrics_dict: Any, step: int | None = None) -> None:
+        _sender.send(log=metrics_dict, step=step, commit=True)
+
+    _before(module, "_ExperimentWriter", "log_metrics", log_metrics)
+
+
+def _follow_lightning_hyperparameters(module: Any) -> None:
+    def log_hparams(_: Any, params: Any) -> None:
+        _sender.send(config=params)
+
+    _before(module, "ExperimentWriter", "log_hparams", log_hparams)
+
+
+def _follow_wandb(module: Any) -> None:
+    """wandb gives each record to its service through this interface, its values as JSON."""
+    import json
+
+    def values(items: Any) -> dict[str, Any]:
+        return {i.key or "/".join(i.nested_key): json.loads(i.value_json) for i in items}
+
+    def history(_: Any, record: Any) -> None:
+        run = getattr(sys.modules.get("wandb"), "run", None)
+        step = record.step.num if record.HasField("step") else None
+        commit = record.action.flush if record.HasField("action") else None
+        files = str(getattr(run, "dir", ""))
+        _sender.send(log=values(record.item), step=step, commit=commit, files=files)
+
+    def run(_: Any, record: Any) -> None:
+        details = {"name": record.display_name, "project": record.project, "notes": record.notes}
+        details.update(group=record.run_group, job_type=record.job_type, tags=list(record.tags))
+        _sender.send(details=details, config=values(record.config.update))
+
+    def metric(_: Any, record: Any) -> None:
+        name = record.name or record.glob_name
+        _sender.send(metric=name, step_metric=record.step_metric)
+
+    def alert(_: Any, record: Any) -> None:
+        _sender.send(alert=record.title, text=record.text, level=record.level)
+
+    methods = {
+        "_publish_partial_history": history,
+        "_publish_config": lambda _, record: _sender.send(config=values(record.update)),
+        "_publish_summary": lambda _, record: _sender.send(summary=values(record.update)),
+        "_deliver_run": run,
+        "_publish_metric": metric,
+        "_publish_alert": alert,
+    }
+    for name, tell in methods.items():
+        _before(module, "InterfaceShared", name, tell)
+
+
+_FOLLOWED = {
+    "tensorboard.summary.writer.event_file_writer": _follow_events,
+    "tensorboardX.event_file_writer": _follow_events,
+    "stable_baselines3.common.logger": _follow_stable_baselines3,
+    "lightning.fabric.loggers.csv_logs": _follow_lightning_metrics,
+    "lightning_fabric.loggers.csv_logs": _follow_lightning_metrics,
+    "lightning.pytorch.loggers.csv_logs": _follow_lightning_hyperparameters,
+    "pytorch_lightning.loggers.csv_logs": _follow_lightning_hyperparameters,
+    "wandb.sdk.interface.interface_shared": _follow_wandb,
+}
+
+
+def _run_hidden_sitecustomize() -> None:
+    """Import the `sitecustomize` that Python would have imported without this one."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize")
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+if __name__ == "sitecustomize":  # else operant itself imports `when_imported`
+    if ADDRESS in os.environ:
+        _sender = Sender(os.environ[ADDRESS])
+        for _name, _follow in _FOLLOWED.items():
+            when_imported(_name, _follow)
+    _run_hidden_sitecustomize()

@@ -1,0 +1,293 @@
+"""`operant import`: every row that other programs logged becomes a row of an ordinary run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import error_line, operant
+from kept_rows import kept_rows, series
+from tensorboardX import SummaryWriter
+
+from operant.monitor.imports import imported_run
+from operant.monitor.imports.sources import import_all
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+from operant.shared.runs.run_folder import Run, create_run
+
+BEGAN_S = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
+
+
+def the_run() -> Run:
+    (run,) = list_runs()
+    return run
+
+
+def write_events(folder: Path, num_steps: int, began_s: float = BEGAN_S) -> Path:
+    """Two scalars for each step, a second apart; returns their file."""
+    writer = SummaryWriter(str(folder))
+    for step in range(num_steps):
+        for name in ("loss/train", "episode/return"):
+            writer.add_scalar(name, step / 2, 10 * step, walltime=began_s + step)
+    writer.close()
+    (file,) = folder.glob("*tfevents*")
+    return file
+
+
+def test_every_row_of_event_files_is_there_with_its_step_and_time(tmp_path):
+    # More rows than the page has room for in one level of its history.
+    num_steps = 3000
+    write_events(tmp_path / "runs" / "a", num_steps)
+    done = operant("import", str(tmp_path / "runs"))
+    run = the_run()
+    assert done.stdout == f"{run.id}: 3000 rows from {tmp_path}/runs/a\n", done.stderr
+    assert done.stderr == ""
+    rows = kept_rows(run)
+    assert len(rows) == num_steps
+    assert [row.env_steps for row in rows] == [10 * step for step in range(num_steps)]
+    assert [row.metrics for row in rows[:2]] == [
+        {"loss/train": 0.0, "episode/return": 0.0},
+        {"loss/train": 0.5, "episode/return": 0.5},
+    ]
+    assert [row.wall_s - BEGAN_S for row in rows] == pytest.approx([*range(num_steps)], abs=1e-3)
+    assert run.id.startswith("20231114-221320-a-")
+    status = read_status(run)
+    assert (status.state, status.message) == ("ended", f"imported from {tmp_path}/runs/a")
+    assert status.env_steps_per_s == pytest.approx(10, rel=0.01)
+    assert not run.recording_path.exists()
+
+
+def test_all_that_a_writer_writes_is_imported(tmp_path):
+    writer = SummaryWriter(str(tmp_path / "a"))
+    writer.add_scalar("loss", 0.5, 1)
+    writer.add_scalars("acc/all", {"train": 0.75, "test": 0.25}, 2)
+    writer.add_histogram("weights", np.arange(1001.0), 3)
+    writer.add_image("picture", np.zeros((3, 8, 8), dtype=np.uint8), 4)
+    writer.add_text("note", "hello", 5)
+    writer.add_hparams({"lr": 0.125, "net": "mlp"}, {"score": 2.0}, global_step=6)
+    writer.close()
+    done = operant("import", str(tmp_path / "a"))
+    assert done.returncode == 0, done.stderr
+    run = the_run()
+    metrics = read_status(run).metrics
+    assert (metrics["acc/all/train"], metrics["acc/all/test"]) == (0.75, 0.25)
+    assert metrics["weights/p50"] == pytest.approx(500, rel=0.1)
+    assert metrics["score"] == 2.0
+    assert run.manifest()["config"] == {"lr": 0.125, "net": "mlp"}
+    assert "note: hello" in run.events_path.read_text()
+    (picture,) = (run.folder / "media" / "images").iterdir()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_folders_below_are_runs_of_their_own_unless_a_run_has_them(tmp_path):
+    for folder in ("a", "a/eval", "b"):
+        write_events(tmp_path / folder, 2)
+    assert operant("import", str(tmp_path)).returncode == 0
+    names = {run.manifest()["name"]: read_status(run).metrics.keys() for run in list_runs()}
+    own = {"loss/train", "episode/return"}
+    assert names == {"a": own | {f"eval/{name}" for name in own}, "b": own}
+
+
+def test_an_import_is_not_repeated(tmp_path):
+    write_events(tmp_path / "a", 2)
+    operant("import", str(tmp_path / "a"))
+    again = operant("import", str(tmp_path / "a"))
+    run = the_run()
+    assert again.stdout == f"{tmp_path}/a is imported already, as {run.id}\n"
+    assert again.returncode == 0
+    writer = SummaryWriter(str(tmp_path / "a"), filename_suffix="2")
+    writer.add_scalar("loss/train", 1.0, 100)
+    writer.close()
+    grown = operant("import", str(tmp_path / "a"))
+    assert f"it has changed since: `operant rm {run.id}`" in grown.stdout
+    assert the_run() == run
+
+
+def cut_off(data: bytes) -> bytes:
+    return data[: len(data) // 2 + 3]
+
+
+def changed_in_the_middle(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"), [(cut_off, "it is cut off"), (changed_in_the_middle, "it is damaged")]
+)
+def test_an_event_file_is_imported_up_to_its_damage(damage, what, tmp_path):
+    file = write_events(tmp_path / "a", 100)
+    file.write_bytes(damage(file.read_bytes()))
+    done = operant("import", str(tmp_path / "a"))
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert f"{file}: stopped after " in done.stderr
+    assert what in done.stderr
+    values = [value for _, value in series(the_run(), "loss/train")]
+    assert 40 < len(values) < 60
+    assert values == [step / 2 for step in range(len(values))]
+
+
+def test_what_is_no_run_is_refused_in_one_line(tmp_path):
+    (empty := tmp_path / "empty").mkdir()
+    assert "nothing that can be imported" in error_line("import", str(empty))
+    assert "no such file or folder" in error_line("import", str(tmp_path / "missing"))
+    (tmp_path / "notes.txt").write_text("hello")
+    assert "nothing that can be imported" in error_line("import", str(tmp_path / "notes.txt"))
+    (tmp_path / "events.out.tfevents.1").write_bytes(b"junk" * 100)
+    assert "it has no event that can be read" in error_line("import", str(tmp_path))
+    (tmp_path / "events.out.tfevents.1").write_bytes(b"")
+    assert "it is empty" in error_line("import", str(tmp_path))
+    (tmp_path / "picture.csv").write_bytes(bytes(range(256)) * 100)
+    assert "no rows" in error_line("import", str(tmp_path / "picture.csv"))
+    (tmp_path / "run-1.wandb").write_bytes(b"junk" * 100)
+    assert "it is no log of wandb's" in error_line("import", str(tmp_path / "run-1.wandb"))
+    (tmp_path / "0.monitor.csv").write_text("r,l,t\n1,2,3\n")
+    assert "no file of Monitor's" in error_line("import", str(tmp_path / "0.monitor.csv"))
+    assert list_runs() == []
+    run, lock = create_run("own", {}, rank=0)
+    lock.release()
+    assert "is a run of operant's already" in error_line("import", str(run.folder))
+
+
+def test_an_import_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, operant_pages):
+    write_events(tmp_path / "a", 100)
+    monkeypatch.setattr(imported_run, "RECORD_EVERY_ROWS", 10)
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(imported_run.RankRecorder, "look", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(import_all(tmp_path / "a"))
+    assert list_runs() == []
+    assert list(operant_pages.rglob("*.page")) == []
+
+
+def test_progress_csv_of_stable_baselines3(tmp_path):
+    path = tmp_path / "ppo" / "progress.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "time/total_timesteps,rollout/ep_rew_mean,time/time_elapsed,train/loss\n"
+        "2048,10.5,2,\n4096,21.0,4,0.5\n6144,31"  # the last line is being written
+    )
+    os.utime(path, (BEGAN_S + 4, BEGAN_S + 4))
+    done = operant("import", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    run = the_run()
+    rows = kept_rows(run)
+    assert [(row.env_steps, row.metrics) for row in rows] == [
+        (2048, {"rollout/ep_rew_mean": 10.5}),
+        (4096, {"rollout/ep_rew_mean": 21.0, "train/loss": 0.5}),
+        (6144, {"rollout/ep_rew_mean": 31.0}),
+    ]
+    assert [row.wall_s - BEGAN_S for row in rows[:2]] == [2, 4]
+    assert run.manifest()["name"] == "ppo"
+
+
+@pytest.mark.slow
+def test_metrics_csv_of_lightning(tmp_path):
+    from lightning.pytorch.loggers import CSVLogger
+
+    logger = CSVLogger(str(tmp_path))
+    logger.log_hyperparams({"lr": 0.1})
+    for step in range(5):
+        logger.log_metrics({"loss": 1 / (step + 1)}, step)
+    logger.log_metrics({"val/loss": 0.25}, 4)
+    logger.save()
+    done = operant("import", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    run = the_run()
+    assert run.manifest()["name"] == "lightning_logs-version_0"
+    assert run.manifest()["config"] == {"lr": 0.1}
+    assert series(run, "loss") == [(step, 1 / (step + 1)) for step in range(5)]
+    assert series(run, "val/loss") == [(4, 0.25)]
+
+
+def write_monitor(path: Path, began_s: float, episodes: list[tuple[float, int, float]]) -> None:
+    """Episodes as Stable-Baselines3's `Monitor` has them: return, length, seconds since then."""
+    with path.open("w", newline="") as file:
+        file.write(f"#{json.dumps({'t_start': began_s, 'env_id': 'CartPole-v1'})}\n")
+        csv.writer(file).writerows([("r", "l", "t"), *episodes])
+
+
+def test_a_folder_of_rl_zoo(tmp_path):
+    folder = tmp_path / "CartPole-v1_1"
+    (folder / "CartPole-v1").mkdir(parents=True)
+    write_monitor(folder / "0.monitor.csv", BEGAN_S, [(10, 10, 1.0), (30, 30, 3.0)])
+    write_monitor(folder / "1.monitor.csv", BEGAN_S + 0.5, [(20, 20, 1.5), (40, 40, 3.5)])
+    np.savez(
+        folder / "evaluations.npz",
+        timesteps=np.array([50]),
+        results=np.array([[100.0, 200.0]]),
+        ep_lengths=np.array([[100, 200]]),
+    )
+    (folder / "CartPole-v1" / "config.yml").write_text(
+        "!!python/object/apply:collections.OrderedDict\n- - - n_envs\n    - 8\n"
+        "  - - learning_rate\n    - lin_0.001\n"
+    )
+    done = operant("import", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    run = the_run()
+    # By time: 10 after 1 s, 20 after 2 s, 30 after 3 s, 40 after 4 s; steps add up.
+    assert series(run, "episode/return") == [(10, 10), (30, 20), (60, 30), (100, 40)]
+    assert series(run, "evaluation/return") == [(50, 150)]
+    config = run.manifest()["config"]
+    assert config == {"n_envs": 8, "learning_rate": "lin_0.001", "env": "CartPole-v1"}
+
+
+WANDB_SCRIPT = """
+import numpy as np
+import wandb
+run = wandb.init(
+    project="p", name="n", group="g", tags=["t"], config={"lr": 0.1, "deep": {"a": 1}}
+)
+wandb.define_metric("val/*", step_metric="epoch")
+for step in range(200):
+    run.log({"loss": 1 / (step + 1), "inner": {"x": step}})
+run.log({"val/loss": 0.5, "epoch": 3, "nan": float("nan")})
+run.log({"picture": wandb.Image(np.zeros((4, 4, 3), dtype=np.uint8))})
+run.log({"weights": wandb.Histogram(np.arange(1000.0))})
+run.summary["best"] = 7
+run.alert("title", "text")
+run.finish(exit_code=3)
+"""
+
+
+@pytest.mark.slow
+def test_a_folder_of_wandb(tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", WANDB_SCRIPT],
+        cwd=tmp_path,
+        env={**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true"},
+        check=True,
+    )
+    done = operant("import", str(tmp_path / "wandb"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") <= 1  # a metric is NaN
+    run = the_run()
+    manifest = run.manifest()
+    assert manifest["config"] == {"lr": 0.1, "deep": {"a": 1}}
+    assert [manifest[key] for key in ("project", "group", "tags")] == ["p", "g", ["t"]]
+    assert manifest["summary"]["best"] == 7
+    losses = [value for _, value in series(run, "loss")]
+    assert losses == [1 / (step + 1) for step in range(200)]
+    assert len(kept_rows(run)) == 203
+    status = read_status(run)
+    assert (status.state, status.message) == ("failed", "exit code 3")
+    assert status.metrics["weights/p50"] == pytest.approx(500, rel=0.1)
+    assert "title: text" in run.events_path.read_text()
+    assert len(list((run.folder / "media" / "images").iterdir())) == 1
+    (log,) = (tmp_path / "wandb").glob("offline-run-*/run-*.wandb")
+    shutil.copy(log, tmp_path / "run-cut.wandb")
+    os.truncate(tmp_path / "run-cut.wandb", log.stat().st_size // 2)
+    cut = operant("import", str(tmp_path / "run-cut.wandb"))
+    assert cut.returncode == 0
+    assert "it is cut off" in cut.stderr
