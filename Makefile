@@ -8,7 +8,7 @@ SIDES := api commands monitor shared trainer
 IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table api-page notebooks bench first-contact learn soak zoo clean
+.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -96,9 +96,9 @@ gpu-conformance:
 notebooks: $(VENV)/installed-dev
 	$(BIN)/python tests/support/notebooks.py
 
-# docs/api.md from the docstrings.
-api-page: $(VENV)/installed-dev
-	$(BIN)/python tests/support/api_page.py
+# The pages of docs/ that are written from the code: api, commands, configuration, keys.
+reference: $(VENV)/installed-dev
+	$(BIN)/python tests/support/reference.py
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev

@@ -39,7 +39,9 @@ def test_every_path_that_is_named_is_there():
     assert gone == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document", [*DOCUMENTS, ROOT / "examples/README.md"], ids=lambda path: path.name
+)
 def test_every_link_leads_somewhere(document):
     for target, _, heading in re.findall(r"\]\(([^)#\s:]*)(#([^)\s]+))?\)", document.read_text()):
         place = document.parent / target if target else document
