@@ -92,6 +92,18 @@ device-table:
 gpu-conformance:
 	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
 
+# The website of docs/ at http://127.0.0.1:8000; it follows changes of the documents.
+docs: $(VENV)/installed-docs
+	$(BIN)/mkdocs serve --livereload
+
+# The website in build/site; fails at a broken link or anchor.
+docs-check: $(VENV)/installed-docs
+	$(BIN)/mkdocs build --quiet
+
+# docs/pictures, from runs that it trains: a minute.
+pictures: $(VENV)/installed-dev
+	$(BIN)/python tests/support/pictures.py
+
 # docs/notebooks, executed.
 notebooks: $(VENV)/installed-dev
 	$(BIN)/python tests/support/notebooks.py
@@ -137,7 +149,8 @@ clean:
 $(VENV)/installed:
 $(VENV)/installed-dev: extras := [dev]
 $(VENV)/installed-bench: extras := [dev,bench]
-$(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench: pyproject.toml constraints.txt
+$(VENV)/installed-docs: extras := [docs]
+$(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench $(VENV)/installed-docs: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing operant and the packages that it needs into $(VENV)"
 	@$(PYTHON) tests/support/installing.py $(BIN)/python -c constraints.txt -e ".$(extras)"

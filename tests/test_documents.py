@@ -56,6 +56,13 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_lists_are_lists_on_github_and_on_the_website(document):
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ {1,3}- .*", text, re.MULTILINE) == [], "indent by four spaces"
+    assert re.findall(r"^\w.*\n- .*", text, re.MULTILINE) == [], "leave a line empty before a list"
+
+
 # Names of other programs and libraries, examples that anyone may choose, and names that are put
 # together at run time.
 FOREIGN = {
