@@ -13,7 +13,7 @@ HEAD = """\
 <!-- written by `make reference` from the code -->
 
 All that `import operant` exports. What is not on this page is private and may change in any
-version. [python.md](python.md) and [your-own-loop.md](your-own-loop.md) are the guides.
+version. [From Python](python.md) and [Your own training loop](your-own-loop.md) are the guides.
 """
 NOT_CALLED = {"Run", "Policy", "Callback", "LiveRun"}  # operant makes these
 PARTS = {
