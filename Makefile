@@ -94,11 +94,11 @@ gpu-conformance:
 
 # The website of docs/ at http://127.0.0.1:8000; it follows changes of the documents.
 docs: $(VENV)/installed-docs
-	$(BIN)/mkdocs serve --livereload
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --livereload
 
 # The website in build/site; fails at a broken link or anchor.
 docs-check: $(VENV)/installed-docs
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # docs/pictures, from runs that it trains: a minute.
 pictures: $(VENV)/installed-dev

@@ -19,7 +19,8 @@ from operant.trainer.envs.spaces import full_name
 ROOT = Path(__file__).parents[1]
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-# Behind two blanks, or a #, stands what a line does; behind a |, another program; behind a >, a file.
+# Behind two blanks, or a #, stands what a line does; behind a |, another program, and a file
+# behind a >.
 COMMENT = re.compile(r" {2,}| # | \| source| > ")
 PLACEHOLDERS = {"NAME": "cart_pole_ppo", "PYTHON": sys.executable}
 

@@ -111,4 +111,3 @@ def _text(found: Any) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
