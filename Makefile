@@ -8,7 +8,7 @@ SIDES := api commands monitor shared trainer
 IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table api-page notebooks bench first-contact learn soak zoo clean
+.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -92,13 +92,25 @@ device-table:
 gpu-conformance:
 	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
 
+# The website of docs/ at http://127.0.0.1:8000; it follows changes of the documents.
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --livereload
+
+# The website in build/site; fails at a broken link or anchor.
+docs-check: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# docs/pictures, from runs that it trains: a minute.
+pictures: $(VENV)/installed-dev
+	$(BIN)/python tests/support/pictures.py
+
 # docs/notebooks, executed.
 notebooks: $(VENV)/installed-dev
 	$(BIN)/python tests/support/notebooks.py
 
-# docs/api.md from the docstrings.
-api-page: $(VENV)/installed-dev
-	$(BIN)/python tests/support/api_page.py
+# The pages of docs/ that are written from the code: api, commands, configuration, keys.
+reference: $(VENV)/installed-dev
+	$(BIN)/python tests/support/reference.py
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev
@@ -138,7 +150,8 @@ clean:
 $(VENV)/installed:
 $(VENV)/installed-dev: extras := [dev]
 $(VENV)/installed-bench: extras := [dev,bench]
-$(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench: pyproject.toml constraints.txt
+$(VENV)/installed-docs: extras := [docs]
+$(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench $(VENV)/installed-docs: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing operant and the packages that it needs into $(VENV)"
 	@$(PYTHON) tests/support/installing.py $(BIN)/python -c constraints.txt -e ".$(extras)"

@@ -19,8 +19,9 @@ from operant.trainer.envs.spaces import full_name
 ROOT = Path(__file__).parents[1]
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-# Behind two blanks, or a #, stands what a line does; behind a |, another program.
-COMMENT = re.compile(r" {2,}| # | \| source")
+# Behind two blanks, or a #, stands what a line does; behind a |, another program, and a file
+# behind a >.
+COMMENT = re.compile(r" {2,}| # | \| source| > ")
 PLACEHOLDERS = {"NAME": "cart_pole_ppo", "PYTHON": sys.executable}
 
 # Has each program parse what it is given, and go no further.
@@ -104,7 +105,8 @@ def test_examples_are_understood(line):
     with command.make_context("operant", words) as context:
         config = context.params.get("config")
     for name in [config] if isinstance(config, str) else config or []:
-        assert is_env_name(full_name(name)) or name.partition("+")[0] in preset_names()
+        is_known = is_env_name(full_name(name)) or name.partition("+")[0] in preset_names()
+        assert is_known or name.endswith(".toml")
 
 
 @pytest.mark.slow

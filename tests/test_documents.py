@@ -39,7 +39,9 @@ def test_every_path_that_is_named_is_there():
     assert gone == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document", [*DOCUMENTS, ROOT / "examples/README.md"], ids=lambda path: path.name
+)
 def test_every_link_leads_somewhere(document):
     for target, _, heading in re.findall(r"\]\(([^)#\s:]*)(#([^)\s]+))?\)", document.read_text()):
         place = document.parent / target if target else document
@@ -52,6 +54,13 @@ def anchors(document: Path) -> set[str]:
     """Headings as links name them."""
     titles = re.findall(r"^#+ (.+)$", document.read_text(), re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_lists_are_lists_on_github_and_on_the_website(document):
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ {1,3}- .*", text, re.MULTILINE) == [], "indent by four spaces"
+    assert re.findall(r"^\w.*\n- .*", text, re.MULTILINE) == [], "leave a line empty before a list"
 
 
 # Names of other programs and libraries, examples that anyone may choose, and names that are put

@@ -1,10 +1,9 @@
-"""The public names: `dir(operant)` and docs/api.md."""
+"""The public names: `dir(operant)`, completion, and modules that need no import."""
 
 from __future__ import annotations
 
 import importlib.util
 
-import api_page
 from command_line import python
 
 import operant
@@ -33,10 +32,6 @@ print(rlcompleter.Completer(globals()).attr_matches("operant."))
     done = python("-c", code)
     assert "operant.train(" in done.stdout, done.stderr
     assert "OperantCallback" not in done.stdout
-
-
-def test_the_page_of_reference_is_up_to_date():
-    assert api_page.PAGE.read_text() == api_page.page(), "make api-page writes it anew"
 
 
 def test_algorithms_and_testing_need_no_import_of_their_own():

@@ -155,7 +155,7 @@ async def test_its_keys_are_in_its_document():
     from pathlib import Path
 
     make_sweep("search")
-    document = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    document = (Path(__file__).parents[2] / "docs" / "keys.md").read_text()
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)

@@ -1,22 +1,19 @@
-"""docs/api.md: what `operant` exports, with signatures and docstrings; `make api-page`."""
+"""docs/api.md: what `operant` exports, with signatures and docstrings."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import sys
 import textwrap
-from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 HEAD = """\
-# Reference
+# Python API
 
-<!-- written by `make api-page` from the docstrings -->
+<!-- written by `make reference` from the code -->
 
 All that `import operant` exports. What is not on this page is private and may change in any
-version. [python.md](python.md) and [your-own-loop.md](your-own-loop.md) are the guides.
+version. [From Python](python.md) and [Your own training loop](your-own-loop.md) are the guides.
 """
 NOT_CALLED = {"Run", "Policy", "Callback", "LiveRun"}  # operant makes these
 PARTS = {
@@ -114,8 +111,3 @@ def _text(found: Any) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())
-    sys.stdout.write(f"{PAGE}\n")

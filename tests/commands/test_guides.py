@@ -1,0 +1,97 @@
+"""The guides of docs/ work as they stand: every command, in its order, in a folder of its own.
+
+Runs, searches and measurements are shorter than a reader's. Another machine is this one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+from command_line import PATIENCE_S
+from waiting import wait_for
+
+from operant.shared.runs.find_runs import list_runs
+from operant.shared.runs.ranks import read_status
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDES = ("tutorial", "own-environment", "tuning", "watching", "gpu-box", "recipes")
+BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"  +# .*")
+# Installs something, or is about the reader's own shell and machines.
+NOT_RUN = ("make", "source", "pip", "cd", "exit", "export", "scp", "ssh gpu-box\n", ".venv/bin/pip")
+OPERANT = f"""#!/bin/sh
+short="--set num_threads=1 --set total_env_steps"
+case "$*" in
+  train*--resume*) set -- "$@" $short=8192 ;;
+  train*) set -- "$@" $short=2048 ;;
+  "sweep status"*) ;;
+  sweep*) set -- "$@" --trials 2 $short=2048 ;;
+  "bench env"*|"bench train"*) set -- "$@" --repeats 1 --seconds 0.05 ;;
+  "bench compare"*) set -- "$@" --repeats 1 --env-steps 16384 ;;
+  autotune*) set -- "$@" --seconds 0.05 --score-env-steps 0 ;;
+esac
+exec {sys.executable} -m operant "$@"
+"""
+SSH = """#!/bin/sh
+while [ "$1" != gpu-box ]; do shift; done
+shift
+exec sh -c "$*"
+"""
+
+
+def commands(block: str) -> list[str]:
+    lines = COMMENT.sub("", block.replace("\\\n", " ")).splitlines()
+    return [line.strip() for line in lines if not f"{line.strip()}\n".startswith(NOT_RUN)]
+
+
+def needs_a_terminal(line: str) -> bool:
+    if line.startswith(("operant monitor", "operant play")):
+        return not re.search("--once|--json|--to", line)
+    return "--monitor" in line
+
+
+def run_in_a_terminal(line: str) -> None:
+    """Start it, wait until it can be left, and leave it."""
+    child = pexpect.spawn("bash", ["-c", line], dimensions=(40, 120), timeout=PATIENCE_S)
+    child.expect("quit")
+    child.send("q")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0, (line, child.before)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("recorders")
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_commands_of_a_guide_work(guide, tmp_path, monkeypatch):
+    for name, script in (("operant", OPERANT), ("ssh", SSH)):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(script)
+        path.chmod(0o700)
+    folders = (path.parent, Path(sys.executable).parent, os.environ["PATH"])
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.chdir(tmp_path)
+    num_run = 0
+    for language, title, block in BLOCK.findall((DOCS / f"{guide}.md").read_text()):
+        if title:
+            (tmp_path / title).write_text(block)
+        for line in commands(block) if not language else ():
+            if needs_a_terminal(line):
+                run_in_a_terminal(line)
+            else:
+                done = subprocess.run(
+                    ["bash", "-c", line],
+                    capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+                )  # fmt: skip
+                assert done.returncode == 0, (line, done.stderr)
+            wait_for(lambda: all(read_status(run).state != "running" for run in list_runs()))
+            num_run += 1
+    assert num_run > 2

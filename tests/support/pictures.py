@@ -1,0 +1,80 @@
+"""The pictures of the documents; `make pictures` writes them. It needs Pillow, and Linux's fonts.
+
+Trains three runs on CartPole, a few seconds each, in a home of its own, and shows them as the
+monitor does. `play.svg` is a policy that comes with operant. The policies of `grid.svg` and
+`marine-nav.svg` train for much longer: their commands are on their pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+RUNS = {"first": "2.5e-3", "careful": "1e-3", "timid": "3e-4"}  # and their learning rates
+SNAPSHOTS = {
+    "monitor.svg": "--size 120x40",
+    "monitor-chart.svg": "--size 100x28 --press enter,s,comma,comma,comma",
+    "monitor-panes.svg": "--size 120x32 --press 1",
+    "monitor-light.svg": "--size 100x30 --theme light",
+    "monitor-runs.svg": "--size 120x34 --beside careful --beside timid --reference first",
+}
+MOVING, SIZE, NUM_FRAMES, FRAME_S, LAST_S = "monitor.gif", (96, 28), 32, 0.25, 3.0
+
+
+def operant(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "operant", *arguments], check=True)
+
+
+async def replayed(name: str) -> list[bytes]:
+    """PNG files of the monitor while it replays a run."""
+    from operant.monitor.app import MonitorApp
+    from operant.monitor.picture import DRAWINGS
+    from operant.monitor.screens.run_screen import RunScreen
+    from operant.monitor.session.settings import Settings
+    from operant.monitor.widgets.time_slider import TimeSlider
+    from operant.shared.runs.find_runs import find_run
+
+    draw = DRAWINGS[".png"]()
+    app = MonitorApp(find_run(name), settings=Settings(), is_readonly=True)
+    frames = []
+    async with app.run_test(size=SIZE) as pilot:
+        while not (isinstance(app.screen, RunScreen) and app.screen.has_all_rows):
+            await pilot.pause(0.02)
+        slider = app.screen.query_one(TimeSlider)
+        for number in range(1, NUM_FRAMES + 1):
+            slider.share = (number / NUM_FRAMES) ** 2  # most happens at the start
+            await pilot.pause(0.1)
+            frames.append(draw(app))
+    return frames
+
+
+def write_gif(path: Path, frames: list[bytes]) -> None:
+    from PIL import Image
+
+    images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
+    palette = images[-1].quantize(48)
+    first, *others = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in images]
+    durations = [FRAME_S * 1000] * len(others) + [LAST_S * 1000]
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home}
+        operant("play", "acrobot", "--trained", "--to", str(PICTURES / "play.svg"))
+        for name, rate in RUNS.items():
+            operant("train", "cart_pole_ppo", "--name", name, "--set", "total_env_steps=600_000",
+                    "--set", f"ppo.learning_rate={rate}")  # fmt: skip
+        for name, options in SNAPSHOTS.items():
+            operant("snapshot", "first", "--to", str(PICTURES / name), *options.split())
+        write_gif(PICTURES / MOVING, asyncio.run(replayed("first")))
+
+
+if __name__ == "__main__":
+    main()
