@@ -143,14 +143,16 @@ class ConsolePanel(ScrollingPane):
         self.redraw()
 
     def _place_of(self, line: str) -> int:
-        """Where a line stands now; negative where it does not."""
+        """Where a line stands now. A line that has changed since, as a progress bar, is the last of
+        its time or before; negative where there is none.
+        """
         time = time_of(line)
-        place = self._last_until(time) if line else -1
+        last = place = self._last_until(time) if line else -1
         while place >= 0 and time_of(self._printed[place]) == time:
             if self._printed[place] == line:
                 return place
             place -= 1
-        return -1
+        return last
 
     def _last_until(self, time: str) -> int:
         """The last line that is no newer than a time."""

@@ -105,6 +105,20 @@ async def test_the_cursor_of_the_charts_takes_the_line_along(app):
         assert selected(app) == ""
 
 
+async def test_it_stands_still_where_the_last_line_is_a_bar_that_moves(app, source):
+    bar = [f"{time_text(NOON_NS + i * SECOND_NS)} {i}%|#####" for i in range(200, 300)]
+    source.view = replace(source.view, console=(*lines_of(200), bar[0]))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, shows(pilot, "200%|"))
+        panel(app).focus()
+        await pilot.press("comma", "comma")
+        for i in (1, 2, 50):
+            source.view = replace(source.view, console=(*lines_of(200 + i), bar[i]))
+            await until(pilot, lambda i=i: len(panel(app).found()) == 201 + i)
+        assert selected(app) == "line 199."
+        assert "line 199." in screen_text(app)
+
+
 async def test_a_click_selects(app):
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, shows(pilot, "line 199."))
