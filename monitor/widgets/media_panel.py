@@ -247,12 +247,16 @@ class MediaPanel(Pane):
         return f"{step} {format_count(file.step)} ", f" {files.index(file) + 1} of {len(files)}"
 
     def _load(self, file: MediaFile) -> None:
-        """Read `file` in a thread, one at a time: large ones take a while."""
+        """Read `file` in a thread, one at a time: large ones take a while. The frame that is being
+        drawn comes first.
+        """
+
+        def read() -> None:
+            self.post_message(self.Loaded(file, content_of(file)))
+
         if file != self._loaded and self._loading is None:
             self._loading = file
-            self.run_worker(
-                lambda: self.post_message(self.Loaded(file, content_of(file))), thread=True
-            )
+            self.call_after_refresh(self.run_worker, read, thread=True)
 
     def _sort(self) -> None:
         if isinstance(self._content, Table):
