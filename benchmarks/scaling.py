@@ -50,9 +50,7 @@ def several_ranks(num_ranks: int, env_steps: int) -> float:
 
 def answer(command: list[str], settings: Sequence[str]) -> str:
     words = [word for setting in settings for word in ("--set", setting)]
-    return subprocess.run(
-        [*command, *words], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
+    return subprocess.run([*command, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 # By the name of the series: its sizes, and env steps (transitions learned from, where batches grow)
@@ -73,9 +71,14 @@ SERIES: dict[str, Series] = {
     ),
     "SAC, transitions a batch": (
         [64, 128, 256, 512, 1024, 2048, 4096, 8192],
-        lambda size: size * bench_train(
-            *SAC, "policy.hidden_sizes=[256,256]", "sac.warmup_env_steps=8192",
-            f"sac.batch_size={size}",
+        lambda size: (
+            size
+            * bench_train(
+                *SAC,
+                "policy.hidden_sizes=[256,256]",
+                "sac.warmup_env_steps=8192",
+                f"sac.batch_size={size}",
+            )
         ),
     ),
     "ranks, 4,096 env steps": ([1, 2, 3, 4], lambda size: several_ranks(size, 4096)),

@@ -74,7 +74,12 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         Binding("question_mark,f1", "help", "this help"),
         Binding("ctrl+p", "command_palette", "all actions, by name"),
         Binding("ctrl+z", "suspend_process", "back to the shell; `fg` returns"),
-        Binding("plus,equals_sign", "refresh_rate(-1)", "look more, less often", tooltip="look more often"),
+        Binding(
+            "plus,equals_sign",
+            "refresh_rate(-1)",
+            "look more, less often",
+            tooltip="look more often",
+        ),
         Binding("minus", "refresh_rate(1)", "look more, less often", tooltip="look less often"),
         Binding("t", "next_theme", "the next theme"),
         Binding("b", "toggle_bell", "ring the bell at alerts, or not"),

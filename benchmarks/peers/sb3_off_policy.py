@@ -1,4 +1,4 @@
-"""A side of `off_policy.py`: DQN, TD3 or SAC of Stable-Baselines3 or sbx with operant's settings."""
+"""A side of `off_policy.py`: Stable-Baselines3 or sbx with operant's settings."""
 
 from __future__ import annotations
 

@@ -66,8 +66,10 @@ class RunScreen(MonitorScreen):
         Binding("r", "replay", "replay: the run as it was"),
         Binding("e", "edit('note')", "edit the run's note"),
         Binding("E", "edit('tags')", "edit the run's tags"),
-        Binding("n", "show_rank(1)", "charts of the next, the previous rank", tooltip="charts of the next rank"),
-        Binding("N", "show_rank(-1)", "charts of the next, the previous rank", tooltip="charts of the previous rank"),
+        Binding("n", "show_rank(1)", "charts of the next, the previous rank", tooltip="next rank"),
+        Binding(
+            "N", "show_rank(-1)", "charts of the next, the previous rank", tooltip="previous rank"
+        ),
         Binding("u", "processes", "processes of this machine"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),

@@ -1,5 +1,5 @@
-"""The finished trials of a sweep as pictures: their scores in order, each key against the score, and
-all keys together.
+"""The finished trials of a sweep as pictures: their scores in order, each key against the score,
+and all keys together.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeGuard
 
 import numpy as np
 
@@ -30,13 +31,13 @@ class Scale:
     def __init__(self, values: Sequence[object], is_log: bool = False) -> None:
         numbers = [value for value in values if _is_number(value)]
         self._names = [] if len(numbers) == len(values) else sorted({*map(str, values)})
-        self._is_log = is_log and min(numbers, default=0.0) > 0
-        self.low, self.high = min(numbers, default=0.0), max(numbers, default=0.0)
+        self._is_log = is_log and min(numbers, default=0) > 0
+        self.low, self.high = min(numbers, default=0), max(numbers, default=0)
 
     def share(self, value: object) -> float:
         if self._names:
             return self._names.index(str(value)) / max(1, len(self._names) - 1)
-        low, high, at = self.low, self.high, float(str(value))
+        low, high, at = float(self.low), float(self.high), float(str(value))
         if self._is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)
         return (at - low) / (high - low) if high > low else 0.5
@@ -82,9 +83,7 @@ def draw_slices(table: SweepTable, selected: int | None, width: int, height: int
     for row in range(num_rows):
         shown = keys[row * num_columns :][:num_columns]
         box_height = height // num_rows + (row < height % num_rows)
-        boxes = [
-            _slice(table, key, selected, width // num_columns, box_height) for key in shown
-        ]
+        boxes = [_slice(table, key, selected, width // num_columns, box_height) for key in shown]
         lines += [[piece for line in parts for piece in line] for parts in zip(*boxes, strict=True)]
     return lines
 
@@ -227,5 +226,5 @@ def _is_log(table: SweepTable, key: str) -> bool:
     return table.parameters[key].endswith("log")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)

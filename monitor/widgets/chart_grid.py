@@ -192,7 +192,7 @@ class ChartGrid(Arranging):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """A drag moves the zoomed part; where all is shown, what it has selected so far is drawn."""
+        """A drag moves the zoomed part; where all is shown, it selects a part to zoom to."""
         if self._dragged_from is None:
             return
         place = self._dragged_from[0]

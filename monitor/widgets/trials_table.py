@@ -19,7 +19,6 @@ from ..sweeps.plots import draw_history, draw_parallel, draw_slices, has_picture
 from ..sweeps.sweeps_poller import SweepView
 from .drawing import Drawing
 
-
 # None is the table.
 _VIEWS = (None, draw_history, draw_slices, draw_parallel)
 

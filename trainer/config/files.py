@@ -166,7 +166,9 @@ def preset_hint(config: TrainConfig, sources: Sources) -> str:
         (config.env, ""),
         (own_version(config.env), ", operant's own version of it"),
     ):
-        presets = sorted(preset for (of, _), preset in _tuned_presets().items() if of == _family(env))
+        presets = sorted(
+            preset for (of, _), preset in _tuned_presets().items() if of == _family(env)
+        )
         if presets:
             return f"tuned presets for {env}{which}: {', '.join(presets)}"
     return ""
