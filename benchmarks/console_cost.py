@@ -66,7 +66,7 @@ def monitor_fraction(panes: list[str], config: Path, seconds: float) -> float:
     settings.write_text(f"panes = {json.dumps(panes)}\n")
     with operant_in_a_terminal("monitor", "--latest") as (process_id, terminal):
         read_until(terminal, b"loss=0.1234" if "console" in panes else b"loss")
-        drain(terminal)
+        drain(os.dup(terminal))  # which stays open: its number must not be another terminal's
         time.sleep(3.0)
         use = CoreUse(process_id)
         time.sleep(seconds)

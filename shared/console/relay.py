@@ -21,7 +21,8 @@ from ..text.masking import secret_values
 from .console_file import ConsoleFile
 
 FLUSH_S = 0.05
-QUIET_S = 0.02  # between two reads where nobody waits to see the output
+SHOWN_S, QUIET_S = 0.004, 0.02  # between two reads, where somebody sees the output or nobody does
+FEW_BYTES = 2048  # half of what a terminal holds: nobody waits to write more
 LOOK_AT_SIZE_S = 0.5
 READ_BYTES, KEEP_BYTES = 1 << 20, 1 << 16  # in one round
 MAX_BACKLOG = 4 << 20  # read, and not yet written to the file
@@ -128,8 +129,9 @@ class Relay:
                 self._end_file()
                 if not any(channel.unshown for channel in self._channels):
                     self._life.close()  # the trainer need not wait any longer
-            elif 0 < num_bytes < KEEP_BYTES and all(c.sink is None for c in self._channels):
-                time.sleep(QUIET_S)
+            elif 0 < num_bytes < FEW_BYTES:  # a few lines at once cost less than each alone
+                is_shown = any(channel.sink is not None for channel in self._channels)
+                time.sleep(SHOWN_S if is_shown else QUIET_S)
         self._end_file()
 
     def _wait(self, is_trainer_there: bool) -> set[int]:
