@@ -124,11 +124,11 @@ def test_a_repository_without_a_commit_is_one_line(tmp_path, monkeypatch):
     assert diff().startswith("# not known: ambiguous argument 'HEAD'")
 
 
-@pytest.mark.parametrize("script", ["sleep 60", "exec >&-; sleep 60", "cat /dev/zero >&2"])
+@pytest.mark.parametrize("script", ["sleep 60", "sleep 60 >&-", "cat /dev/zero >&2"])
 def test_a_git_that_does_not_end_is_not_waited_for(script, repository, monkeypatch):
     slow = repository / "bin" / "git"
     slow.parent.mkdir()
-    slow.write_text(f"#!/bin/sh\n{script}\n")
+    slow.write_text(f"#!/bin/sh\nexec {script}\n")
     slow.chmod(0o700)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(provenance, "GIT_WAIT_S", 0.2)
