@@ -100,7 +100,7 @@ docs: $(VENV)/installed-docs
 docs-check: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# docs/pictures, from runs that it trains: a minute.
+# docs/pictures, from runs that it trains: one to three minutes.
 pictures: $(VENV)/installed-dev
 	$(BIN)/python tests/support/pictures.py
 
