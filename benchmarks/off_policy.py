@@ -1,4 +1,4 @@
-"""Learning from replay: operant against Stable-Baselines3, alternating, a process each.
+"""Learning from replay: operant, Stable-Baselines3 and, where it is installed, sbx (JAX), in turns.
 
 DQN on CartPole, TD3 and SAC on Pendulum, with the same networks, batches, environments (8) and one
 update for each env step. Speed is updates per second of the whole loop, stepping included, from the
@@ -10,6 +10,7 @@ first update on. Each side has the number of threads that it is fastest with, tr
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import os
 from pathlib import Path
@@ -19,13 +20,19 @@ from typing import Any
 from measuring import busy, machine, run_side, summary, versions, write_json
 
 PEERS = Path(__file__).parent / "peers"
-SIDES = {"operant": "operant_off_policy.py", "stable-baselines3": "sb3_off_policy.py"}
+SIDES = {
+    "operant": ("operant_off_policy.py",),
+    "stable-baselines3": ("sb3_off_policy.py", "stable_baselines3"),
+    "sbx": ("sb3_off_policy.py", "sbx"),
+}
 BATCHES = {"dqn": 64, "td3": 256, "sac": 256}
 TRIAL_UPDATES = 1024
 
 
 def main() -> None:
     arguments = parsed()
+    if not importlib.util.find_spec("sbx"):
+        del SIDES["sbx"]
     results: dict[str, Any] = {}
     for algorithm, hidden in itertools.product(arguments.only, arguments.hidden):
         threads = {name: fastest_threads(name, algorithm, hidden) for name in SIDES}
@@ -35,15 +42,20 @@ def main() -> None:
                 speeds[name].append(
                     speed(name, algorithm, hidden, arguments.updates, threads[name])
                 )
-        ratios = [a / b for a, b in zip(*speeds.values(), strict=True)]
+        own = speeds["operant"]
+        ratios = {
+            name: [a / b for a, b in zip(own, other, strict=True)]
+            for name, other in speeds.items() if name != "operant"
+        }  # fmt: skip
         label = f"{algorithm}, {hidden}-{hidden}, batch {BATCHES[algorithm]}"
         results[label] = {"threads": threads, "updates_per_s": speeds, "ratios": ratios}
         sides = "  ".join(
             f"{name} ({threads[name]} threads) {told(speeds[name])} updates/s" for name in SIDES
         )
-        print(f"{label:<26} {sides}  operant is {median(ratios):.2f} x  load {busy():.1f}",
-              flush=True)  # fmt: skip
-    about = {**machine(), **versions("torch", "numba", "stable-baselines3")}
+        times = ", ".join(f"{median(each):.2f} x {name}" for name, each in ratios.items())
+        print(f"{label:<26} {sides}  operant is {times}  load {busy():.1f}", flush=True)
+    libraries = ("stable-baselines3", *(["sbx-rl", "jax"] if "sbx" in SIDES else []))
+    about = {**machine(), **versions("torch", "numba", *libraries)}
     write_json(arguments.json, {"machine": about, "runs": results})
 
 
@@ -66,8 +78,9 @@ def fastest_threads(name: str, algorithm: str, hidden: int) -> int:
 def speed(name: str, algorithm: str, hidden: int, num_updates: int, threads: int) -> float:
     """Updates per second of one run."""
     numbers = [hidden, BATCHES[algorithm], num_updates, threads]
-    script = str(PEERS / SIDES[name])
-    return float(run_side(script, algorithm, *map(str, numbers))["updates_per_s"])
+    script, *library = SIDES[name]
+    side = (str(PEERS / script), *library, algorithm, *map(str, numbers))
+    return float(run_side(*side)["updates_per_s"])
 
 
 def told(speeds: list[float]) -> str:

@@ -14,6 +14,9 @@ from ..shared.errors import OperantError
 from .helpers.choosing_a_run import chosen_run, run_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..shared.processes.lock import Holder
     from ..shared.runs.run_folder import Run
 
 PATIENCE_S = 30.0
@@ -49,21 +52,28 @@ def stop_run(chosen: Run, by: str = "by operant stop") -> None:
     from ..shared.runs.status import holder_of
 
     give_reason(chosen, by)
+    stop_holder(lambda: holder_of(chosen), chosen.id)
+
+
+def stop_holder(find_holder: Callable[[], Holder | None], name: str) -> None:
+    """Have the process end that holds the lock of `name`, and return once nobody does. Raises
+    OperantError as `stop_run` does.
+    """
     signalled = set()
     began_s = time.monotonic()
     deadline = began_s + PATIENCE_S
-    while holder := holder_of(chosen):
+    while holder := find_holder():
         if not holder.pid and time.monotonic() - began_s < NAMED_WITHIN_S:
             time.sleep(LOOK_AGAIN_S)
             continue
         if not holder.pid:
-            raise OperantError(f"{chosen.id} runs where it cannot be signalled, as in a container")
+            raise OperantError(f"{name} runs where it cannot be signalled, as in a container")
         if holder.pid not in signalled:  # of several ranks, one is seen after the other
             signalled.add(holder.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(holder.pid, signal.SIGTERM)
         if time.monotonic() > deadline:
             raise OperantError(
-                f"{chosen.id} (process {holder.pid}) has not stopped within {PATIENCE_S:.0f} s"
+                f"{name} (process {holder.pid}) has not stopped within {PATIENCE_S:.0f} s"
             )
         time.sleep(LOOK_AGAIN_S)

@@ -48,6 +48,11 @@ from .widgets.trials_table import TrialsTable
 if TYPE_CHECKING:  # loaded once a monitor watches another machine: not before the first frame
     from .remote.machines import Machines
 
+# Actions that move about, which nobody looks for in the palette, and the palette itself.
+_MOVES = {
+    "app.focus_next", "app.focus_previous", "command_palette", "cursor", "help", "jump", "move",
+    "move_pages", "scroll", "select", "step", "turn",
+}  # fmt: skip
 _QUESTIONS = {
     "stop": "Stop {run}? It finishes its iteration and saves a checkpoint, from which --resume "
     "goes on.",
@@ -66,10 +71,10 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c,ctrl+q", "quit", "quit; the run goes on"),
         Binding("question_mark,f1", "help", "this help"),
-        Binding("ctrl+p", "command_palette", "all commands, by name"),
+        Binding("ctrl+p", "command_palette", "all actions, by name"),
         Binding("ctrl+z", "suspend_process", "back to the shell; `fg` returns"),
-        Binding("plus,equals_sign", "refresh_rate(-1)", "look more, less often"),
-        Binding("minus", "refresh_rate(1)", "look more, less often"),
+        Binding("plus,equals_sign", "refresh_rate(-1)", "look more, less often", tooltip="look more often"),
+        Binding("minus", "refresh_rate(1)", "look more, less often", tooltip="look less often"),
         Binding("t", "next_theme", "the next theme"),
         Binding("b", "toggle_bell", "ring the bell at alerts, or not"),
     ]
@@ -110,20 +115,20 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(RunsScreen(self._runs_source))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Everything that has a key, once where several places have it, and the themes."""
+        """Everything that a key does but moving about, once where several places have it, and the
+        themes.
+        """
         known = set()
         for title, bindings in self.help_sections(screen):
             for binding in bindings:
                 assert isinstance(binding, Binding)
-                action, description = binding.action, binding.description
-                if action in ("command_palette", "help") or "," in description:
+                action, name = binding.action, binding.tooltip or binding.description
+                if action.partition("(")[0] in _MOVES or (action, name) in known:
                     continue
-                if (action, description) in known:
-                    continue
-                known.add((action, description))
+                known.add((action, name))
                 yield SystemCommand(
-                    f"{description} ({key_name(binding.key)})",
-                    title,
+                    name,
+                    f"{title}, key {key_name(binding.key)}",
                     lambda action=action: self.run_worker(self._act(action)),
                 )
         for name in THEMES:

@@ -1,22 +1,23 @@
-"""One side of `off_policy.py`: Stable-Baselines3's DQN, TD3 or SAC with operant's settings."""
+"""A side of `off_policy.py`: DQN, TD3 or SAC of Stable-Baselines3 or sbx with operant's settings."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import sys
 import time
 from typing import Any
 
 import torch
-from stable_baselines3 import DQN, SAC, TD3
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 
 WARM_STEPS = 1024
-CLASSES: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "dqn": (DQN, "CartPole-v1", {"target_update_interval": 8}),
-    "td3": (TD3, "Pendulum-v1", {}),
-    "sac": (SAC, "Pendulum-v1", {}),
+CLASSES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "dqn": ("DQN", "CartPole-v1", {"target_update_interval": 8}),
+    "td3": ("TD3", "Pendulum-v1", {}),
+    "sac": ("SAC", "Pendulum-v1", {}),
 }
 
 
@@ -34,10 +35,14 @@ class Start(BaseCallback):  # type: ignore[misc]
         return True
 
 
-def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+def main(
+    library: str, algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
+) -> None:
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:num_threads])  # JAX counts cores
     torch.set_num_threads(num_threads)
-    made, env, besides = CLASSES[algorithm]
+    name, env, besides = CLASSES[algorithm]
+    made = getattr(importlib.import_module(library), name)
     model = made(
         "MlpPolicy",
         make_vec_env(env, n_envs=8, seed=1),
@@ -60,4 +65,4 @@ def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_thr
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

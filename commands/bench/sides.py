@@ -206,14 +206,14 @@ class Training:
 
 
 def warm_up(experiment: Experiment, iterations: int) -> None:
-    """So many iterations, and those in which the number of threads is chosen, which are no
-    measure.
+    """So many iterations that learn, and those in which the number of threads is chosen, which are
+    no measure.
     """
     start = time.perf_counter()
     while iterations > 0 or not is_settled(experiment):
-        list(experiment.iterate(Stopwatch(), wait=True))
-        iterations -= 1
-        if iterations <= 0 and time.perf_counter() - start > MOST_SETTLING_S:
+        for values in experiment.iterate(Stopwatch(), wait=True):
+            iterations -= "optimizer/learning_rate" in values
+        if time.perf_counter() - start > MOST_SETTLING_S:
             return  # as from replay that is long in filling
 
 

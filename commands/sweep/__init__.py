@@ -22,7 +22,7 @@ class SweepGroup(LazyGroup):
     "sweep",
     cls=SweepGroup,
     package=__name__,
-    names=(BEGIN, "status", "enqueue"),
+    names=(BEGIN, "list", "status", "stop", "enqueue"),
     add_help_option=False,
 )
 def command() -> None:

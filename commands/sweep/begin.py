@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,9 +22,12 @@ from ..helpers import candidates
 from ..helpers.choosing_a_run import trust_code_option
 
 if TYPE_CHECKING:
+    import optuna
+
     from ...shared.runs.sweep_folder import Sweep
     from .definition import Definition
 
+LOOK_AGAIN_S = 0.05
 DEFAULT_TRIALS, DEFAULT_PARALLEL, DEFAULT_SEEDS, DEFAULT_PRUNE_AFTER = 20, 1, 1, 5
 
 
@@ -106,15 +112,18 @@ class BeginCommand(click.Command):
     shell_complete=candidates.sweeps,
     help="Continue a sweep; --trials sets its total number of trials.",
 )
+@click.option("--detach", is_flag=True, help="Sweep in the background; return after the start.")
 @trust_code_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
-def command(config: str | None, resume: str | None, as_json: bool, **given: Any) -> int:
+def command(
+    config: str | None, resume: str | None, detach: bool, as_json: bool, **given: Any
+) -> int:
     """Search for the best values of keys of CONFIG, an environment, a preset or a TOML file.
 
     Every trial is one run, or one run per seed, and the monitor shows them like other runs; `w` in
     its list shows the sweep. `operant sweep status [NAME]` prints the trials, and `operant sweep
-    enqueue NAME KEY=VALUE ...` adds values to try next. Ctrl-C saves checkpoints, and --resume NAME
-    continues, also after a kill or a crash.
+    enqueue NAME KEY=VALUE ...` adds values to try next. Ctrl-C, or `operant sweep stop NAME`, saves
+    checkpoints, and --resume NAME continues, also after a kill or a crash.
     """  # fmt: skip
     if importlib.util.find_spec("optuna") is None:
         from .definition import MISSING
@@ -129,10 +138,14 @@ def command(config: str | None, resume: str | None, as_json: bool, **given: Any)
                 raise UsageError("name an environment, a preset or a TOML file, or --resume NAME")
             sweep, lock, definition = _begun(config, **given)
         name = sweep.name
+        tries = [] if resume else given["tries"]
         try:
-            return _run(sweep, definition, [] if resume else given["tries"], as_json)
+            if not detach:
+                return _run(sweep, definition, tries, as_json)
+            _enqueue(sweep, definition, tries)
         finally:
             lock.release()
+        return _detached(sweep, as_json)
     except (KeyboardInterrupt, SystemExit) as error:  # before or after `_run` waits for the runs
         stopped = OperantError(
             f"sweep {name}: interrupted, and its runs were asked to stop; "
@@ -212,7 +225,6 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
     """Sweep to the end, or until a signal comes; returns the exit code."""
     from ...trainer.running.signals import stop_requests
     from ..helpers.output import print_json, print_line
-    from .study import enqueue, open_study
     from .sweeper import Sweeper
 
     def say(text: str) -> None:
@@ -223,9 +235,7 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
                 print_line(text)
 
     with stop_requests(says=False) as received:
-        study = open_study(sweep, definition)
-        for values in _suggestions(tries, definition):
-            enqueue(study, values)
+        study = _enqueue(sweep, definition, tries)
         for line in _beginning(sweep, definition):
             say(line)
         began_s = time.monotonic()
@@ -249,6 +259,47 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
             say(f"sweep {name}: stopped by {by}; `operant sweep --resume {name}` goes on")
         return 128 + received[0]
     return 0 if table.count("finished") else 1
+
+
+def _enqueue(sweep: Sweep, definition: Definition, tries: Sequence[str]) -> optuna.Study:
+    """The study, with what --try says as its first trials."""
+    from .study import enqueue, open_study
+
+    study = open_study(sweep, definition)
+    for values in _suggestions(tries, definition):
+        enqueue(study, values)
+    return study
+
+
+def _detached(sweep: Sweep, as_json: bool) -> int:
+    """Go on with the sweep in a process of its own, which prints into the sweep's log. Raises
+    OperantError if that ends before it has begun.
+    """
+    from ...shared.processes.python_program import python_program
+    from ...shared.runs.small_file import open_to_append
+    from ..helpers.output import print_json, print_line
+
+    python = python_program()
+    if python is None:
+        raise UsageError(
+            f"{sys.executable} is not a Python interpreter: it cannot sweep in the background"
+        )
+    with os.fdopen(open_to_append(sweep.log_path), "ab") as log:
+        process = subprocess.Popen(
+            [python, "-P", "-m", "operant", "sweep", "--resume", sweep.name],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    while not sweep.is_held() and process.poll() is None:
+        time.sleep(LOOK_AGAIN_S)
+    if process.poll():
+        raise OperantError(f"sweep {sweep.name} ended at once; {sweep.log_path} says why")
+    if as_json:
+        print_json({"name": sweep.name, "state": "running", "log": str(sweep.log_path)})
+        return 0
+    print_line(f"sweep {sweep.name}: running in the background")
+    print_line(f"  operant sweep status {sweep.name}    shows its trials")
+    print_line(f"  operant sweep stop {sweep.name}      stops it")
+    return 0
 
 
 def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str, Any]]:

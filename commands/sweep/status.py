@@ -35,6 +35,18 @@ def command(name: str | None, as_json: bool) -> None:
     print_table(sweep, table)
 
 
+def in_words(sweep: Sweep) -> str:
+    """How a sweep goes, or why nobody knows."""
+    from ...monitor.sweeps.lines import summary
+    from ...shared.errors import RunFolderError
+
+    try:
+        table = sweep.table()
+    except RunFolderError as error:
+        return str(error)
+    return summary(table, sweep.state(table))
+
+
 def print_table(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
     """Print the whole table as the monitor draws it."""
     from ...monitor.render.formatting import format_duration

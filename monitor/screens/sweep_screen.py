@@ -25,6 +25,7 @@ _KEYS = (
     ("↑↓", "select"),
     ("enter", "open"),
     ("s", "sort"),
+    ("v", "pictures"),
     ("tab", "next sweep"),
 )
 

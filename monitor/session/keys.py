@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from textual.binding import Binding, BindingType
@@ -64,6 +64,22 @@ def key_rows(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
     return [(" ".join(keys), description) for description, keys in rows.items()]
 
 
+def found_sections(sections: Iterable[Section], words: Sequence[str]) -> list[Section]:
+    """The keys whose description, section or name has all `words` in it."""
+    found: list[Section] = []
+    for title, bindings in sections:
+        fitting = []
+        for binding in bindings:
+            assert isinstance(binding, Binding)
+            keys = " ".join(key_name(key) for key in binding.key.split(","))
+            text = f"{title} {keys} {binding.description}".lower()
+            if all(word.lower() in text for word in words):
+                fitting.append(binding)
+        if fitting:
+            found.append((title, fitting))
+    return found
+
+
 def help_lines(sections: Iterable[Section], width: int) -> list[Line]:
     """All keys, section by section, and what the symbols of the states mean."""
     lines: list[Line] = []
@@ -73,6 +89,8 @@ def help_lines(sections: Iterable[Section], width: int) -> list[Line]:
             texts = textwrap.wrap(description, max(1, width - _KEY_WIDTH - 2))
             for key, text in zip_longest([keys], texts, fillvalue=""):
                 lines.append([(f"  {fit(key, _KEY_WIDTH)}", "strong"), (text, "text")])
+    if not lines:
+        return []
     lines.append([("states", "focus")])
     row: Line = [("  ", "text")]
     for condition in symbols():

@@ -29,8 +29,8 @@ class Arranging(Pane):
         Binding("c", "collapse", "collapse the group, open it (click)"),
         Binding("P", "pin", "pin the chart to the front, or not"),
         Binding("H", "hide", "hide the chart, or show it again"),
-        Binding("m", "columns(1)", "more, fewer charts in a row"),
-        Binding("M", "columns(-1)", "more, fewer charts in a row"),
+        Binding("m", "columns(1)", "more, fewer charts in a row", tooltip="more charts in a row"),
+        Binding("M", "columns(-1)", "more, fewer charts in a row", tooltip="fewer charts in a row"),
     ]
 
     selected: var[int] = var(0, init=False)

@@ -18,6 +18,7 @@ from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
 from ..charts.sections import Section
 from ..charts.shown_run import Watched
+from ..charts.x_axis import XWindow
 from ..render.lines import Line, boxed
 from ..render.scroll import scrollbar
 from ..runs.reading.alerts import Alert
@@ -34,10 +35,10 @@ class ChartGrid(Arranging):
         Binding("down,j", "move(0, 1)", "select a chart"),
         Binding("home,g", "select(0)", "select the first, the last chart"),
         Binding("end,G", "select(-1)", "select the first, the last chart"),
-        Binding("z", "zoom(1)", "zoom in, out (ctrl+wheel, or drag)"),
-        Binding("Z", "zoom(-1)", "zoom in, out (ctrl+wheel, or drag)"),
-        Binding("h,shift+left", "pan(-0.25)", "move the zoomed part to the left"),
-        Binding("l,shift+right", "pan(0.25)", "move the zoomed part to the right"),
+        Binding("z", "zoom(1)", "zoom in, out (ctrl+wheel, or drag)", tooltip="zoom in"),
+        Binding("Z", "zoom(-1)", "zoom in, out (ctrl+wheel, or drag)", tooltip="zoom out"),
+        Binding("h,shift+left", "pan(-0.25)", "move the zoomed part to the left (drag)"),
+        Binding("l,shift+right", "pan(0.25)", "move the zoomed part to the right (drag)"),
         Binding("comma", "cursor(-1)", "cursor: the values there (click)"),
         Binding("full_stop", "cursor(1)", "cursor: the values there (click)"),
         Binding("less_than_sign", "cursor(-10)", "cursor, ten cells at a time"),
@@ -46,8 +47,8 @@ class ChartGrid(Arranging):
         Binding("x", "log('x')", "logarithmic X of the selected chart"),
         Binding("f", "full", "full range of Y of the selected chart"),
         Binding("a", "next_axis", "axis: env steps, iterations, wall or training time"),
-        Binding("s", "smooth(1)", "smooth more, less"),
-        Binding("S", "smooth(-1)", "smooth more, less"),
+        Binding("s", "smooth(1)", "smooth more, less", tooltip="smooth more"),
+        Binding("S", "smooth(-1)", "smooth more, less", tooltip="smooth less"),
         Binding("d", "difference", "differences to the reference"),
     ]
 
@@ -62,6 +63,7 @@ class ChartGrid(Arranging):
         super().__init__(id="charts")
         self._dragged_from: tuple[int, int] | None = None  # a chart, and a cell of its width
         self._dragged_to = 0  # another cell
+        self._pans = False  # whether a drag moves the zoomed part, and does not select one
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -186,25 +188,42 @@ class ChartGrid(Arranging):
             self.selected = place
             self._dragged_to = event.x - self._cell(place).x
             self._dragged_from = place, self._dragged_to
+            self._pans = self.options.window.width is not None and not event.ctrl
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """What a drag has selected so far is there to be seen."""
-        if self._dragged_from is not None:
-            self._dragged_to = event.x - self._cell(self._dragged_from[0]).x
-            self.redraw()
+        """A drag moves the zoomed part; where all is shown, what it has selected so far is drawn."""
+        if self._dragged_from is None:
+            return
+        place = self._dragged_from[0]
+        cell, before = self._cell(place), self._dragged_to
+        self._dragged_to = event.x - cell.x
+        if self._pans:
+            was, now = (
+                self.board.share_under(place, cell.width, column)
+                for column in (before, self._dragged_to)
+            )
+            self.options = self.board.panned(was - now)
+        self.redraw()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """The end of a click puts the cursor there; the end of a drag shows that part."""
+        """The end of a click puts the cursor there; the end of a drag shows the selected part."""
         self.release_mouse()
         if self._dragged_from is not None:
             (place, start), self._dragged_from = self._dragged_from, None
             cell = self._cell(place)
-            self.options = self.board.dragged(place, cell.width, start, event.x - cell.x)
+            end = event.x - cell.x
+            if not self._pans or end == start:
+                self.options = self.board.dragged(place, cell.width, start, end)
             self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        if event.chain == 2 and self._under(event.x, event.y)[1] is not None:
+        """A double click shows all of the axis again, or enlarges the chart where it is shown."""
+        if event.chain != 2 or self._under(event.x, event.y)[1] is None:
+            return
+        if self.options.window.width is not None:
+            self.options = replace(self.options, window=XWindow())
+        else:
             self.action_enlarge()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
@@ -214,9 +233,11 @@ class ChartGrid(Arranging):
         self._turn_wheel(event, 1)
 
     def _turn_wheel(self, event: events.MouseEvent, up: int) -> None:
-        """With ctrl it zooms around the mouse; else it goes through the charts."""
+        """On an enlarged chart, or with ctrl, it zooms around the mouse; else it goes through the
+        charts.
+        """
         place = self._under(event.x, event.y)[1]
-        if not event.ctrl or place is None:
+        if place is None or not (event.ctrl or self.is_enlarged):
             self.action_move(0, -up)
             return
         cell = self._cell(place)
@@ -247,7 +268,7 @@ class ChartGrid(Arranging):
             return [[(" " * cell.width, "text")] for _ in range(cell.height)]
         is_selected = place == self.selected and self.has_focus
         chart = self.board.chart(place)
-        if self._dragged_from is not None and place == self._dragged_from[0]:
+        if self._dragged_from is not None and place == self._dragged_from[0] and not self._pans:
             start = self._dragged_from[1]
             chart = self.board.chart_with_selection(place, cell.width, start, self._dragged_to)
         return draw_chart(chart, cell.width, cell.height, is_selected)

@@ -1,7 +1,8 @@
-"""The trials of a sweep."""
+"""The trials of a sweep, as a table or as pictures."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import ClassVar
 
 from textual import events
@@ -14,13 +15,18 @@ from ...shared.runs.sweep_table import SweepTrial
 from ..render.lines import Line
 from ..render.scroll import scrollbar, window_start
 from ..sweeps.lines import draw_head, draw_importances, draw_trial, draw_values, ranked
+from ..sweeps.plots import draw_history, draw_parallel, draw_slices, has_pictures
 from ..sweeps.sweeps_poller import SweepView
 from .drawing import Drawing
 
 
+# None is the table.
+_VIEWS = (None, draw_history, draw_slices, draw_parallel)
+
+
 class TrialsTable(Drawing, can_focus=True):
-    """A row for each trial, the best first; below it all of the one that is selected, and what
-    matters. The selected trial stays selected when others come.
+    """A row for each trial, the best first, or a picture of all of them; below it all of the one
+    that is selected, and what matters. The selected trial stays selected when others come.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,6 +38,7 @@ class TrialsTable(Drawing, can_focus=True):
         Binding("end,G", "move(100000)", "the first, the last trial"),
         Binding("enter", "open", "open its run"),
         Binding("s", "sort", "by score, or in the order they began"),
+        Binding("v", "next_view", "table, history, slices, parallel coordinates"),
     ]
 
     selected: var[int | None] = var(None, init=False)
@@ -47,7 +54,7 @@ class TrialsTable(Drawing, can_focus=True):
         super().__init__(id="trials")
         self._view = SweepView()
         self._has_looked = False
-        self._order = "score"
+        self._order, self._views = "score", deque(_VIEWS)
         self._start = self._last_place = 0
         self._trials: list[SweepTrial] = []
 
@@ -67,6 +74,10 @@ class TrialsTable(Drawing, can_focus=True):
             return _nothing(self._view.error if self._has_looked else "")
         below = self._below(width, height - 1)
         room = height - 1 - len(below)
+        if draw := self._views[0]:
+            if not has_pictures(table):
+                return [[], [("   no trial has finished yet", "dim")]]
+            return [*draw(table, self.selected, width, height - len(below)), *below]
         self._start = window_start(self._place, self._start, room, len(self._trials))
         shown = self._trials[self._start : self._start + room]
         lines = [
@@ -101,11 +112,17 @@ class TrialsTable(Drawing, can_focus=True):
         self._arrange()
         self.redraw()
 
+    def action_next_view(self) -> None:
+        self._views.rotate(-1)
+        self.redraw()
+
     def watch_selected(self) -> None:
         self.redraw()
 
     def on_click(self, event: events.Click) -> None:
         place = self._start + event.y - 1
+        if self._views[0]:
+            return
         if event.y == 0:
             self.action_sort()
         elif self._start <= place < len(self._trials):

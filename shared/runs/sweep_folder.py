@@ -67,6 +67,11 @@ class Sweep:
         return self.folder / "table.json"
 
     @property
+    def log_path(self) -> Path:
+        """What a sweep in the background printed."""
+        return self.folder / "sweep.log"
+
+    @property
     def lock_path(self) -> Path:
         """A kernel lock that whoever runs the sweep holds for life."""
         return self.folder / "lock"

@@ -17,6 +17,7 @@ from operant.commands.bench import autotune, measuring, sides, trials
 from operant.shared.errors import OperantError
 from operant.trainer.config.files import load_config
 from operant.trainer.experiment.build import make_experiment
+from operant.trainer.machine.stopwatch import Stopwatch
 
 SMALL = (
     "cart_pole_memory_ppo", "--set", "num_envs=8", "--set", "rollout_steps=32", "--set",
@@ -95,6 +96,14 @@ def test_the_choice_of_threads_is_behind_before_anything_is_measured():
     sides.warm_up(experiment, 2)
     assert experiment.executor.thread_choice.is_settled
     assert experiment.iteration > 2
+    experiment.close()
+
+
+def test_iterations_that_only_fill_replay_are_no_measure():
+    experiment = make_experiment(load_config("pendulum_sac", ["num_threads=1"]))
+    sides.warm_up(experiment, 2)
+    (values,) = experiment.iterate(Stopwatch(), wait=True)
+    assert "optimizer/learning_rate" in values
     experiment.close()
 
 

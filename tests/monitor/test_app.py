@@ -8,6 +8,7 @@ import pytest
 from apps import choosing, grouping, watching
 from command_line import python
 from screens import screen_text, shows, until
+from textual import events
 from views import (
     SAMPLES,
     StillRun,
@@ -22,6 +23,7 @@ from operant.monitor import app as app_module
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Watched
+from operant.monitor.charts.x_axis import XWindow
 from operant.monitor.render.palette import THEMES
 from operant.monitor.runs.list.runs_poller import Machine, RunsView
 from operant.monitor.runs.machine.gpu_load import NUM_SAMPLES
@@ -278,7 +280,7 @@ async def test_the_help_lists_every_key(make_app):
 
 
 async def test_q_quits_from_everywhere():
-    for keys in (["q"], ["question_mark", "q"], ["enter", "q"], ["ctrl+c"]):
+    for keys in (["q"], ["question_mark", "ctrl+c"], ["enter", "q"], ["ctrl+c"]):
         app = watching()
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, shows(pilot, "episode/return"))
@@ -394,6 +396,38 @@ async def test_dragging_over_a_chart_shows_that_part_and_ctrl_with_the_wheel_zoo
         await pilot.press("0")
         await pilot.click(ChartGrid, offset=(20, 4))
         assert low < grid.options.cursor < high
+
+
+async def test_a_drag_moves_a_zoomed_part_and_a_double_click_shows_all_again():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        await pilot.press("z", "z")
+        low, high = grid.options.window.shown(grid.board.whole)
+        await pilot.mouse_down(ChartGrid, offset=(12, 4))
+        await pilot.hover(ChartGrid, offset=(24, 4))
+        await pilot.mouse_up(ChartGrid, offset=(24, 4))
+        moved_low, moved_high = grid.options.window.shown(grid.board.whole)
+        assert moved_high < high
+        assert moved_high - moved_low == pytest.approx(high - low)
+        await pilot.click(ChartGrid, offset=(20, 4), times=2)
+        assert grid.options.window == XWindow()
+        assert not grid.is_enlarged
+
+
+async def test_the_wheel_zooms_at_the_mouse_on_an_enlarged_chart_alone():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        wheel = events.MouseScrollUp(grid, 60, 10, 0, 0, 0, False, False, False)
+        grid.on_mouse_scroll_up(wheel)
+        assert grid.options.window == XWindow()
+        await pilot.press("enter")
+        grid.on_mouse_scroll_up(wheel)
+        low, high = grid.options.window.shown(grid.board.whole)
+        assert grid.board.whole[0] < low < high < grid.board.whole[1]
 
 
 async def test_a_drag_shows_what_it_selects_while_it_goes_on():
@@ -694,8 +728,32 @@ async def test_the_palette_has_each_command_once():
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "7 runs"))
         titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert "a page up or down (pgdn)" in titles
+        assert "filter by words and values" in titles
+        assert not any(title.startswith(("select", "a page")) for title in titles)
         assert len(set(titles)) == len(titles)
+
+
+async def test_the_palette_names_actions_that_share_a_line_of_the_help():
+    app = watching()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"zoom in", "zoom out", "smooth more", "smooth less"} <= set(titles)
+        await pilot.press("ctrl+p", *"zoom in")
+        await until(pilot, shows(pilot, "zoom in", "key z"))
+
+
+async def test_what_is_typed_in_the_help_searches_the_keys():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("question_mark", *"smooth")
+        await until(pilot, lambda: "quit" not in screen_text(app))
+        assert "smooth more, less" in screen_text(app)
+        await pilot.press("x", "x")
+        await until(pilot, shows(pilot, "no key does that"))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
 
 
 async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):

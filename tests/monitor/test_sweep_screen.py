@@ -174,3 +174,25 @@ def test_looking_at_sweeps_needs_no_optuna():
     code = "import operant.monitor.app, sys; print('optuna' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr
+
+
+async def test_v_shows_the_trials_as_pictures_and_again_as_a_table():
+    make_sweep("search", made_up_table(12))
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        table = shown(app)
+        for words in ("the best so far", "╭─ ppo.learning_rate", "ppo.num_epochs"):
+            await pilot.press("v")
+            await until(pilot, lambda words=words: words in "".join(shown(app)[:3]))
+        await pilot.press("v")
+        await until(pilot, lambda: shown(app) == table)
+
+
+async def test_a_sweep_without_a_finished_trial_has_no_pictures_yet():
+    make_sweep("search", made_up_table(3))
+    app = choosing()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: "no trial has finished yet" in "".join(shown(app)))

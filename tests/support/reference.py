@@ -92,12 +92,18 @@ KEYS_HEAD = f"""\
 
 {WRITTEN}
 
-`?` shows the keys of the screen that you are on, and `ctrl+p` all commands by name. `operant play` has
+`?` shows the keys of the screen that you are on, and `ctrl+p` all actions by name. `operant play` has
 [keys of its own](play.md).
 
-**With the mouse**: click a key in the last row to press it; click a chart to select it and put the cursor there; drag to zoom
-to the shaded part; double-click to enlarge; scroll with the wheel, or zoom with ctrl and the wheel. A click on an event puts
-the cursor of all charts at its step. The slider can be dragged.
+In the help (`?`), type to search the keys.
+
+With the mouse:
+
+- Click a chart to select it and to put the cursor there. Click an event to put the cursor of all charts at its step.
+- Drag to zoom to the shaded part. In a zoomed chart, drag to move the part that is shown, or drag with ctrl to zoom further.
+- Turn the wheel to scroll. On an enlarged chart it zooms at the mouse, and on the others with ctrl.
+- Double-click a zoomed chart to show all of it again, and any other to enlarge it.
+- Click a key in the last row to press it. Drag the slider of a replay.
 """
 KEYS_OF = {
     "Everywhere": (MonitorApp,),

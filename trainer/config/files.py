@@ -21,7 +21,7 @@ from ..envs.names import (
     is_hosted,
     own_version,
 )
-from ..envs.spaces import full_name, is_id
+from ..envs.spaces import MUJOCO, full_name, is_id
 from ..spaces import Box, obs_type
 from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
@@ -147,8 +147,13 @@ def _tuned_presets() -> dict[tuple[str, str], str]:
     tuned = {}
     for name in sorted(preset_names(), key=len, reverse=True):
         values = read_toml(config_path(name))
-        tuned[values["env"], values["algorithm"]] = name
+        tuned[_family(values["env"]), values["algorithm"]] = name
     return tuned
+
+
+def _family(env: Any) -> str:
+    """What environments that share a preset have in common; for most it is their name."""
+    return "MuJoCo" if MUJOCO.fullmatch(str(env)) else str(env)
 
 
 def preset_hint(config: TrainConfig, sources: Sources) -> str:
@@ -161,7 +166,7 @@ def preset_hint(config: TrainConfig, sources: Sources) -> str:
         (config.env, ""),
         (own_version(config.env), ", operant's own version of it"),
     ):
-        presets = sorted(preset for (of, _), preset in _tuned_presets().items() if of == env)
+        presets = sorted(preset for (of, _), preset in _tuned_presets().items() if of == _family(env))
         if presets:
             return f"tuned presets for {env}{which}: {', '.join(presets)}"
     return ""
@@ -171,8 +176,8 @@ def _env_settings(
     env: Any, algorithm: Any, overlays: Sequence[str], overrides: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Iterable[str]]]:
     """The settings of an environment and an algorithm, and their keys by source."""
-    if preset := _tuned_presets().get((str(env), str(algorithm))):
-        values = read_toml(config_path(preset))
+    if preset := _tuned_presets().get((_family(env), str(algorithm))):
+        values = {**read_toml(config_path(preset)), "env": env}
         return values, {f"preset {preset}": flat_keys(values)}
     values = _neutral_settings({"env": env, "algorithm": algorithm}, overlays, overrides)
     return values, {defaults_of(algorithm): flat_keys(values)}
@@ -191,7 +196,7 @@ def _preset_settings(
     tables = env_sections(values["env"]).keys()
     if algorithm != values["algorithm"]:
         written_for = values["algorithm"]
-        if other := _tuned_presets().get((str(env), str(algorithm))):
+        if other := _tuned_presets().get((_family(env), str(algorithm))):
             raise ConfigError(
                 f"algorithm = {algorithm}: the preset {preset} is written for {written_for}; "
                 f"the one for {algorithm} is {other}"
@@ -202,8 +207,8 @@ def _preset_settings(
         by_default = [key for key in flat_keys(values) if key not in of_preset]
         source = f"{defaults_of(algorithm)} (preset {preset} is for {written_for})"
         return values, {source: by_default, **({f"preset {preset}": of_preset} if kept else {})}
-    if env == values["env"]:
-        return values, {f"preset {preset}": flat_keys(values)}
+    if _family(env) == _family(values["env"]):
+        return {**values, "env": env}, {f"preset {preset}": flat_keys(values)}
     others = tables - env_sections(str(env)).keys()
     kept = {key: value for key, value in values.items() if key not in others}
     return kept, {f"preset {preset} (tuned for {values['env']}, not for {env})": flat_keys(kept)}

@@ -28,11 +28,13 @@ FLOAT_BYTES = 4
 MAX_CHOICES = 1 << 20  # of a policy's actions
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
-# Ids that Gymnasium lists but cannot make with today's MuJoCo.
-OLD_MUJOCO = re.compile(
+_ROBOTS = (
     r"(Ant|HalfCheetah|Hopper|Humanoid|HumanoidStandup|Inverted(Double)?Pendulum|Pusher|Reacher"
-    r"|Swimmer|Walker2d)-v[123]|Pusher-v4"
+    r"|Swimmer|Walker2d)"
 )
+MUJOCO = re.compile(rf"(gymnasium:)?{_ROBOTS}-v[45]")
+# Ids that Gymnasium lists but cannot make with today's MuJoCo.
+OLD_MUJOCO = re.compile(rf"{_ROBOTS}-v[123]|Pusher-v4")
 
 
 def import_gymnasium(env_id: str = "") -> Any:

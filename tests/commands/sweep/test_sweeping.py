@@ -198,3 +198,29 @@ def _waits_for(pid, number):
     with open(f"/proc/{pid}/status") as file:
         fields = dict(line.split(":", 1) for line in file)
     return int(fields["ShdPnd"], 16) >> (number - 1) & 1
+
+
+def test_a_detached_sweep_is_listed_and_stopped_and_goes_on():
+    settings = (*BASE[1:], "--set", "total_env_steps=1000000000", "--param", RATE, "--trials", "2")
+    told = operant("sweep", *settings, "--name", "away", "--detach", "--try", f"{RATE[:17]}=3e-4")
+    assert told.returncode == 0, told.stderr
+    assert "operant sweep stop away" in told.stdout
+    sweep = find_sweep("away")
+    try:
+        trial = wait_for(lambda: (found := trial_of(sweep, 0)) and found.runs and found)
+        assert trial.values == {"ppo.learning_rate": 3e-4}
+        trainer_pid(trial)
+        assert "running, 0 of 2 trials" in operant("sweep", "list").stdout
+        (listed,) = json.loads(operant("sweep", "list", "--json").stdout)
+        assert (listed["name"], listed["is_running"]) == ("away", True)
+        stopped = operant("sweep", "stop", "away")
+        assert stopped.returncode == 0, stopped.stderr
+        assert "away: interrupted" in stopped.stdout
+        assert not sweep.is_held()
+        assert read_status(found_run(trial)).state == "stopped"
+        assert "stopped by SIGTERM" in sweep.log_path.read_text()
+        assert "is not running" in operant("sweep", "stop", "away").stdout
+        assert operant("sweep", "--resume", "away", "--detach").returncode == 0
+        assert wait_for(sweep.is_held)
+    finally:
+        operant("sweep", "stop", "away")

@@ -294,3 +294,13 @@ def test_a_file_with_a_value_that_has_no_effect_is_refused(tmp_path):
 def test_a_part_of_the_time_takes_the_place_of_an_interval_that_nobody_set(source):
     evaluation = load_config(source, ["evaluation.time_fraction=0.2"]).evaluation
     assert (evaluation.time_fraction, evaluation.is_set) == (0.2, False)
+
+
+@pytest.mark.parametrize("robot", ["Ant", "Hopper", "InvertedDoublePendulum"])
+def test_mujocos_environments_share_a_preset(robot):
+    env = f"gymnasium:{robot}-v5"
+    config, sources, _ = resolve(f"{robot}-v5")
+    assert config.model_dump() == {**load_config("mujoco_ppo").model_dump(), "env": env}
+    assert config == load_config("mujoco_ppo", [f"env={env}"])
+    assert "preset mujoco_ppo" in sources
+    assert load_config(env, ["algorithm=sac"]).algorithm == "sac"
