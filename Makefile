@@ -98,9 +98,9 @@ docs: $(VENV)/installed-docs
 
 # The website in build/site; fails at a broken link or anchor.
 docs-check: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-# docs/pictures, from runs that it trains: a minute.
+# docs/pictures, from runs that it trains: one to three minutes.
 pictures: $(VENV)/installed-dev
 	$(BIN)/python tests/support/pictures.py
 
